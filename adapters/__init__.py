@@ -1,4 +1,4 @@
-"""All Azure SDK and environment access; the same ports in memory are `tests/support/memory.py`."""
+"""All Azure SDK and environment access; the same ports in memory are `kit/memory.py`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from stores.tables import Table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """One implementation of each port, from `adapters.azure.connect` or `memory.in_memory`."""
+    """One implementation of each port, from `adapters.azure.connect` or `kit.memory.in_memory`."""
 
     table: Callable[[str], Table]
     """Returns the table of this name, always the same object."""

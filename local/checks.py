@@ -21,7 +21,7 @@ FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
 OF_THE_FRONT = ("entrypoints", "stores", "customers")
 """The rooms on which only the front door of a business stands."""
-HIDDEN = ("adapters", "local", "bootstrap")
+HIDDEN = ("adapters", "local", "bootstrap", "kit")
 """What a business knows nothing of, beside the roles and the other businesses."""
 
 
@@ -104,9 +104,10 @@ def _roles(root: Path) -> Sequence[str]:
 
 
 def _modules(package: str, root: Path) -> Sequence[str]:
-    """Return the names of the modules and packages in a package."""
+    """Return the names of the modules and packages in a package, its tests apart."""
     folder = root / package.replace(".", "/")
-    found = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    names = [path.stem for path in folder.glob("*.py")]
+    found = [name for name in names if name != "__init__" and not name.startswith("test_")]
     found += [path.parent.name for path in folder.glob("*/__init__.py")]
     return sorted(found)
 

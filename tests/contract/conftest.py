@@ -2,12 +2,12 @@
 
 import pytest
 from apps import app
-from memory import in_memory
 from transports import Recorder
 
 from adapters.azure import connect
 from adapters.connections import Connections
 from adapters.settings import Settings
+from kit.memory import in_memory
 
 
 @pytest.fixture(scope="module")

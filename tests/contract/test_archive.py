@@ -12,7 +12,6 @@ import pytest
 from apps import app
 from builders import CONTENT, PAYLOAD, new_order, some
 from kept import SUBMISSIONS
-from memory import in_memory
 from ulid import ULID
 
 import stores.archive
@@ -21,6 +20,7 @@ from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range, order_key, state_key
 from core.life import Outcome, ProcessState
+from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import LATE, RUN_TIME, erase
 from stores.figures import Figures

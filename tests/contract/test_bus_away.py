@@ -10,12 +10,12 @@ import pytest
 from azure.servicebus.aio import ServiceBusClient
 from builders import seconds
 from gateways import Gateway
-from memory import in_memory
 
 from adapters.azure import connect
 from adapters.settings import Settings
 from core.errors import UnavailableError
 from core.messages import AgentRequest
+from kit.memory import in_memory
 
 QUEUE = "shipping-requests"
 

@@ -13,7 +13,6 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
 from delivered_events import take_events
-from memory import MemoryLeadership, MemoryLease
 from waiting import eventually
 
 from adapters.azure import connect
@@ -28,6 +27,7 @@ from core.changes import Event
 from core.errors import InvalidError, UnavailableError, UnknownMessageError
 from core.keys import sortable
 from core.messages import WakeUp
+from kit.memory import MemoryLeadership, MemoryLease
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger

@@ -7,7 +7,6 @@ from datetime import datetime
 import pytest
 from apps import app
 from builders import NOW, PAYLOAD, answer, new_order, next_try, scheduler, seconds, some, supervisor
-from memory import MemoryStateStore, in_memory
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
@@ -18,6 +17,7 @@ from core.keys import LAST, bucket_of, history_key, order_key, state_key
 from core.life import StepState
 from core.messages import json_in, json_text
 from core.orders import Priority, Snapshot
+from kit.memory import MemoryStateStore, in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores import outbox

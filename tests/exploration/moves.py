@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from memory import MemoryStateStore
-
 from core.actions import possible
 from core.agenda import Kind
 from core.changes import Change
@@ -43,6 +41,7 @@ from exploration.side_by_side import check_room, check_turn
 from exploration.told import check_published
 from exploration.violations import ViolationError
 from exploration.world import Rows, Sent, World, forget_texts, text_of
+from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
 

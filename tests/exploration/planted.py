@@ -127,7 +127,7 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
         else:
             rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.row)
 
-    return patch("memory._apply", apply)
+    return patch("kit.memory._apply", apply)
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:

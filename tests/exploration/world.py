@@ -13,8 +13,6 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from memory import MemoryStateStore
-
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
@@ -22,6 +20,7 @@ from core.messages import request_id_of
 from core.orders import OrderState, Snapshot
 from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
+from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
 from stores.orders import StateRecord
 

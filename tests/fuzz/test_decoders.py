@@ -11,7 +11,6 @@ from apps import app, set_to, shop_of
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
-from memory import in_memory, of_columns
 
 import customers.triggers
 import shop.triggers
@@ -23,6 +22,7 @@ from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from examples.claims.business import CLAIMS
+from kit.memory import in_memory, of_columns
 from operators.requests import BulkRequest, OperatorRequest
 from shop.business import Content
 from shop.rules import Purchase

@@ -1,13 +1,13 @@
 """The simulated services in memory, and on a table for the tests that need it."""
 
 import pytest
-from memory import of_columns
 from simulated_world import World
 from transports import Recorder
 
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
+from kit.memory import of_columns
 from simulator.ledger import Ledger
 
 

@@ -7,7 +7,7 @@ import pytest
 from acting import act
 from apps import app
 from builders import NOW, ORDER_ID, seconds
-from memory import in_memory, of_columns
+from kit.memory import in_memory, of_columns
 from memory_world import MESSAGE
 
 from core.actions import possible

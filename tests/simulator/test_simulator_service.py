@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from builders import seconds
-from memory import of_columns
 from simulated_world import World
 
 from core.errors import UnavailableError
+from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.rules import BUSY_FOR_SECONDS
 from simulator.service import FAULT_CACHE_SECONDS

@@ -4,9 +4,9 @@ import json
 
 import azure.functions as func
 import pytest
-from memory import of_columns
 
 from core.errors import UnavailableError
+from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.triggers import blueprint
 

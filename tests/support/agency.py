@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from apps import app
 from builders import NOW, TIMEOUT, new_order, scheduler, seconds
-from memory import in_memory
 
 from core.messages import AgentReply, AgentRequest
+from kit.memory import in_memory
 
 MARGIN = seconds(0.5)
 CALL_TIMEOUT = seconds(2)

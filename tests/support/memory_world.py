@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from apps import app
 from builders import NOW, ORDER_ID
-from memory import MemoryLeadership, MemoryLease, in_memory
+
+from kit.memory import MemoryLeadership, MemoryLease, in_memory
 
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'

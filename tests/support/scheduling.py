@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 from apps import app
 from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds, some
-from memory import in_memory
 
 from agents.protection import MOST_BEGUN, Rate
 from core.changes import Change, HistoryEntry
 from core.life import ProcessState
 from core.messages import AgentRequest, decode, requests_queue
 from core.workflow import StepDefinition, Workflow, Workflows
+from kit.memory import in_memory
 from stores.agent_health import AgentHealth
 
 NEEDS = ("payment", "inventory", "shipping")

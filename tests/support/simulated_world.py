@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from builders import NOW, ORDER_ID, seconds
-from memory import MemoryTextQueue
 
 from core.business import Business
+from kit.memory import MemoryTextQueue
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated

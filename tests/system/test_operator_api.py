@@ -16,7 +16,6 @@ from apps import app, shop_of
 from azure.storage.queue.aio import QueueClient
 from doors import CommandLine
 from failing import fault
-from memory import in_memory
 from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
@@ -25,6 +24,7 @@ import operators.triggers
 import shop.triggers
 from entrypoints.api import blueprint
 from entrypoints.openapi import description
+from kit.memory import in_memory
 
 ROOT = Path(__file__).parent.parent.parent
 APP = app(in_memory())

@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 from builders import NOW, answer, seconds
-from memory import of_columns
 from scheduling import FIRST
 
 from core.agenda import NOTHING, AgendaRow
 from core.orders import Priority
+from kit.memory import of_columns
 from scheduler.admission import (
     ANNOUNCED_FOR,
     FEW,

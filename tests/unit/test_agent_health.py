@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
-from memory import of_columns
 
 from agents.protection import INTERVAL, MOST_BEGUN, SWEPT_BY, CircuitBreaker, HealthReporter
 from core.errors import TransientError, UnavailableError
 from core.keys import sortable
 from core.messages import AgentRequest
+from kit.memory import of_columns
 from stores import agent_health, sweeps
 from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog
 from stores.tables import MAX_CHARACTERS, Put

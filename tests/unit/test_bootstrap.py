@@ -7,7 +7,6 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from memory import in_memory
 
 import entrypoints.functions
 from adapters.azure import connect
@@ -18,6 +17,7 @@ from core.errors import UnavailableError
 from core.messages import MAX_RETRY_AFTER_SECONDS
 from core.workflow import DeclarationError
 from entrypoints.functions import answering
+from kit.memory import in_memory
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports

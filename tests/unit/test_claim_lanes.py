@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, claimed, new_order, seconds
-from memory import MemoryStateStore
 from scheduling import step
 
 from core import agenda
@@ -14,6 +13,7 @@ from core.keys import sortable
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import Priority
 from core.workflow import Workflow
+from kit.memory import MemoryStateStore
 from stores.claim_lanes import PAGE, BucketLook
 
 BUCKET = "b00"

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pytest
 from agency import Agency
 from builders import seconds
-from memory import in_memory
+from kit.memory import in_memory
 
 from adapters.azure import connect
 from adapters.code import CodeService

@@ -7,7 +7,7 @@ from functools import partial
 import azure.functions as func
 import pytest
 from apps import set_to
-from memory import in_memory
+from kit.memory import in_memory
 
 import customers.triggers
 from bootstrap import bootstrap, functions

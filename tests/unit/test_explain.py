@@ -19,12 +19,12 @@ from builders import (
     supervisor,
     timed_out,
 )
-from memory import in_memory
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.life import StepState
 from core.workflow import StepDefinition, Workflow, Workflows
+from kit.memory import in_memory
 from operators.explain import Actor, explain
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import FRESH, SILENCE, AgentHealth

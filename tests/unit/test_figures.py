@@ -8,13 +8,13 @@ from unittest.mock import Mock
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds, some
-from memory import in_memory
 from memory_world import World
 from waiting import eventually
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.life import ProcessState
+from kit.memory import in_memory
 from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest
 from operators.retention import erase

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 from click.testing import CliRunner
-from memory import in_memory
+from kit.memory import in_memory
 from submitting import new_order_id
 
 from adapters.clock import utc_now

@@ -21,7 +21,7 @@ from builders import (
     supervisor,
     timed_out,
 )
-from memory import in_memory
+from kit.memory import in_memory
 
 from core.actions import possible
 from core.business import Agent, Business

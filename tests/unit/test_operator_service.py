@@ -18,13 +18,13 @@ from builders import (
     supervisor,
     timed_out,
 )
-from memory import in_memory
 from pydantic import ValidationError
 
 from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError, UnavailableError
 from core.life import Outcome, ProcessState, StepState
+from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.requests import (

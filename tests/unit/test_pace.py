@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from agency import CALL_TIMEOUT, MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
-from memory import of_columns
+from kit.memory import of_columns
 from scheduling import Scheduling, Working, only, work
 
 from adapters.settings import Settings, SettingsError

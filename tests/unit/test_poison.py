@@ -9,9 +9,9 @@ from azure.functions.queue import QueueMessage
 from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
-from memory import in_memory
 
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
+from kit.memory import in_memory
 from operators.poison import GIVEN_UP, PoisonView
 from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import relay

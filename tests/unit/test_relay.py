@@ -10,7 +10,6 @@ from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, seconds
 from kept import kept
-from memory import MemoryBus, MemoryEventPublisher, in_memory
 from owed import events_owed, owed
 
 from alerts.relay import PAGE
@@ -19,6 +18,7 @@ from alerts.triggers import blueprint
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
+from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from stores import outbox
 from stores.orders import columns_of_record
 from stores.tables import entity

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 from builders import NOW, ORDER_ID, new_order, seconds, some
-from memory import MemoryTable, of_columns
 
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnavailableError
 from core.keys import bucket_of
 from core.life import ProcessState
+from kit.memory import MemoryTable, of_columns
 from stores.alert_log import AlertLog
 from stores.archive import Archive
 from stores.orders import OrderStore

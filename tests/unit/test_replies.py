@@ -6,11 +6,11 @@ import pytest
 from azure.functions.servicebus import ServiceBusMessage
 from builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
 from kept import kept
-from memory import MemoryBus, of_columns
 
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
 from entrypoints.unread import Unread
+from kit.memory import MemoryBus, of_columns
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 from stores.poison import PoisonStore
 

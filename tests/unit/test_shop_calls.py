@@ -6,10 +6,10 @@ import azure.functions as func
 import pytest
 from apps import app, shop_of
 from builders import ORDER_ID, claimed
-from memory import in_memory
 
 from core.life import Outcome, ProcessState
 from entrypoints.api import blueprint
+from kit.memory import in_memory
 from shop.triggers import routes
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"

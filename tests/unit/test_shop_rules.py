@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from apps import app, shop_of
 from builders import claimed
-from memory import in_memory
 
 from adapters.clock import order_ids, order_time
 from core.errors import InvalidError, UnknownOrderError
 from core.life import ProcessState, StepState
 from core.messages import decode
 from customers.rules import fingerprint
+from kit.memory import in_memory
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, status, submission
 from shop.words import trying_again
 

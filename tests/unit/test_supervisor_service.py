@@ -10,13 +10,13 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, some, supervisor
-from memory import MemoryLease
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.life import ProcessState
 from core.messages import WakeUp
+from kit.memory import MemoryLease
 from stores.agent_health import AgentHealth
 
 LEASE = timedelta(seconds=30)

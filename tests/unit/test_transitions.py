@@ -7,11 +7,11 @@ from unittest.mock import patch
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, some
-from memory import in_memory
 
 from core.changes import Change, HistoryEntry, NotClaimed
 from core.errors import ConflictError, UnavailableError
 from core.life import ProcessState, WhyNot
+from kit.memory import in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores.transitions import Transitions

@@ -7,7 +7,6 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, claimed, new_order, seconds, some
-from memory import in_memory
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry
@@ -15,6 +14,7 @@ from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets, sortable
 from core.life import ProcessState, StepState
 from core.orders import Priority
+from kit.memory import in_memory
 from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep
 

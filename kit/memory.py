@@ -1,7 +1,4 @@
-"""The outside world in memory: for unit tests, and for the explorer, which copies and hashes whole worlds.
-
-What stands in tables is the shipped code on tables in memory.
-"""
+"""The ports to the outside world in memory; what stands in tables is the shipped code."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -37,9 +34,12 @@ class MemoryTable:
     """`Table` in memory."""
 
     def __init__(self, as_stored: Callable[[Any], Any]) -> None:
-        self._as_stored = as_stored
+        self.as_stored = as_stored
         self.partitions: dict[str, dict[str, tuple[int, Any]]] = {}
-        """By partition and row key: how often the row was written, and the row. A test may change them."""
+        """By partition and row key: how often the row was written, and the row.
+
+        A test may change them.
+        """
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
@@ -53,7 +53,7 @@ class MemoryTable:
         return (
             operation
             if isinstance(operation, Delete)
-            else replace(operation, row=self._as_stored(operation.row))
+            else replace(operation, row=self.as_stored(operation.row))
         )
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
@@ -105,24 +105,29 @@ def _checked(record: Record) -> Record:
 
 
 class MemoryStateStore(OrderStore):
-    """The explorer's state store, which holds records as they are; its `rows` may be looked at, and changed."""
+    """A state store that holds records as they are, for the explorer, which hashes whole worlds."""
+
+    table: MemoryTable
 
     def __init__(self) -> None:
         super().__init__(MemoryTable(_checked), buckets(8))
 
     @staticmethod
-    def columns_of(record: Record) -> Record:
+    def columns_of(record: Record) -> Any:
         """Return the record."""
         return record
 
     @staticmethod
     def record_of(stored: Stored) -> Record:
-        """Return the record; tests may have put what is none into its place, which is read as from a table."""
+        """Return the record; what a test has put into its place is read as from a table."""
         return record_of(stored) if isinstance(stored.row, Mapping) else stored.row
 
     @property
     def rows(self) -> dict[str, dict[str, tuple[int, Record]]]:
-        """By bucket and row key: how often the row was written, and its record."""
+        """By bucket and row key: how often the row was written, and its record.
+
+        A test may change them.
+        """
         return self.table.partitions
 
     @rows.setter
@@ -217,7 +222,7 @@ class MemoryLeadership:
 
 @dataclass
 class MemoryRemoteService:
-    """`RemoteService` in memory: answers `answer`, after raising what stands first in `failures`."""
+    """`RemoteService` in memory: answers `answer`, after raising what is left of `failures`."""
 
     answer: Mapping[str, Any] = field(default_factory=lambda: {"reference": "r-1"})
     failures: list[Exception] = field(default_factory=list)

@@ -1,0 +1,135 @@
+"""The services that the agents call, in memory: they keep every effect, and fail as they are told.
+
+They follow the rules of the simulated services (`simulator/rules.py`).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from core.business import Business
+from core.errors import RejectedError, TransientError
+from core.messages import AgentRequest
+from core.ports import Clock, RemoteService
+from kit.memory import of_columns
+from simulator.ledger import Ledger
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, simulated
+from simulator.service import Answer, Simulator
+
+NEVER_MS = 30_000
+"""After this time the connection of a call that hangs breaks, if the caller waits for so long."""
+
+Mode = Literal["down", "reject", "hang", "late"]
+
+
+class OrderedLedger(Ledger):
+    """A ledger that also knows in which order the effects happened, for they all may be at once."""
+
+    def __init__(self) -> None:
+        super().__init__(of_columns())
+        self.happened: list[tuple[str, Effect]] = []
+        """The capability and the effect, the oldest first."""
+
+    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
+        """See `Ledger.effect`."""
+        stands = await super().effect(service, effect, forbids=forbids)
+        if stands is effect:
+            self.happened.append((service, effect))
+        return stands
+
+
+class Services:
+    """The service of each agent of a business."""
+
+    def __init__(self, business: Business, clock: Clock) -> None:
+        self._services = simulated(business)
+        self._clock = clock
+        self._ledger = OrderedLedger()
+        self._reasons: dict[tuple[str, str], str] = {}
+        self._working: set[asyncio.Task[Answer]] = set()
+
+    def by_agent(self) -> Mapping[str, RemoteService]:
+        """Return the service of each agent, as the agent calls it."""
+        return {name: _ServiceInMemory(name, self) for name in self._services}
+
+    def effects(self, agent: str, order_id: str | None) -> Sequence[str]:
+        """Return the operations that took effect at the agent's service, in their order."""
+        self.check(agent)
+        return [
+            effect.action
+            for service, effect in self._ledger.happened
+            if service == self._services[agent].name and order_id in (None, effect.order_id)
+        ]
+
+    async def fail(
+        self, mode: Mode, agent: str, operation: str | None, reason: str | None = None
+    ) -> None:
+        """Let an operation of the agent's service fail, or all; the reason is that of a refusal."""
+        self.check(agent, operation)
+        for name in [operation] if operation else self._services[agent].actions:
+            self._reasons[agent, name] = reason or self._services[agent].refusal
+            fault = FaultInForce(mode=mode, latency_ms=NEVER_MS, match=Match(action=name))
+            await self._ledger.set_fault(agent, fault)
+
+    async def heal(self, agent: str | None, operation: str | None) -> None:
+        """Let an operation work again, or all of a service, or all services."""
+        if agent is not None:
+            self.check(agent, operation)
+        key = Fault(mode="none", match=Match(action=operation)).key() if operation else None
+        for name in self._services if agent is None else [agent]:
+            await self._ledger.clear_faults(name, key)
+
+    def check(self, agent: str, operation: str | None = None) -> None:
+        """Raise LookupError, which names what there is, if the agent has no such operation."""
+        if agent not in self._services:
+            agents = ", ".join(sorted(self._services))
+            raise LookupError(f"there is no agent {agent}; there are {agents}")
+        known = self._services[agent].actions
+        if operation is not None and operation not in known:
+            operations = ", ".join(sorted(known))
+            raise LookupError(f"{agent} has no operation {operation}; it has {operations}")
+
+    def begin(self, agent: str, request: AgentRequest) -> asyncio.Task[Answer]:
+        """Begin to work on a call; the service goes on when its caller no longer waits."""
+        task = asyncio.get_running_loop().create_task(self._work(agent, request))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        return task
+
+    async def _work(self, agent: str, request: AgentRequest) -> Answer:
+        """Answer one call of an agent, with its service as it is told to be now."""
+        service = self._services[agent]
+        reason = self._reasons.get((agent, request.operation), service.refusal)
+        simulator = Simulator(  # a new one, since a simulator remembers the faults for a moment
+            services={agent: replace(service, refusal=reason)},
+            called=[agent],
+            ledger=self._ledger,
+            clock=self._clock,
+            sleep=asyncio.sleep,
+            chance=lambda: 1.0,
+        )
+        call = Call(order_id=request.order_id, step=request.step, order=request.content)
+        return await simulator.call(agent, request.operation, request.idempotency_key, call)
+
+
+@dataclass(frozen=True)
+class _ServiceInMemory:
+    """`RemoteService`: the service of one agent."""
+
+    agent: str
+    services: Services
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """See `RemoteService.call`; the statuses mean what they mean over HTTP."""
+        working = self.services.begin(self.agent, request)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                answer = await asyncio.shield(working)
+        except TimeoutError:
+            raise TransientError("no answer: TimeoutError") from None
+        if answer.status == 200:
+            return answer.result
+        if answer.status in (410, 422):
+            raise RejectedError(answer.reason)
+        raise TransientError(f"{answer.status} {answer.reason}")

@@ -1,0 +1,202 @@
+"""A trial of a business: a test holds its orders, its services and the time."""
+
+import weakref
+from asyncio import get_running_loop
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from pydantic import BaseModel
+
+from adapters.settings import Settings
+from core.actions import BY_NAME
+from core.business import Business
+from core.changes import Event
+from core.keys import buckets
+from core.messages import Submission
+from kit.world import World
+from operators.requests import ActRequest
+from operators.views import OrderView
+from submission import rules
+
+BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+"""A Monday."""
+
+
+class Trial:
+    """The shipped app with one business, on tables and queues in memory.
+
+    The clock stands still unless the test lets time pass. What needs no time happens at once, so an
+    order whose services answer has ended when `submit` returns. Two trials that are given the same
+    go the same way. A trial runs its own event loop, so it is used in plain functions only.
+    """
+
+    def __init__(self, business: Business, *, begins: datetime = BEGINS, **settings: Any) -> None:
+        """Start the app; `settings` are fields of `Settings`, such as `failure_threshold=5`.
+
+        Raises `DeclarationError` for a business that cannot work, and TypeError for a setting that
+        there is not.
+        """
+        _refuse_unknown(settings)
+        _refuse_running_loop()
+        self._world = World(business, begins, settings)
+        self._finalizer = weakref.finalize(self, self._world.end)
+        self._numbers = count(1)
+
+    @property
+    def now(self) -> datetime:
+        """What the clock shows."""
+        return self._world.loop.now()
+
+    def advance(self, **time: float) -> None:
+        """Let time pass, such as `days=15`; the names are those of `timedelta`.
+
+        Meanwhile messages arrive, agents call their services, and every timer runs when something
+        is due for it.
+        """
+        self._world.advance(timedelta(**time))
+
+    # Orders
+
+    def submit(
+        self, content: BaseModel | Mapping[str, Any], workflow: str | None = None
+    ) -> "TrialOrder":
+        """Submit an order; return it when nothing more happens without time passing.
+
+        The content is an instance of the payload's model, or its JSON as a dict. Raises
+        `InvalidError` with every fault of an order that the app refuses.
+        """
+        app = self._world.app
+        message = Submission.model_validate(
+            {
+                **_json(content),
+                "schemaVersion": 1,
+                "orderId": self._order_id(),
+                "placedAt": self.now,
+                "workflow": workflow,
+            }
+        )
+        body = message.to_json().encode()
+        rules.read(body, app.submission.terms)
+        self._world.run(app.submission.record(body))
+        return TrialOrder(self, message.order_id)
+
+    def act(self, order: "TrialOrder", action: str, step: str | None = None) -> None:
+        """Let an operator act on the order, such as `resubmit`.
+
+        Raises `RefusedError` if the action makes no sense now, and LookupError if there is none of
+        that name.
+        """
+        if action not in BY_NAME:
+            raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
+        request = ActRequest(operator="trial", note="a trial", step=step)
+        self._world.run(self._world.app.orders.act(BY_NAME[action], order.id, request))
+
+    def inspect(self, order_id: str) -> OrderView:
+        """Return the order as operators see it."""
+        return self._world.run(self._world.app.orders.inspect(order_id))
+
+    def alerts(self) -> Sequence[Event]:
+        """Return the alerts that have reached the operators, the oldest first.
+
+        They are sent by a timer, so time has to pass.
+        """
+        return list(self._world.events.published)
+
+    # Services
+
+    def effects(self, agent: str, order: "TrialOrder | None" = None) -> list[str]:
+        """Return the operations that took effect at the agent's service, in their order.
+
+        Agents of one capability share their service. An operation that was called again with the
+        same idempotency key has taken effect once.
+        """
+        return list(self._world.services.effects(agent, order.id if order else None))
+
+    def refuse(self, agent: str, operation: str | None = None, reason: str | None = None) -> None:
+        """Let the agent's service refuse an operation, or all, for good; nothing takes effect.
+
+        Without a reason it gives the one that its agent declares.
+        """
+        self._world.run(self._world.services.fail("reject", agent, operation, reason))
+
+    def hang(self, agent: str, operation: str | None = None) -> None:
+        """Let the agent's service take calls and never answer; nothing takes effect."""
+        self._world.run(self._world.services.fail("hang", agent, operation))
+
+    def down(self, agent: str, operation: str | None = None) -> None:
+        """Let the agent's service answer 503; nothing takes effect."""
+        self._world.run(self._world.services.fail("down", agent, operation))
+
+    def late(self, agent: str, operation: str | None = None) -> None:
+        """Let calls take effect half a minute later, when nobody waits for the answer any more."""
+        self._world.run(self._world.services.fail("late", agent, operation))
+
+    def heal(self, agent: str | None = None, operation: str | None = None) -> None:
+        """Let the operation work again, or all of the agent's service, or all services."""
+        self._world.run(self._world.services.heal(agent, operation))
+
+    def _order_id(self) -> str:
+        number = next(self._numbers)
+        known = buckets(self._world.app.settings.buckets)
+        return f"{known[number % len(known)]}-{number:026}"
+
+
+@dataclass(frozen=True)
+class TrialOrder:
+    """An order of a trial, as it is whenever it is asked."""
+
+    trial: Trial
+    id: str
+
+    @property
+    def state(self) -> str:
+        """`Pending`, `Processing`, `Processed` or `Error`."""
+        return str(self._seen().process_state)
+
+    @property
+    def outcome(self) -> str | None:
+        """How it ended in `Error`: `failed`, `undone` or `undo-incomplete`; None otherwise."""
+        outcome = self._seen().outcome
+        return None if outcome is None else str(outcome)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is where it is, in words; None if nothing is wrong."""
+        return self._seen().reason
+
+    @property
+    def steps(self) -> dict[str, str]:
+        """The state of each step by its name, such as `Completed`."""
+        return {step.name: str(step.state) for step in self._seen().steps}
+
+    @property
+    def history(self) -> list[str]:
+        """All that happened to it, in words, the oldest first."""
+        return [f"{entry.event}: {entry.detail}" for entry in self._seen().history]
+
+    def _seen(self) -> OrderView:
+        return self.trial.inspect(self.id)
+
+
+def _json(content: BaseModel | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content as it goes over the wire."""
+    if isinstance(content, BaseModel):
+        return content.model_dump(mode="json", by_alias=True)
+    return content
+
+
+def _refuse_unknown(settings: Mapping[str, Any]) -> None:
+    unknown = sorted(settings.keys() - Settings.model_fields.keys())
+    if unknown:
+        raise TypeError(f"there is no setting {', '.join(unknown)}; see adapters/settings.py")
+
+
+def _refuse_running_loop() -> None:
+    try:
+        get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("a trial runs an event loop of its own: use it in a plain function")

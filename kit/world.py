@@ -1,0 +1,242 @@
+"""The shipped app on ports in memory, on a clock that a test holds."""
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache, partial
+from typing import Any, TypeVar
+
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from adapters.settings import Settings
+from bootstrap import App, bootstrap
+from core.agenda import Kind
+from core.business import Business
+from core.keys import time_of
+from core.messages import (
+    SCHEDULER_REQUESTS,
+    AgentRequest,
+    BusMessage,
+    decode,
+    requests_queue,
+    responses_queue,
+)
+from kit.loop import HeldLoop
+from kit.memory import MemoryBus, MemoryEventPublisher, MemoryTable, in_memory, of_columns
+from kit.services import Services
+from stores.poison import Arrival
+from stores.tables import ETags, Operation
+
+T = TypeVar("T")
+
+EVERY = timedelta(seconds=15)
+"""The interval of all timers, while anything is due."""
+
+AT_LEAST_EVERY = timedelta(hours=1)
+"""The interval of all timers while nothing is due: how much an alert of standstill may be late."""
+
+DUE_AT = re.compile(rf"(?:{Kind.PENDING}|{Kind.RUNNING}|{Kind.OUTBOX})\|.*?(\d{{4}}-[^|]*Z)")
+"""The keys of the agenda that a timer looks after, with their time."""
+
+
+class HeldSettings(Settings):
+    """The settings of an app that reads no environment."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_: PydanticBaseSettingsSource,
+        **__: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the one source: what the test says."""
+        return (init_settings,)
+
+
+def settings_for(business: Business, more: Mapping[str, Any]) -> Settings:
+    """Return the settings of a trial: those of a deployment, but for `more`."""
+    never = "by the clock of the test"
+    return HeldSettings.model_validate(
+        {
+            "event_grid_endpoint": "https://in.memory",
+            "supervisor_schedule": never,
+            "scheduler_poll_schedule": never,
+            "outbox_schedule": never,
+            "watch_schedule": never,
+            "instance_id": "trial",
+            "addresses": {agent.name: "https://in.memory" for agent in business.agents},
+            **more,
+        }
+    )
+
+
+class OrdersTable(MemoryTable):
+    """A table in memory that tells of each write."""
+
+    def __init__(self) -> None:
+        super().__init__(of_columns().as_stored)
+        self.written = asyncio.Event()
+
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
+        """See `Table.submit`."""
+        etags = await super().submit(partition, operations)
+        self.written.set()
+        return etags
+
+    def due(self) -> datetime | None:
+        """Return the time of the first obligation that a timer looks after; None if none is."""
+        keys = (key for rows in self.partitions.values() for key in rows)
+        times = [found[1] for key in keys if (found := DUE_AT.match(key))]
+        return time_of(min(times)) if times else None
+
+
+class DeliveringBus(MemoryBus):
+    """A bus in memory that gives each message to its receiver, in the order of sending."""
+
+    def __init__(self, deliver: Callable[[BusMessage], None]) -> None:
+        super().__init__()
+        self._deliver = deliver
+
+    async def send(self, messages: Sequence[BusMessage]) -> None:
+        """See `Bus.send`."""
+        await super().send(messages)
+        for message in messages:
+            self._deliver(message)
+
+
+class World:
+    """One instance of the app, its services and its timers; it stands still unless it is run."""
+
+    def __init__(self, business: Business, begins: datetime, settings: Mapping[str, Any]) -> None:
+        self.loop = HeldLoop(begins)
+        self.orders = OrdersTable()
+        self.events = MemoryEventPublisher()
+        self.services = Services(business, self.loop.now)
+        self.app = self._app(business, settings)
+        self.agents = {agent.name: self.app.agent(agent) for agent in self.app.agents}
+        self._receivers = dict(self._receivers_of_all())
+        self._failures: list[Exception] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._dice = random.Random(1).getstate()  # noqa: S311 - pauses, and nothing secret
+        self._start(self._timers())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work, and what follows from it without any time passing; return its result."""
+        with self._same_dice():
+            result = self.loop.run(work)
+        self._raise_failures()
+        return result
+
+    def advance(self, time: timedelta) -> None:
+        """Let the time pass, with all that happens meanwhile."""
+        with self._same_dice():
+            self.loop.run_until(self.loop.now() + time)
+        self._raise_failures()
+
+    def end(self) -> None:
+        """Stop everything."""
+        self.loop.end()
+
+    def _app(self, business: Business, settings: Mapping[str, Any]) -> App:
+        numbers = iter(range(10**9))
+        parts = in_memory(clock=self.loop.now, new_id=lambda: f"{next(numbers):026}")
+        other_tables = cache(lambda _: of_columns())
+        parts = replace(
+            parts,
+            table=lambda name: self.orders if name == "orders" else other_tables(name),
+            bus=DeliveringBus(lambda message: self._start(self._receive(message))),
+            events=self.events,
+            services=self.services.by_agent(),
+        )
+        return bootstrap(settings_for(business, settings), business, parts)
+
+    # Messages
+
+    def _receivers_of_all(self) -> Iterator[tuple[str, Callable[[BusMessage], Awaitable[None]]]]:
+        """Yield the queues between the roles, with what takes their messages."""
+        yield SCHEDULER_REQUESTS, self._wake
+        for name in self.agents:
+            yield requests_queue(name), partial(self._ask, name)
+            yield responses_queue(name), partial(self._reply, name)
+
+    async def _receive(self, message: BusMessage) -> None:
+        """Give a message to its receiver at its time; nobody receives notices."""
+        if message.not_before is not None:
+            await asyncio.sleep((message.not_before - self.loop.now()).total_seconds())
+        if receiver := self._receivers.get(message.queue):
+            await receiver(message)
+
+    async def _wake(self, message: BusMessage) -> None:
+        arrival = Arrival(at=self.loop.now())
+        await self.app.inbox.wake("trial", message.body.encode(), message.correlation_id, arrival)
+
+    async def _ask(self, agent: str, message: BusMessage) -> None:
+        await self.agents[agent].handle(decode(AgentRequest, message.body))
+
+    async def _reply(self, agent: str, message: BusMessage) -> None:
+        arrival = Arrival(at=self.loop.now())
+        await self.app.inbox.receive(
+            "trial", agent, message.body.encode(), message.correlation_id, arrival
+        )
+
+    # Timers
+
+    async def _timers(self) -> None:
+        """Run all timers, one after the other, whenever something is due for one of them."""
+        app = self.app
+        while True:
+            await self._until_due()
+            for timer in (
+                app.supervisor.sweep,
+                app.scheduler.poll,
+                app.relay.relay,
+                app.watch.look,
+            ):
+                await timer()
+
+    async def _until_due(self) -> None:
+        """Sleep until something is due or has been written, and for one interval at least."""
+        self.orders.written.clear()
+        latest = self.loop.now() + AT_LEAST_EVERY
+        pause = min(latest, self.orders.due() or latest) - self.loop.now() - EVERY
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause.total_seconds()):
+                await self.orders.written.wait()
+        await asyncio.sleep(EVERY.total_seconds())
+
+    # All that is under way
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(self._watched(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        """Keep a failure for the test: nothing that is shipped lets one through."""
+        try:
+            await work
+        except Exception as failure:  # noqa: BLE001
+            self._failures.append(failure)
+
+    def _raise_failures(self) -> None:
+        failures, self._failures = self._failures, []
+        if failures:
+            raise ExceptionGroup("the app failed", failures)
+
+    @contextmanager
+    def _same_dice(self) -> Iterator[None]:
+        """Let the pauses between two calls be the same in each run."""
+        outside = random.getstate()
+        random.setstate(self._dice)
+        try:
+            yield
+        finally:
+            self._dice = random.getstate()
+            random.setstate(outside)

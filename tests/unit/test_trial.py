@@ -1,0 +1,231 @@
+"""A trial of a business: what an author's test can do to it, and learns of it."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from builders import CONTENT
+
+from core.alerts import STALLED
+from core.errors import InvalidError, RefusedError
+from examples.claims.business import CLAIMS, Claim, PolicyHolder
+from kit import Trial
+from kit.trial import BEGINS
+from shop.business import SHOP
+
+STORM = Claim(
+    claim_number="C-2041",
+    policy_holder=PolicyHolder(name="Ada", email="ada@example.com"),
+    amount="950.00",
+    description="A storm took the roof",
+)
+DONE = {"assess": "Completed", "fraud": "Completed", "approve": "Completed", "pay": "Completed"}
+
+
+def test_an_order_whose_services_answer_has_ended_at_once():
+    """As a model or as JSON, in whichever workflow; each operation has taken effect once."""
+    trial = Trial(CLAIMS)
+    order = trial.submit(STORM)
+    again = trial.submit(STORM.model_dump(mode="json", by_alias=True), workflow="claim")
+    assert (order.state, order.outcome, order.reason, order.steps) == (
+        "Processed",
+        None,
+        None,
+        DONE,
+    )
+    assert (again.state, again.id == order.id) == ("Processed", False)
+    assert trial.effects("assessor", order) == ["assess", "approve"]
+    assert trial.effects("bank") == ["screen", "pay"] * 2
+    assert order.history[0] == "submitted: workflow claim"
+    assert trial.now == BEGINS
+
+
+def test_every_business_can_be_tried():
+    """The shop too, with all of its services."""
+    trial = Trial(SHOP)
+    order = trial.submit(CONTENT)
+    assert order.state == "Processed"
+    assert trial.effects("payment", order) == ["authorise", "capture"]
+
+
+def test_a_refusal_is_final_and_what_was_done_is_taken_back():
+    """With the reason that the test gives, or else that of the agent; the last effect comes first."""
+    trial = Trial(CLAIMS)
+    trial.refuse("bank", "pay", "account frozen")
+    order = trial.submit(STORM)
+    assert (order.state, order.outcome, order.reason) == ("Error", "undone", "pay: account frozen")
+    assert trial.effects("assessor") == ["assess", "approve", "withdraw", "cancel"]
+    trial.refuse("bank", "pay")
+    assert trial.submit(STORM).reason == "pay: account closed"
+
+
+def test_an_order_that_nobody_answers_is_taken_back_in_the_end():
+    """Each attempt has its time; half a month takes moments."""
+    trial = Trial(CLAIMS)
+    trial.hang("assessor", "approve")
+    order = trial.submit(STORM)
+    assert (order.state, order.steps["approve"]) == ("Processing", "Running")
+    trial.advance(days=15)
+    assert (order.state, order.outcome) == ("Error", "undone")
+    assert trial.effects("assessor") == ["assess", "withdraw", "cancel"]
+    assert trial.now == BEGINS + timedelta(days=15)
+    assert any("approve attempt 3 started" in line for line in order.history)
+    assert order.reason == "approve: approve timed out 3 times; no answer: TimeoutError"
+
+
+def test_timers_run_when_something_is_due():
+    """A cooldown of days ends within an interval of its time, and not before."""
+    trial = Trial(CLAIMS, cooldown_seconds=10 * 86_400)
+    trial.hang("bank", "screen")
+    order = trial.submit(STORM)
+    trial.advance(days=1)
+    trial.heal("bank", "screen")
+    trial.advance(days=8, hours=23)
+    assert order.state == "Pending"
+    trial.advance(hours=1, minutes=3)
+    assert order.state == "Processed"
+
+
+def test_a_service_that_is_away_for_a_moment_is_asked_again():
+    """The agent's own retries go by the held clock; nobody counts a failure."""
+    trial = Trial(CLAIMS)
+    trial.down("bank")
+    order = trial.submit(STORM)
+    trial.advance(seconds=5)
+    trial.heal()
+    trial.advance(seconds=10)
+    assert order.state == "Processed"
+    assert not [line for line in order.history if line.startswith("recovered")]
+
+
+def test_an_effect_whose_answer_came_too_late_stands_once():
+    """The attempts after it have the same key."""
+    trial = Trial(CLAIMS)
+    trial.late("bank", "pay")
+    order = trial.submit(STORM)
+    trial.advance(seconds=29)
+    assert trial.effects("bank") == ["screen"]
+    trial.advance(minutes=1)
+    trial.heal("bank")
+    trial.advance(minutes=10)
+    assert order.state == "Processed"
+    assert trial.effects("bank") == ["screen", "pay"]
+
+
+def test_what_was_said_last_of_an_operation_holds():
+    """A fault of all operations and one of a single one may follow each other in any order."""
+    trial = Trial(CLAIMS)
+    trial.refuse("bank")
+    trial.hang("bank", "screen")
+    order = trial.submit(STORM)
+    assert order.state == "Processing"
+    trial.refuse("bank", reason="closed")
+    trial.advance(minutes=1)
+    assert (order.state, order.reason) == ("Error", "closed")
+
+
+def test_an_operator_acts_on_an_order():
+    """What makes no sense is refused, and what there is not is named."""
+    trial = Trial(CLAIMS)
+    trial.refuse("bank", "screen")
+    order = trial.submit(STORM)
+    assert (order.outcome, order.steps["fraud"]) == ("failed", "Failed")
+    trial.act(order, "skip", step="fraud")
+    assert order.steps == DONE | {"fraud": "Skipped"}
+    with pytest.raises(RefusedError, match="the order is Processed"):
+        trial.act(order, "resubmit")
+    with pytest.raises(LookupError, match="no action mend; there are resubmit"):
+        trial.act(order, "mend")
+
+
+def test_alerts_reach_the_operators_as_time_passes():
+    """Of orders that failed, and of what nobody looks after: an order that is held for a day."""
+    trial = Trial(CLAIMS)
+    trial.refuse("bank", "screen")
+    failed = trial.submit(STORM)
+    trial.hang("bank", "screen")
+    held = trial.submit(STORM)
+    trial.act(held, "hold")
+    trial.heal()
+    assert trial.alerts() == []
+    trial.advance(minutes=1)
+    assert [alert.subject for alert in trial.alerts()] == [f"orders/{failed.id}"]
+    trial.advance(hours=23)
+    told = len(trial.alerts())
+    trial.advance(hours=2)
+    (last,) = trial.alerts()[told:]
+    assert (last.type, last.subject) == (STALLED, f"orders/{held.id}")
+
+
+def test_two_trials_that_are_given_the_same_go_the_same_way():
+    """Whatever dice the test throws beside them, which the trials leave alone."""
+
+    def course(seed):
+        random.seed(seed)
+        trial = Trial(CLAIMS)
+        trial.down("bank")
+        order = trial.submit(STORM)
+        trial.advance(seconds=3.3)
+        trial.heal()
+        trial.advance(hours=1)
+        return [entry.at for entry in trial.inspect(order.id).history], random.random()
+
+    (one, thrown), (other, _) = course(1), course(2)
+    random.seed(1)
+    assert (one, thrown) == (other, random.random())
+
+
+def test_the_environment_says_nothing():
+    """A setting is what the test says it is; what is no setting is named."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAILURE_THRESHOLD", "1")
+        trial = Trial(CLAIMS, step_timeout_seconds=5)
+    trial.hang("assessor", "assess")
+    order = trial.submit(STORM)
+    trial.advance(seconds=15)
+    assert order.state != "Error"
+    trial.advance(minutes=2)
+    assert (order.state, order.outcome) == ("Error", "undone")
+    with pytest.raises(TypeError, match="no setting patience"):
+        Trial(CLAIMS, patience=3)
+
+
+def test_an_order_that_the_app_refuses_is_refused_with_every_fault():
+    """And a service or operation that there is not is named, with those that there are."""
+    trial = Trial(CLAIMS)
+    with pytest.raises(InvalidError) as raised:
+        trial.submit({"claimNumber": "2041", "amount": 950}, workflow="claims")
+    assert len(raised.value.faults) > 3
+    with pytest.raises(LookupError, match="no agent banks; there are assessor, bank"):
+        trial.effects("banks")
+    with pytest.raises(LookupError, match="bank has no operation charge; it has pay, recall"):
+        trial.down("bank", "charge")
+
+
+def test_what_fails_within_the_app_fails_the_test(monkeypatch):
+    """No failure is lost in what runs beside the test."""
+    trial = Trial(CLAIMS)
+
+    async def look(_):
+        raise ValueError("lost its way")
+
+    monkeypatch.setattr("alerts.watch.Watch.look", look)
+    with pytest.raises(ExceptionGroup, match="the app failed") as raised:
+        trial.advance(hours=2)
+    assert [str(each) for each in raised.value.exceptions] == ["lost its way"]
+
+
+def test_a_trial_leaves_nothing_behind():
+    """Its loop is closed when nobody has the trial any more, with whatever hangs in it."""
+    trial = Trial(CLAIMS)
+    trial.hang("bank")
+    trial.submit(STORM)
+    loop = trial._world.loop
+    del trial
+    assert loop.is_closed()
+
+
+async def test_a_trial_says_that_it_needs_a_plain_function():
+    """Within a running loop its own cannot run."""
+    with pytest.raises(RuntimeError, match="use it in a plain function"):
+        Trial(CLAIMS)
