@@ -7,7 +7,6 @@ import pytest
 from acting import act
 from apps import app
 from builders import NOW, ORDER_ID, seconds
-from kit.memory import in_memory, of_columns
 from memory_world import MESSAGE
 
 from core.actions import possible
@@ -22,6 +21,7 @@ from core.messages import (
     requests_queue,
     responses_queue,
 )
+from kit.memory import in_memory, of_columns
 from operators.requests import ActRequest
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated

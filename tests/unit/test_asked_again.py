@@ -21,7 +21,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-from kit.memory import in_memory
 
 from agents.protection import CircuitBreaker
 from agents.service import OVERDUE
@@ -30,6 +29,7 @@ from core.changes import Change, HistoryEntry
 from core.errors import AcceptedError, CircuitOpenError, RejectedError, TransientError
 from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
+from kit.memory import in_memory
 from operators.explain import explain
 from operators.requests import OperatorRequest
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 import pytest
 from agency import Agency
 from builders import seconds
-from kit.memory import in_memory
 
 from adapters.azure import connect
 from adapters.code import CodeService
@@ -25,6 +24,7 @@ from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import responses_queue
 from core.workflow import DeclarationError
 from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
+from kit.memory import in_memory
 from local.declared import FILES
 from local.ports import Ports
 from local.servicebus_config import ROOT

@@ -7,7 +7,6 @@ from functools import partial
 import azure.functions as func
 import pytest
 from apps import set_to
-from kit.memory import in_memory
 
 import customers.triggers
 from bootstrap import bootstrap, functions
@@ -20,6 +19,7 @@ from entrypoints.api import blueprint
 from entrypoints.openapi import description
 from examples.claims.business import CLAIMS
 from flow import Agent, Door, Flow, Model, Operation, Personal, business
+from kit.memory import in_memory
 from operators.requests import ActRequest
 from shop.business import SHOP
 

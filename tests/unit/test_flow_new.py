@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 from click.testing import CliRunner
-from kit.memory import in_memory
 from submitting import new_order_id
 
 from adapters.clock import utc_now
@@ -17,6 +16,7 @@ from core.life import ProcessState
 from core.messages import AgentReply, AgentRequest, WakeUp, decode
 from flow import __main__, new
 from flow.new import NewBusinessError, create
+from kit.memory import in_memory
 from local.ports import Ports
 from local.settings import app_settings
 

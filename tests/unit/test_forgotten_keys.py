@@ -21,7 +21,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-from kit.memory import in_memory
 
 from core.actions import possible
 from core.business import Agent, Business
@@ -31,6 +30,7 @@ from core.life import Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from kit.memory import in_memory
 from operators.requests import ActRequest
 
 DAY = timedelta(hours=24)

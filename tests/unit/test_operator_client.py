@@ -9,8 +9,8 @@ import pytest
 from apps import app
 from builders import PAYLOAD, new_order
 from click.testing import CliRunner
-from kit.memory import in_memory
 
+from kit.memory import in_memory
 from operators.cli import commands, formatting
 from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
 from operators.requests import HoldRequest

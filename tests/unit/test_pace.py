@@ -8,12 +8,12 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from agency import CALL_TIMEOUT, MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
-from kit.memory import of_columns
 from scheduling import Scheduling, Working, only, work
 
 from adapters.settings import Settings, SettingsError
 from agents.protection import SHARED_ANEW, Pace
 from core.errors import NotTriedError, TransientError, UnavailableError
+from kit.memory import of_columns
 from local.ports import Ports
 from local.settings import app_settings
 from scheduler.admission import FEW, open_at

@@ -1,6 +1,7 @@
 """The business: it can start, takes back what it does, and asks each service for the right thing."""
 
 from examples.start import business
+from kit import Trial
 
 ADA = business.Customer(name="Ada", email="ada@example.com")
 CONTENT = business.Content(customer=ADA, item="a bicycle")
@@ -11,11 +12,22 @@ def test_the_app_starts_with_it():
     business.START.check(business.START.agents)
 
 
-def test_each_step_can_be_taken_back():
-    """An order that fails at one of them leaves nothing behind."""
-    (workflow,) = business.START.workflows.all
-    undone_by = {step.name: step.compensation for step in workflow.steps}
-    assert undone_by == {"reserve": "release", "charge": "refund"}
+def test_an_order_is_carried_out():
+    """Each service does its part, once."""
+    trial = Trial(business.START)
+    order = trial.submit(CONTENT)
+    assert order.state == "Processed"
+    assert trial.effects("reservations") == ["reserve"]
+    assert trial.effects("payments") == ["charge"]
+
+
+def test_what_cannot_be_charged_is_released():
+    """An order whose payment is refused leaves nothing behind."""
+    trial = Trial(business.START)
+    trial.refuse("payments", "charge")
+    order = trial.submit(CONTENT)
+    assert (order.outcome, order.reason) == ("undone", "charge: card declined")
+    assert trial.effects("reservations") == ["reserve", "release"]
 
 
 def test_the_charge_names_the_reservation():
