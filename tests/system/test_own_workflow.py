@@ -65,7 +65,8 @@ def contents(folder, which):
 def test_the_files_of_the_page_are_those_of_the_example():
     """To the letter; the others are those that the command for a new business makes."""
     written = dict(WRITTEN.findall(PAGE.read_text()))
-    assert written == {f"{PLACE}/business.py": (ROOT / PLACE / "business.py").read_text()}
+    files = [f"{PLACE}/business.py", f"{PLACE}/test_claims.py"]
+    assert written == {name: (ROOT / name).read_text() for name in files}
     new, own = ((ROOT / place / "function_app.py").read_text() for place in (START, PLACE))
     assert new.replace("examples.start", "examples.claims").replace("START", "CLAIMS") == own
 
