@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from alerts import rules
-from alerts.rules import Outcome
+from alerts.rules import Delivery
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import UnavailableError
@@ -23,7 +23,7 @@ PAGE = 100
 Waiting = tuple[AgendaRow, Event | BusMessage]
 """A row of the outbox, and its content."""
 
-Channel = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
+Channel = Callable[[Sequence[Waiting]], Awaitable[list[Delivery]]]
 """Sends those of the rows that are its own."""
 
 
@@ -94,7 +94,7 @@ class Relay:
             raise next(iter(silence.values()))
         return set(silence)
 
-    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Publish the events in one batch; if that is refused, each by itself."""
         events = [(row, content) for row, content in waiting if isinstance(content, Event)]
         if not events:
@@ -105,7 +105,7 @@ class Relay:
             return [outcome for (outcome,) in alone]
         return [(row, fault) for row, _ in events]
 
-    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Send each notice by itself; the bus gathers those for one queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)

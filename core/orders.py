@@ -84,10 +84,10 @@ class OrderState:
     """The number of transitions; the submission is the first."""
     priority: Priority = Priority.NORMAL
     waits_since: AwareDatetime
-    """The time since which the order could have gone on without progress.
+    """The time since which the order has waited: its place in the queue, and its age.
 
-    It is the order's place in the queue and its age. A time that the workflow or an operator chose
-    is no delay: until then, this is that time.
+    While the order waits for a time that the workflow or an operator chose, it is that time, which
+    is still to come: such a wait is no delay.
     """
     not_before: AwareDatetime | None = None
     """The chosen time before which no step can start, if it is in the future."""

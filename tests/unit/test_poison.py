@@ -14,7 +14,7 @@ from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from kit.memory import in_memory
 from operators.poison import GIVEN_UP, PoisonView
 from operators.requests import OperatorRequest, PoisonPage
-from operators.triggers import relay
+from operators.triggers import given_up
 from stores.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
 from stores.tables import Put
 
@@ -284,12 +284,12 @@ async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world)
 async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
     """With what is known of the reason, and its id; again after a crash, it is there once."""
     app = func.FunctionApp()
-    app.register_functions(relay(world.poison, [SUBMISSIONS], [PAYMENT]))
+    app.register_functions(given_up(world.poison, [SUBMISSIONS], [PAYMENT]))
     functions = {
         each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
     }
     assert functions.keys() == {f"{SUBMISSIONS}-poison", f"{PAYMENT}/$DeadLetterQueue"}
-    given_up = {
+    messages = {
         f"{SUBMISSIONS}-poison": QueueMessage(body=b"a", id="m", insertion_time=NOW),
         f"{PAYMENT}/$DeadLetterQueue": ServiceBusMessage(
             body=b"b",
@@ -304,7 +304,7 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
         ),
     }
     for _ in range(2):
-        for queue, message in given_up.items():
+        for queue, message in messages.items():
             await functions[queue].get_user_function()(message)
     kept_now = [
         (each.source, each.body, each.reason, each.correlation_id)
