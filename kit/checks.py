@@ -1,0 +1,201 @@
+"""Tries a service against the contract of `docs/your-own-workflow.md`, from outside.
+
+Each check makes a few calls and judges the answers. How many effects there were, only the answers
+tell: two effects that answer the same cannot be told apart.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An answer of the service; its content is None if it is no JSON object."""
+
+    status: int
+    content: Mapping[str, Any] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the operation was done, as an agent sees it."""
+        return 200 <= self.status < 300 and self.status != 202 and self.content is not None
+
+    def __str__(self) -> str:
+        return str(self.status) + ("" if self.content is not None else " without a JSON object")
+
+
+Post = Callable[[str, str, Mapping[str, Any]], Awaitable[Told]]
+"""Calls an operation, with a key and a content."""
+
+
+class Verdict(StrEnum):
+    """What a check has found."""
+
+    OK = "ok"
+    NOTE = "note"
+    """The contract holds, and the author of the agent has to know something."""
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The result of one check."""
+
+    name: str
+    verdict: Verdict
+    what: str
+    """What was seen, and what it means."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A service, and what it is asked."""
+
+    post: Post
+    do: str
+    """The operation that is tried."""
+    undo: str | None
+    """The operation that takes it back; None if there is none."""
+    content: Mapping[str, Any]
+    """What the operation is asked."""
+    other: Mapping[str, Any] | None = None
+    """Another content that would be done; None if that is not tried."""
+    refused: Mapping[str, Any] | None = None
+    """What the service refuses for good; None if that is not tried."""
+
+    @property
+    def effects(self) -> int:
+        """How many effects the checks make at most, where the contract holds."""
+        return 3 + sum(each is not None for each in (self.undo, self.other, self.refused))
+
+
+async def findings(service: Service) -> AsyncIterator[Finding]:
+    """Yield the result of each check, as it ends."""
+    yield await same_key_twice(service)
+    yield await twice_at_once(service)
+    if service.other is not None:
+        yield await other_content(service, service.other)
+    if service.undo is not None:
+        yield await undo_of_unknown(service, service.undo)
+        yield await undo_of_done(service, service.undo)
+    if service.refused is not None:
+        yield await refusal(service, service.refused)
+
+
+async def same_key_twice(service: Service) -> Finding:
+    """Expect the same answer for the same key, and another one for another key."""
+    name, key = "the same key twice", _new_key()
+    first = await service.post(service.do, key, service.content)
+    again = await service.post(service.do, key, service.content)
+    other = await service.post(service.do, _new_key(), service.content)
+    if not first.is_done:
+        return _failed(name, f"{service.do} was answered {first}; nothing else can be judged")
+    if again != first:
+        return _failed(name, f"then {_difference(first, again)}: perhaps a second effect")
+    if other == first:
+        what = "one answer, but another key has it too: whether there was one effect is not seen"
+        return Finding(name=name, verdict=Verdict.NOTE, what=what)
+    return _ok(name, "one effect, and the same answer")
+
+
+async def twice_at_once(service: Service) -> Finding:
+    """Expect that of two calls at a time one is done, and the other waits or is told 409."""
+    name, key = "twice at once", _new_key()
+    both = await asyncio.gather(*(service.post(service.do, key, service.content) for _ in range(2)))
+    after = await service.post(service.do, key, service.content)
+    done = [told for told in both if told.is_done]
+    if wrong := [told for told in both if not told.is_done and told.status != 409]:
+        return _failed(name, f"one was answered {wrong[0]}; expected 409, or the other's answer")
+    if not done:
+        return _failed(name, "both were answered 409: none is done")
+    if different := [told for told in [*done, after] if told != done[0]]:
+        return _failed(name, f"{_difference(done[0], different[0])}: perhaps a second effect")
+    return _ok(name, "409 while under way" if len(done) == 1 else "the same answer for both")
+
+
+async def other_content(service: Service, content: Mapping[str, Any]) -> Finding:
+    """Expect that a key which was used for something else is refused."""
+    name, key = "the same key, other content", _new_key()
+    first = await service.post(service.do, key, service.content)
+    other = await service.post(service.do, key, content)
+    if other.status == 422:
+        return _ok(name, "422: refused")
+    if other == first:
+        what = "the first answer: no second effect, but a mistake of the caller stays unseen"
+        return Finding(name=name, verdict=Verdict.NOTE, what=what)
+    return _failed(name, f"{_difference(first, other)}; expected 422")
+
+
+async def undo_of_unknown(service: Service, undo: str) -> Finding:
+    """Expect that an undo refuses a key which the service has never seen from then on."""
+    name, key = "undo of an unknown key", _new_key()
+    undone = await service.post(undo, key, {**service.content, "result": {}})
+    if not undone.is_done:
+        return _failed(name, f"{undo} was answered {undone}; expected that it is undone")
+    done = await service.post(service.do, key, service.content)
+    if done.status != 410:
+        what = f"{service.do} after it was answered {done}; expected 410: a late call takes effect"
+        return _failed(name, what)
+    return _ok(name, "it is undone, and 410 from then on")
+
+
+async def undo_of_done(service: Service, undo: str) -> Finding:
+    """Expect that an undo can be repeated, and that what was undone is not done again."""
+    name, key = "undo of what was done", _new_key()
+    first = await service.post(service.do, key, service.content)
+    content = {**service.content, "result": first.content or {}}
+    undone = await service.post(undo, key, content)
+    again = await service.post(undo, key, content)
+    if not undone.is_done:
+        return _failed(name, f"{undo} was answered {undone}")
+    if again != undone:
+        return _failed(name, f"{undo} again: {_difference(undone, again)}")
+    done = await service.post(service.do, key, service.content)
+    if done.status != 410:
+        return _failed(name, f"{service.do} after it was answered {done}; expected 410")
+    return _ok(name, "undone once, and 410 from then on")
+
+
+async def refusal(service: Service, refused: Mapping[str, Any]) -> Finding:
+    """Expect a final status, and tell whether the key stays refused."""
+    name, key = "a refusal", _new_key()
+    first = await service.post(service.do, key, refused)
+    if not 400 <= first.status < 500 or first.status in (408, 409, 425, 429):
+        return _failed(name, f"answered {first}; expected a final status, such as 422")
+    statuses = "" if first.status in (410, 422) else f"declare refusals=({first.status},); "
+    again = await service.post(service.do, key, service.content)
+    if again.is_done:
+        remembers = "the key is free again: it remembers no refusals"
+    else:
+        remembers = "the key stays refused: declare remembers_refusals=True"
+    return Finding(name=name, verdict=Verdict.NOTE, what=f"{first.status}; {statuses}{remembers}")
+
+
+def _new_key() -> str:
+    return f"kit-check-{uuid4().hex}:check"
+
+
+def _ok(name: str, what: str) -> Finding:
+    return Finding(name=name, verdict=Verdict.OK, what=what)
+
+
+def _failed(name: str, what: str) -> Finding:
+    return Finding(name=name, verdict=Verdict.FAILED, what=what)
+
+
+def _difference(one: Told, other: Told) -> str:
+    """Return how two answers differ, without their content, which may be anybody's."""
+    if one.status != other.status:
+        return f"{one} once, and {other} once"
+    names = {name for told in (one, other) for name in told.content or {}}
+    differ = [
+        name
+        for name in sorted(names)
+        if (one.content or {}).get(name) != (other.content or {}).get(name)
+    ]
+    return f"different answers ({json.dumps(differ)[:100]})"

@@ -1,0 +1,173 @@
+"""What a service remembers of idempotency keys, and where: in memory, or in a file of SQLite."""
+
+import asyncio
+import base64
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer over HTTP."""
+
+    status: int
+    content_type: str
+    body: bytes
+    replayed: bool = False
+    """Whether it is from memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call with a key: under way, or answered."""
+
+    path: str
+    fingerprint: str
+    token: str
+    """Tells this call from the others with the same key."""
+    since: datetime
+    answer: Answer | None = None
+    """None while it is under way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """All that is remembered of one key."""
+
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    """By path, so that an undo may have the key of what it takes back."""
+    undone: frozenset[str] = frozenset()
+    """The paths that are refused from now on."""
+
+
+NOTHING_KNOWN = Key()
+
+Change = Callable[[Key], tuple[Key, T]]
+"""Returns the key as it is from now on, and a result."""
+
+
+class KeyStore(Protocol):
+    """Where keys are kept: one row for each."""
+
+    async def update(self, key: str, change: Change[T]) -> T:
+        """Read a key, change it and write it, with no other update of it in between.
+
+        `change` may be called several times. Returns its last result.
+        """
+
+    async def forget(self, before: datetime) -> int:
+        """Remove the keys that were last changed before that time; return how many."""
+
+
+class MemoryKeys:
+    """`KeyStore` in memory: for tests, since a restart forgets everything."""
+
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._clock = clock
+        self._keys: dict[str, tuple[datetime, Key]] = {}
+
+    async def update(self, key: str, change: Change[T]) -> T:
+        """See `KeyStore.update`."""
+        _, known = self._keys.get(key, (None, NOTHING_KNOWN))
+        changed, result = change(known)
+        self._keys[key] = self._clock(), changed
+        return result
+
+    async def forget(self, before: datetime) -> int:
+        """See `KeyStore.forget`."""
+        old = [key for key, (at, _) in self._keys.items() if at < before]
+        for key in old:
+            del self._keys[key]
+        return len(old)
+
+
+class SqliteKeys:
+    """`KeyStore` in a file, which several processes of one machine may share."""
+
+    def __init__(
+        self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        with closing(self._connect()) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS keys"
+                " (key TEXT PRIMARY KEY, changed REAL NOT NULL, record TEXT NOT NULL)"
+            )
+
+    async def update(self, key: str, change: Change[T]) -> T:
+        """See `KeyStore.update`."""
+        return await asyncio.to_thread(self._update, key, change)
+
+    async def forget(self, before: datetime) -> int:
+        """See `KeyStore.forget`."""
+        return await asyncio.to_thread(self._forget, before)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=30, isolation_level=None)
+
+    def _update(self, key: str, change: Change[T]) -> T:
+        with closing(self._connect()) as database:
+            database.execute("BEGIN IMMEDIATE")  # nobody else writes until the commit
+            row = database.execute("SELECT record FROM keys WHERE key = ?", (key,)).fetchone()
+            changed, result = change(_read(row[0]) if row else NOTHING_KNOWN)
+            database.execute(
+                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)",
+                (key, self._clock().timestamp(), _written(changed)),
+            )
+            database.execute("COMMIT")
+            return result
+
+    def _forget(self, before: datetime) -> int:
+        with closing(self._connect()) as database:
+            old = (before.timestamp(),)
+            return database.execute("DELETE FROM keys WHERE changed < ?", old).rowcount
+
+
+def _written(key: Key) -> str:
+    return json.dumps(
+        {"calls": [_of_call(call) for call in key.calls.values()], "undone": sorted(key.undone)}
+    )
+
+
+def _of_call(call: Call) -> dict[str, Any]:
+    answer = None
+    if call.answer:
+        body = base64.b64encode(call.answer.body).decode()
+        answer = [call.answer.status, call.answer.content_type, body]
+    return {
+        "path": call.path,
+        "fingerprint": call.fingerprint,
+        "token": call.token,
+        "since": call.since.isoformat(),
+        "answer": answer,
+    }
+
+
+def _read(text: str) -> Key:
+    record = json.loads(text)
+    calls = [_call(each) for each in record["calls"]]
+    return Key(calls={call.path: call for call in calls}, undone=frozenset(record["undone"]))
+
+
+def _call(record: Mapping[str, Any]) -> Call:
+    answer = None
+    if record["answer"]:
+        status, content_type, body = record["answer"]
+        answer = Answer(status=status, content_type=content_type, body=base64.b64decode(body))
+    return Call(
+        path=record["path"],
+        fingerprint=record["fingerprint"],
+        token=record["token"],
+        since=datetime.fromisoformat(record["since"]),
+        answer=answer,
+    )

@@ -1,0 +1,176 @@
+"""The other side of a connection: a service that keeps its promises about idempotency keys.
+
+`Receiver` is ASGI middleware before a service's own handlers. It needs Python's standard library
+alone: copy this file and `keys.py` into the service.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from .keys import Answer, Call, Key, KeyStore  # relative, so that both files can be copied
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SAFE = {"GET", "HEAD", "OPTIONS"}
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+MAX_BYTES = 1024 * 1024
+"""The longest body of a call."""
+
+
+def utc_now() -> datetime:
+    """Return the current time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receiver:
+    """Lets each call take effect once for its key.
+
+    A call that has succeeded is answered from memory when it comes again. Any other answer, or an
+    exception, says that nothing was done: then the same key may try again, so a handler has to do
+    all of its work or none.
+    """
+
+    app: Application
+    store: KeyStore
+    undoes: Mapping[str, str] = field(default_factory=dict)
+    """By the path of each undo, the path of what it takes back, such as `/recall`: `/pay`."""
+    longest: timedelta = timedelta(minutes=5)
+    """After this time a call has ended, perhaps with its process: another one may begin."""
+    clock: Callable[[], datetime] = utc_now
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a call; what is no call, or changes nothing, is passed on."""
+        if scope["type"] != "http" or scope["method"] in SAFE:
+            await self.app(scope, receive, send)
+            return
+        key = _header(scope, b"idempotency-key")
+        body = await _body(receive)
+        if not KEY.fullmatch(key):
+            await _send(send, problem(400, "Idempotency-Key: expected 1 to 200 characters"))
+        elif body is None:
+            await _send(send, problem(413, f"expected a body of at most {MAX_BYTES} bytes"))
+        else:
+            await _send(send, await self._answer(key, scope, body))
+
+    async def _answer(self, key: str, scope: Scope, body: bytes) -> Answer:
+        call = Call(
+            path=scope["path"],
+            fingerprint=fingerprint(scope["method"], body),
+            token=uuid4().hex,
+            since=self.clock(),
+        )
+        undone = self.undoes.get(call.path)
+        expired = call.since - self.longest
+        known = await self.store.update(key, lambda it: begin(it, call, undone, expired))
+        if known is not None:
+            return known
+        answer = None
+        try:
+            answer = await _ask(self.app, scope, body)
+        finally:
+            await self.store.update(key, lambda it: (end(it, call, answer), None))
+        return answer
+
+
+def begin(key: Key, call: Call, undoes: str | None, expired: datetime) -> tuple[Key, Answer | None]:
+    """Return the key as it is from now on, and the answer, or None if the call has to be made.
+
+    Calls since before `expired` have ended. An undo refuses what it takes back from now on, whether
+    or not that has ever come.
+    """
+    if call.path in key.undone:
+        return key, problem(410, "it was undone under this key, and is refused since")
+    same = key.calls.get(call.path)
+    if same and same.fingerprint != call.fingerprint:
+        return key, problem(422, "this key was used with other content")
+    if same and same.answer:
+        return key, replace(same.answer, replayed=True)
+    if any(each.answer is None and each.since > expired for each in key.calls.values()):
+        return key, problem(409, "a call with this key is under way")
+    undone = key.undone | {undoes} if undoes else key.undone
+    return Key(calls={**key.calls, call.path: call}, undone=undone), None
+
+
+def end(key: Key, call: Call, answer: Answer | None) -> Key:
+    """Return the key after a call; None for the answer of a call that was cut off.
+
+    A call that another one has replaced in the meantime changes nothing.
+    """
+    current = key.calls.get(call.path)
+    if current is None or current.token != call.token:
+        return key
+    calls = {path: each for path, each in key.calls.items() if path != call.path}
+    if answer is not None and 200 <= answer.status < 300 and answer.status != 202:
+        calls[call.path] = replace(call, answer=answer)
+    return Key(calls=calls, undone=key.undone)
+
+
+def fingerprint(method: str, body: bytes) -> str:
+    """Return what is the same for two calls with the same content, however it is written."""
+    with suppress(ValueError, RecursionError):  # of what is no JSON, each byte counts
+        body = json.dumps(json.loads(body), sort_keys=True).encode()
+    return hashlib.sha256(method.encode() + b" " + body).hexdigest()
+
+
+def problem(status: int, detail: str) -> Answer:
+    """Return problem details (RFC 9457)."""
+    body = json.dumps({"status": status, "detail": detail}).encode()
+    return Answer(status=status, content_type="application/problem+json", body=body)
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """Return the body of a call; None if it is too long, or did not come to its end."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MAX_BYTES:
+            return None
+    return body
+
+
+async def _ask(app: Application, scope: Scope, body: bytes) -> Answer:
+    """Return the answer of the service's own handler."""
+    status, content_type, parts = 500, "", list[bytes]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, content_type
+        if message["type"] == "http.response.start":
+            status, content_type = message["status"], _header(message, b"content-type")
+        elif message["type"] == "http.response.body":
+            parts.append(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return Answer(status=status, content_type=content_type, body=b"".join(parts))
+
+
+async def _send(send: Send, answer: Answer) -> None:
+    headers = [(b"content-type", answer.content_type.encode("latin-1"))]
+    if answer.replayed:
+        headers.append((b"idempotent-replayed", b"true"))
+    if answer.status == 409:
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,185 @@
+"""`python -m kit.check`: what it finds at a service that keeps the contract, and at others."""
+
+import asyncio
+import json
+import sys
+from collections import Counter
+
+import pytest
+from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
+from simulated_world import World
+
+from kit.check import FAILS, NOT_TRIED, WORKS, main
+from kit.checks import Service, Told, Verdict, findings
+from kit.keys import MemoryKeys
+from kit.memory import of_columns
+from kit.receiver import Receiver
+from simulator.ledger import Ledger
+
+OTHER = {"amount": "11.00"}
+REFUSED = {"amount": None}
+TWICE, AT_ONCE, OTHERS = "the same key twice", "twice at once", "the same key, other content"
+UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of what was done", "a refusal"
+
+
+async def found(post, do="pay", undo="recall", other=OTHER, refused=REFUSED):
+    """The findings at a service, by the name of their check."""
+    service = Service(post=post, do=do, undo=undo, content=CONTENT, other=other, refused=refused)
+    return {each.name: each async for each in findings(service)}
+
+
+def verdicts(found):
+    return {name: str(each.verdict) for name, each in found.items()}
+
+
+async def test_a_service_behind_the_receiver_keeps_the_contract():
+    """Every check passes, and no more effects are made than were announced."""
+    bank = Bank()
+    seen = await found(poster(Receiver(app=bank, store=MemoryKeys(), undoes=UNDOES)))
+    assert verdicts(seen) == dict.fromkeys((TWICE, AT_ONCE, OTHERS, UNKNOWN, UNDONE), "ok") | {
+        REFUSAL: "note"
+    }
+    assert seen[REFUSAL].what == "422; the key is free again: it remembers no refusals"
+    announced = Service(
+        post=None, do="pay", undo="recall", content={}, other=OTHER, refused=REFUSED
+    ).effects
+    assert bank.effects.count("/pay") == announced
+
+
+@pytest.mark.parametrize(
+    ("fault", "names"),
+    [
+        ("", {}),
+        ("forgets", {TWICE, AT_ONCE, OTHERS}),
+        ("says nothing", {TWICE, AT_ONCE}),
+        ("races", {AT_ONCE}),
+        ("pays other content", {OTHERS}),
+        ("knows no unknown key", {UNKNOWN}),
+        ("forgets an undo", {UNKNOWN}),
+        ("undone and done again", {UNKNOWN, UNDONE}),
+        ("recalls once", {UNDONE}),
+        ("stumbles", {REFUSAL}),
+    ],
+)
+async def test_each_fault_is_named(fault, names):
+    """By the check that it breaks, and by no other."""
+    seen = await found(Faulty(fault).post)
+    failed = {name for name, each in seen.items() if each.verdict is Verdict.FAILED}
+    assert failed == set(names)
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "words"),
+    [
+        ("says the same to all", TWICE, "whether there was one effect is not seen"),
+        ("takes other content for the same", OTHERS, "a mistake of the caller stays unseen"),
+        ("remembers refusals", REFUSAL, "declare remembers_refusals=True"),
+        ("needs a card", REFUSAL, "402; declare refusals=(402,); the key is free again"),
+    ],
+)
+async def test_what_an_author_has_to_know_is_told(fault, name, words):
+    """It breaks nothing, so it is no failure."""
+    seen = (await found(Faulty(fault).post))[name]
+    assert (str(seen.verdict), words in seen.what) == ("note", True), seen
+
+
+async def test_the_simulated_services_keep_the_contract():
+    """They say nothing of other content, since the app sends none."""
+    world = World(Ledger(of_columns()))
+
+    async def post(operation, key, content):
+        answer = await world.call(operation, key)
+        return Told(status=answer.status, content=answer.result)
+
+    seen = await found(post, "authorise", "void", refused=None)
+    assert verdicts(seen) == dict.fromkeys((TWICE, AT_ONCE, UNKNOWN, UNDONE), "ok") | {
+        OTHERS: "note"
+    }
+
+
+async def run(*arguments):
+    """What the command returns; it has a loop of its own."""
+    return await asyncio.to_thread(main, arguments)
+
+
+async def test_the_command_tells_each_finding(capsys, monkeypatch):
+    """Over HTTP, with a token that it takes from the environment and shows to nobody."""
+    monkeypatch.setenv("BANK_TOKEN", "hush")
+    bank = Bank()
+    content = ["--do", "pay", "--content", json.dumps(CONTENT)]
+    async with served(Receiver(app=bank, store=MemoryKeys(), undoes=UNDOES)) as url:
+        more = ["--undo", "recall", "--token-from", "BANK_TOKEN", "--yes"]
+        assert await run(url, *content, *more) == WORKS
+    told = capsys.readouterr()
+    assert [line.split(":")[0].split(maxsplit=1) for line in told.out.splitlines()[:4]] == [
+        ["ok", name] for name in (TWICE, AT_ONCE, UNKNOWN, UNDONE)
+    ]
+    assert "give some that is valid with --other" in told.out
+    assert "hush" not in told.out + told.err
+    async with served(Bank()) as url:
+        assert await run(url, *content, "--yes") == FAILS
+    assert f"FAILED  {TWICE}: then different answers" in capsys.readouterr().out
+
+
+async def test_nothing_is_called_unless_somebody_agrees(capsys, monkeypatch):
+    """A person at the terminal is asked; where there is none, `--yes` has to say so."""
+    bank = Bank()
+    async with served(Receiver(app=bank, store=MemoryKeys())) as url:
+        asked = (url, "--do", "pay", "--content", json.dumps(CONTENT))
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+        assert await run(*asked) == NOT_TRIED
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr("builtins.input", lambda _: "n")
+        assert await run(*asked) == NOT_TRIED
+        assert bank.effects == []
+        monkeypatch.setattr("builtins.input", lambda _: "y")
+        assert await run(*asked) == WORKS
+    assert f"This calls pay at {url}, with up to 3 effects" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["http://bank.example"], "expected https://, or http:// on this machine"),
+        (["ftp://localhost"], "expected https://"),
+        (["https://ada:secret@bank.example"], "without a user or password"),
+        (["https://[::1"], "expected https://<host>"),
+        (["https://bank.example", "--undo", "../admin"], "expected a name that matches"),
+        (["https://bank.example", "--content", "[1]"], "expected a JSON object"),
+        (["https://bank.example", "--timeout", "-1"], "expected seconds"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_any_call(arguments, words, capsys):
+    """Each fault is told, and no password is repeated."""
+    with pytest.raises(SystemExit):
+        main([*arguments, "--do", "pay", "--yes"])
+    assert words in capsys.readouterr().err
+
+
+async def test_a_service_that_is_not_there_was_not_tried(capsys):
+    """It has kept nothing and broken nothing."""
+    async with served(Bank()) as url:
+        pass
+    assert await run(url, "--do", "pay", "--yes") == NOT_TRIED
+    assert "no answer from the service" in capsys.readouterr().err
+
+
+async def test_what_was_accepted_is_asked_for_again(capsys):
+    """With the same key, as soon as the service says, until it is done; what is never done fails."""
+    bank, calls, never = Receiver(app=Bank(), store=MemoryKeys()), Counter(), False
+
+    async def later(scope, receive, send):
+        key = dict(scope["headers"])[b"idempotency-key"]
+        calls[key] += 1
+        if calls[key] > 1 and not never:
+            return await bank(scope, receive, send)
+        headers = [(b"retry-after", b"0")]
+        await send({"type": "http.response.start", "status": 202, "headers": headers})
+        return await send({"type": "http.response.body", "body": b"{}"})
+
+    asked = ("--do", "pay", "--content", json.dumps(CONTENT), "--yes")
+    async with served(later) as url:
+        assert await run(url, *asked) == WORKS
+        never = True
+        assert await run(url, *asked, "--patience", "0.3") == FAILS
+    assert f"{TWICE}: pay was answered 202" in capsys.readouterr().out

@@ -1,0 +1,151 @@
+"""The receiver: a service behind it does everything once for its idempotency key."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from banks import CONTENT, UNDOES, Bank, ask
+
+from kit.keys import MemoryKeys, SqliteKeys
+from kit.receiver import MAX_BYTES, Receiver
+
+NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+
+
+class Behind:
+    """A bank behind a receiver, whose clock the test holds."""
+
+    def __init__(self, make_store):
+        self.now = NOON
+        self.bank = Bank()
+        self.store = make_store(lambda: self.now)
+        self.receiver = self.another()
+
+    def another(self):
+        """A receiver of another process: nothing is shared but the store."""
+        return Receiver(app=self.bank, store=self.store, undoes=UNDOES, clock=lambda: self.now)
+
+    async def ask(self, *what, **more):
+        return await ask(self.receiver, *what, **more)
+
+    async def statuses(self, *paths):
+        return [(await self.ask(path)).status for path in paths]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def behind(request, tmp_path):
+    """Its keys are kept in memory, or in a file."""
+    if request.param == "memory":
+        return Behind(MemoryKeys)
+    return Behind(lambda clock: SqliteKeys(tmp_path / "keys.db", clock))
+
+
+async def test_a_call_that_comes_again_has_the_first_answer_and_no_effect(behind):
+    """Also in another process, with the same content written otherwise."""
+    first = await behind.ask(body=b'{"amount": "10.00", "to": "Ada"}')
+    behind.receiver = behind.another()
+    again = await behind.ask(body=b'{ "to":"Ada", "amount":"10.00"}')
+    assert (first.status, again.status) == (200, 200)
+    assert json.loads(first.body) == json.loads(again.body) == {"reference": "r-1"}
+    assert again.headers == first.headers | {b"idempotent-replayed": b"true"}
+    other = await behind.ask(key="o2:pay")
+    assert json.loads(other.body) == {"reference": "r-2"}
+    assert behind.bank.effects == ["/pay", "/pay"]
+
+
+async def test_a_call_is_told_that_another_one_is_under_way(behind):
+    """The undo too, with the same key; when it has ended, they are answered."""
+    behind.bank.gate = asyncio.Event()
+    first = asyncio.create_task(behind.ask())
+    await behind.bank.entered.get()
+    second = await behind.ask()
+    undo = await behind.ask("/recall")
+    assert (second.status, undo.status, undo.headers[b"retry-after"]) == (409, 409, b"1")
+    behind.bank.gate.set()
+    assert (await first).status == 200
+    assert await behind.statuses("/pay", "/recall", "/pay") == [200, 200, 410]
+    assert behind.bank.effects == ["/pay", "/recall"]
+
+
+async def test_of_many_calls_at_once_one_takes_effect(behind):
+    """The others are told to wait, or have its answer."""
+    receivers = [behind.another() for _ in range(10)]
+    answers = await asyncio.gather(*(ask(each) for each in receivers))
+    assert {answer.status for answer in answers} <= {200, 409}
+    assert behind.bank.effects == ["/pay"]
+
+
+async def test_a_key_is_refused_once_it_was_undone(behind):
+    """Whether or not the call had come before; the undo itself may come again."""
+    assert await behind.statuses("/recall", "/recall", "/pay") == [200, 200, 410]
+    assert behind.bank.effects == ["/recall"]
+
+
+async def test_a_key_is_for_one_content(behind):
+    """Other content is refused, while the first call is under way and when it has ended."""
+    await behind.ask()
+    other = await behind.ask(content=CONTENT | {"amount": "11.00"})
+    assert (other.status, json.loads(other.body)["detail"]) == (
+        422,
+        "this key was used with other content",
+    )
+    assert behind.bank.effects == ["/pay"]
+
+
+async def test_a_call_that_did_nothing_may_come_again(behind):
+    """A refusal, and a failure, leave the key as it was."""
+    refused = await behind.ask(content={"amount": None})
+    assert refused.status == 422
+    behind.bank.breaks.append(ValueError("broken"))
+    with pytest.raises(ValueError, match="broken"):
+        await behind.ask()
+    assert (await behind.ask()).status == 200
+
+
+async def test_a_call_whose_process_has_ended_is_made_again(behind):
+    """After the longest time of a call, and not before; the lost one then changes nothing."""
+    behind.bank.gate = asyncio.Event()
+    lost = asyncio.create_task(behind.ask())
+    await behind.bank.entered.get()
+    behind.now += timedelta(minutes=5) - timedelta(seconds=1)
+    assert (await behind.ask()).status == 409
+    behind.now += timedelta(seconds=1)
+    second = asyncio.create_task(behind.ask())
+    await behind.bank.entered.get()
+    lost.cancel()
+    await asyncio.wait([lost])
+    assert (await behind.ask()).status == 409
+    behind.bank.gate.set()
+    assert json.loads((await second).body) == json.loads((await behind.ask()).body)
+    assert behind.bank.effects == ["/pay"]
+
+
+async def test_what_was_not_changed_for_long_is_forgotten_on_demand(behind):
+    """Then a key is as good as new."""
+    await behind.ask(key="old")
+    behind.now += timedelta(days=2)
+    await behind.ask(key="new")
+    assert await behind.store.forget(NOON + timedelta(days=1)) == 1
+    assert (await behind.ask(key="old")).status == (await behind.ask(key="new")).status == 200
+    assert len(behind.bank.effects) == 3
+
+
+@pytest.mark.parametrize("key", [None, "", "two words", "é", "k" * 201])
+async def test_a_call_without_a_usable_key_has_no_effect(behind, key):
+    """It is told what is expected."""
+    assert (await behind.ask(key=key)).status == 400
+    assert behind.bank.effects == []
+
+
+async def test_what_is_too_long_or_cut_off_has_no_effect(behind):
+    """A body is taken whole or not at all."""
+    assert (await behind.ask(body=b" " * (MAX_BYTES + 1))).status == 413
+    await behind.ask(cut_off=True)
+    assert behind.bank.effects == []
+
+
+async def test_what_changes_nothing_is_passed_on(behind):
+    """Reading needs no key, and the server's own events are none of its business."""
+    assert (await behind.ask(key=None, method="GET")).status == 200
+    assert (await behind.ask(key=None, kind="lifespan")).status == 200
