@@ -52,6 +52,17 @@ def _made(name: str, issuer: Certified | None) -> Certified:
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     signer = issuer.key if issuer else key
     known = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    use = x509.KeyUsage(
+        digital_signature=issuer is not None,
+        key_cert_sign=issuer is None,  # Python 3.13 trusts nobody who does not say so
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -61,6 +72,7 @@ def _made(name: str, issuer: Certified | None) -> Certified:
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(use, critical=True)
         .add_extension(here, critical=False)
         .add_extension(identifier, critical=False)
         .add_extension(known, critical=False)
