@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from core.business import Agent as Declared
@@ -27,17 +26,13 @@ def business(
     """Return the business; raises `DeclarationError` with every fault in what it declares.
 
     A submission that names no workflow follows the latest version of the first flow. `check` gets
-    the payload of each new submission, after its model has allowed it. The sample is an order for
-    people who try the app with simulated services; `fault_marks` are those of `Business`.
+    each new payload that its model allows. The sample is an order for people who try the app.
     """
     if not flows:
         raise DeclarationError(["there is no workflow"])
-    faults = [fault for flow in flows for fault in faults_of(flow)]
-    faults += _of_several_payloads(flows)
-    faults += _of_functions(agents)
+    faults = [*_of_flows(flows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
-    made = None
-    with suppress(NameError):  # a fault of the flow, and named above
+    try:
         made = Business(
             workflows=Workflows(*(flow.workflow() for flow in flows)),
             default_workflow=flows[0].name,
@@ -47,10 +42,18 @@ def business(
             sample=_sample(sample),
             fault_marks=fault_marks or {},
         )
-        faults += _of_engine(made, flows)
-    if faults or made is None:
+    except NameError:  # a fault of the flow, which is among them
+        raise DeclarationError(list(dict.fromkeys(faults))) from None
+    faults += _of_engine(made, flows)
+    if faults:
         raise DeclarationError(list(dict.fromkeys(faults)))
     return made
+
+
+def _of_flows(flows: Sequence[Flow]) -> Iterator[str]:
+    for flow in flows:
+        yield from faults_of(flow)
+    yield from _of_several_payloads(flows)
 
 
 def _doors(flows: Sequence[Flow]) -> Iterator[Door]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from core.orders import OnFailure, Order
 from core.workflow import Results, StepDefinition, Workflow
@@ -22,6 +22,17 @@ from flow.services import Operation, dashed
 Asked = TypeVar("Asked", bound=Model)
 Make = Callable[..., Asked]
 """Makes the request of a step."""
+
+
+class Rules(TypedDict, total=False):
+    """The rules of a step, as its definition has them; what is left out has its default."""
+
+    on_failure: OnFailure
+    timeout: timedelta
+    threshold: int
+    cooldown: timedelta
+    max_cooldowns: int
+    late_effect_window: timedelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,37 +88,26 @@ class Flow:
         self.name, self.payload, self.version, self.door = name, payload, version, door
         self.steps: list[Step] = []
 
-    def step(  # noqa: PLR0913 - a field of the definition each
+    def step(
         self,
         operation: Operation[Asked, Any],
         *,
         undo: Operation[Asked, Any] | None = None,
         after: Sequence[Make[Any]] = (),
-        on_failure: OnFailure = OnFailure.ERROR,
-        timeout: timedelta | None = None,
-        threshold: int | None = None,
-        cooldown: timedelta | None = None,
-        max_cooldowns: int = 3,
-        late_effect_window: timedelta = timedelta(),
         undo_needs: Sequence[str] = (),
+        **rules: Unpack[Rules],
     ) -> Callable[[Make[Asked]], Make[Asked]]:
         """Add the decorated function as the next step.
 
-        The undo is requested with the same content and the step's own answer. All other arguments
-        are those of `StepDefinition`; `undo_needs` names fields of the answer.
+        The undo is requested with the same content and the step's own answer, of which `undo_needs`
+        names the fields that it cannot do without. The rules are fields of `StepDefinition`.
         """
-        rules = {
-            "on_failure": on_failure,
-            "timeout": timeout,
-            "threshold": threshold,
-            "cooldown": cooldown,
-            "max_cooldowns": max_cooldowns,
-            "late_effect_window": late_effect_window,
-            "compensation_needs": tuple(undo_needs),
-        }
+        needs = {"compensation_needs": tuple(undo_needs)}
 
         def written(make: Make[Asked]) -> Make[Asked]:
-            step = Step(make=make, operation=operation, undo=undo, after=after, rules=rules)
+            step = Step(
+                make=make, operation=operation, undo=undo, after=after, rules={**rules, **needs}
+            )
             self.steps.append(step)
             return make
 
