@@ -25,6 +25,8 @@ class Bank:
         """What the next calls raise."""
         self.entered = asyncio.Queue()
         """The path of each call that has come."""
+        self.status = 200
+        """What it answers when it has taken effect."""
 
     async def __call__(self, scope, receive, send):
         self.entered.put_nowait(scope["path"])
@@ -41,7 +43,7 @@ class Bank:
         status, answer = 422, {"detail": "no such amount"}
         if amount is not None:
             self.effects.append(scope["path"])
-            status, answer = 200, {"reference": f"r-{len(self.effects)}"}
+            status, answer = self.status, {"reference": f"r-{len(self.effects)}"}
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         body = json.dumps(answer).encode()

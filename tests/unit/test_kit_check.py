@@ -9,7 +9,7 @@ import pytest
 from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
 from simulated_world import World
 
-from kit.check import FAILS, NOT_TRIED, WORKS, main
+from kit.check import FAILS, MAX_BYTES, NOT_TRIED, WORKS, main
 from kit.checks import Service, Told, Verdict, findings
 from kit.keys import MemoryKeys
 from kit.memory import of_columns
@@ -181,5 +181,27 @@ async def test_what_was_accepted_is_asked_for_again(capsys):
     async with served(later) as url:
         assert await run(url, *asked) == WORKS
         never = True
-        assert await run(url, *asked, "--patience", "0.3") == FAILS
+        calls.clear()
+        assert await run(url, *asked, "--patience", "0.25") == FAILS
+    assert set(calls.values()) == {4, 8, 12}  # a key is called once, twice or three times
     assert f"{TWICE}: pay was answered 202" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [(307, [(b"location", b"/elsewhere")], b""), (200, [], b'{"a": "' + b"x" * MAX_BYTES + b'"}')],
+    ids=["elsewhere", "too long"],
+)
+async def test_what_no_agent_takes_is_no_answer(capsys, status, headers, body):
+    """No redirect is followed, and an answer has its longest size."""
+    paths = set()
+
+    async def answer(scope, receive, send):
+        paths.add(scope["path"])
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async with served(answer) as url:
+        assert await run(url, "--do", "pay", "--yes") == FAILS
+    assert paths == {"/pay"}
+    assert f"{TWICE}: pay was answered {status} without a JSON object" in capsys.readouterr().out

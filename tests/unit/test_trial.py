@@ -1,6 +1,7 @@
 """A trial of a business: what an author's test can do to it, and learns of it."""
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from builders import CONTENT
 
 from core.alerts import STALLED
 from core.errors import InvalidError, RefusedError
+from core.messages import WakeUp
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
 from kit import Trial
 from kit.trial import BEGINS
@@ -105,7 +107,8 @@ def test_an_effect_whose_answer_came_too_late_stands_once():
     order = trial.submit(STORM)
     trial.advance(seconds=29)
     assert trial.effects("bank") == ["screen"]
-    trial.advance(minutes=1)
+    trial.advance(seconds=2)
+    assert trial.effects("bank") == ["screen", "pay"]
     trial.heal("bank")
     trial.advance(minutes=10)
     assert order.state == "Processed"
@@ -213,6 +216,21 @@ def test_what_fails_within_the_app_fails_the_test(monkeypatch):
     with pytest.raises(ExceptionGroup, match="the app failed") as raised:
         trial.advance(hours=2)
     assert [str(each) for each in raised.value.exceptions] == ["lost its way"]
+
+
+def test_a_message_comes_at_its_time(monkeypatch):
+    """One that was sent for later is with nobody before."""
+    trial, came = Trial(CLAIMS), []
+
+    async def wake(*_):
+        came.append(trial.now - BEGINS)
+
+    monkeypatch.setattr("scheduler.triggers.Inbox.wake", wake)
+    message = WakeUp(order_id="b00-00000000000000000000000001").to_bus()
+    later = replace(message, not_before=BEGINS + timedelta(minutes=3))
+    trial._world.run(trial._world.app.adapters.bus.send([later, message]))
+    trial.advance(hours=1)
+    assert came == [timedelta(), timedelta(minutes=3)]
 
 
 def test_a_trial_leaves_nothing_behind():
