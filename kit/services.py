@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from core.business import Business
-from core.errors import RejectedError, TransientError
+from core.errors import AcceptedError, RejectedError, TransientError
 from core.messages import AgentRequest
 from core.ports import Clock, RemoteService
 from kit.memory import of_columns
@@ -20,7 +20,7 @@ from simulator.service import Answer, Simulator
 NEVER_MS = 30_000
 """After this time the connection of a call that hangs breaks, if the caller waits for so long."""
 
-Mode = Literal["down", "reject", "hang", "late"]
+Mode = Literal["down", "reject", "hang", "late", "accept"]
 
 
 class OrderedLedger(Ledger):
@@ -132,4 +132,6 @@ class _ServiceInMemory:
             return answer.result
         if answer.status in (410, 422):
             raise RejectedError(answer.reason)
+        if answer.status == 202 and answer.retry_after:
+            raise AcceptedError(answer.reason, retry_after=answer.retry_after)
         raise TransientError(f"{answer.status} {answer.reason}")

@@ -134,6 +134,13 @@ class Trial:
         """Let calls take effect half a minute later, when nobody waits for the answer any more."""
         self._world.run(self._world.services.fail("late", agent, operation))
 
+    def accept(self, agent: str, operation: str | None = None) -> None:
+        """Let the agent's service answer 202, and do the work half a minute later.
+
+        That is for a service that does so: its agent declares `answer_within`.
+        """
+        self._world.run(self._world.services.fail("accept", agent, operation))
+
     def heal(self, agent: str | None = None, operation: str | None = None) -> None:
         """Let the operation work again, or all of the agent's service, or all services."""
         self._world.run(self._world.services.heal(agent, operation))

@@ -247,3 +247,18 @@ async def test_a_trial_says_that_it_needs_a_plain_function():
     """Within a running loop its own cannot run."""
     with pytest.raises(RuntimeError, match="use it in a plain function"):
         Trial(CLAIMS)
+
+
+def test_what_a_service_accepts_is_done_later_and_asked_for_again():
+    """With the same key, and no failure counted; the agent declares that its service does so."""
+    bank = replace(CLAIMS.agents[1], answer_within=timedelta(hours=1))
+    business = replace(CLAIMS, agents=(CLAIMS.agents[0], bank))
+    trial = Trial(business, step_timeout_seconds=20)
+    trial.accept("bank", "pay")
+    order = trial.submit(STORM)
+    assert (order.state, trial.effects("bank")) == ("Pending", ["screen"])
+    trial.advance(minutes=2)
+    assert order.state == "Processed"
+    assert trial.effects("bank") == ["screen", "pay"]
+    assert any("bank accepted pay; it is asked again" in entry for entry in order.history)
+    assert trial.inspect(order.id).failure_count == 0
