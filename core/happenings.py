@@ -4,14 +4,12 @@ An entry of the history holds what one transition did, in sequence. People read 
 are made here and nowhere else. Programs read the values; none parses the words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Discriminator, TypeAdapter
 from pydantic.alias_generators import to_camel
-
-from core.life import Mark
 
 BESIDES, OF_STEP, STEP_GIVEN_UP, OF_ORDER = range(4)
 """The weights of events: the last event of the greatest weight names the entry."""
@@ -22,8 +20,6 @@ class OfOrder:
     """Base of the events of a whole order."""
 
     weight: ClassVar = OF_ORDER
-    failures: ClassVar[tuple[str, ...]] = ()
-    """Those of its names that say that something went wrong."""
 
     @property
     def words(self) -> str:
@@ -36,11 +32,6 @@ class OfStep:
     """Base of the events of an attempt at a step."""
 
     weight: ClassVar = OF_STEP
-    failures: ClassVar[tuple[str, ...]] = ()
-    begins: ClassVar[bool] = False
-    """Whether the attempt begins."""
-    ends_as: ClassVar[Mark | None] = None
-    """The mark of the attempt if it ends by this; None if it does not."""
     step: str
     attempt: int
 
@@ -81,7 +72,6 @@ class StepStarted(OfStep):
     """An attempt at a step began, and its request goes out (SCH-3)."""
 
     weight: ClassVar = BESIDES
-    begins: ClassVar = True
     what: Literal["step-started"] = "step-started"
     capability: str
     agent: str
@@ -102,7 +92,6 @@ class StepStarted(OfStep):
 class StepCompleted(OfStep):
     """An agent answered that the step is done (SCH-5)."""
 
-    ends_as: ClassVar = Mark.PROCESSED
     what: Literal["step-completed"] = "step-completed"
 
     @property
@@ -114,7 +103,6 @@ class StepCompleted(OfStep):
 class StepUndone(OfStep):
     """An agent answered that the step is undone (UND-1)."""
 
-    ends_as: ClassVar = Mark.UNDO
     what: Literal["step-undone"] = "step-undone"
 
     @property
@@ -127,8 +115,6 @@ class StepFailed(OfStep):
     """The step is given up: it was refused, had no valid request, or has reached its threshold."""
 
     weight: ClassVar = STEP_GIVEN_UP
-    failures: ClassVar = ("step-failed",)
-    ends_as: ClassVar = Mark.ERROR
     what: Literal["step-failed"] = "step-failed"
     reason: str
 
@@ -141,8 +127,6 @@ class StepFailed(OfStep):
 class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
-    failures: ClassVar = ("not-tried",)
-    ends_as: ClassVar = Mark.AGAIN
     what: Literal["not-tried"] = "not-tried"
     reason: str | None = None
 
@@ -155,7 +139,6 @@ class NotTried(OfStep):
 class Accepted(OfStep):
     """The service has accepted the call, and will do it later; no failure is counted (AGT-11)."""
 
-    ends_as: ClassVar = Mark.AGAIN
     what: Literal["accepted"] = "accepted"
     agent: str
     until: AwareDatetime
@@ -171,8 +154,6 @@ class Accepted(OfStep):
 class Expired(OfStep):
     """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
 
-    failures: ClassVar = ("expired",)
-    ends_as: ClassVar = Mark.AGAIN
     what: Literal["expired"] = "expired"
     agent: str
     failure: int | None = None
@@ -190,7 +171,7 @@ class Expired(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CoolsDown(OfOrder):
+class CoolsDown:
     """The step has reached its threshold and cools down before it is tried again (SUP-3)."""
 
     weight: ClassVar = BESIDES
@@ -209,7 +190,6 @@ class CoolsDown(OfOrder):
 class PutBack(OfOrder):
     """No step of the order runs or can start now, so the order waits."""
 
-    failures: ClassVar = ("put-back",)
     what: Literal["put-back"] = "put-back"
     until: AwareDatetime | None = None
     """When the next step may start; None if the order waits for an agent."""
@@ -223,7 +203,6 @@ class PutBack(OfOrder):
 class Recovered(OfOrder):
     """The supervisor took the order from its scheduler after the complete-by time (SUP-3)."""
 
-    failures: ClassVar = ("recovered",)
     what: Literal["recovered"] = "recovered"
 
 
@@ -231,7 +210,6 @@ class Recovered(OfOrder):
 class UndoRequested(OfOrder):
     """The whole order is to be undone, because a step failed (UND-1)."""
 
-    failures: ClassVar = ("undo-requested",)
     what: Literal["undo-requested"] = "undo-requested"
     step: str
     reason: str
@@ -252,7 +230,6 @@ class Processed(OfOrder):
 class Ended(OfOrder):
     """The order is in `Error` (SCH-8, UND-5)."""
 
-    failures: ClassVar = ("failed", "undo-incomplete")
     what: Literal["failed", "undone", "undo-incomplete"]
     step: str | None = None
     """The step that caused the end, if one did."""
@@ -283,7 +260,6 @@ class WorkflowChanged(OfOrder):
 class ReplyRefused(OfOrder):
     """A reply was not valid, and changed nothing (SCH-6)."""
 
-    failures: ClassVar = ("reply-refused",)
     what: Literal["reply-refused"] = "reply-refused"
     step: str
     attempt: int
@@ -369,35 +345,6 @@ Happening = (
     | Skipped
     | Renewed
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Meaning:
-    """What programs have to know of an event, beside its words."""
-
-    is_failure: bool
-    """Whether something went wrong."""
-    begins: bool
-    """Whether an attempt at its step begins."""
-    ends_as: Mark | None
-    """The mark of the attempt that ends by it; None if none does."""
-
-
-def _meanings() -> Iterator[tuple[str, Meaning]]:
-    for kind in get_args(Happening):
-        for name in get_args(get_type_hints(kind)["what"]):
-            yield (
-                name,
-                Meaning(
-                    is_failure=name in kind.failures,
-                    begins=issubclass(kind, OfStep) and kind.begins,
-                    ends_as=kind.ends_as if issubclass(kind, OfStep) else None,
-                ),
-            )
-
-
-EVENTS: Mapping[str, Meaning] = dict(_meanings())
-"""Every event by its name."""
 
 _ALL: TypeAdapter[Any] = TypeAdapter(
     tuple[Annotated[Happening, Discriminator("what")], ...],

@@ -1,6 +1,6 @@
 """The vocabulary of orders, steps and actions, for the pages and the command line (OPR-2)."""
 
-from core import actions, happenings, life
+from core import actions, life
 from core.actions import Words
 from core.agenda import LISTS
 from core.life import Mark
@@ -29,17 +29,6 @@ class StepTerm(Term):
     """Whether a step in this state that has failed before is being tried again."""
 
 
-class EventTerm(View):
-    """What an event of the history means."""
-
-    is_failure: bool
-    """Whether something went wrong."""
-    begins: bool
-    """Whether an attempt at its step begins."""
-    ends_as: Mark | None
-    """The mark of the attempt that ends by it; null if none does."""
-
-
 class ActionTerm(View):
     """An operator's action, and its texts."""
 
@@ -65,8 +54,6 @@ class Vocabulary(View):
     """By situation."""
     steps: dict[str, StepTerm]
     """By state."""
-    events: dict[str, EventTerm]
-    """By name."""
     actions: list[ActionTerm]
     lists: dict[str, Mark]
     """The lists of open orders, each with its mark."""
@@ -77,7 +64,6 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(
         orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
-        events={name: EventTerm.model_validate(each) for name, each in happenings.EVENTS.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
         lists={name: life.MEANINGS[situation_in(name)].mark for name in LISTS},
     )

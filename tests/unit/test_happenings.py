@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from core.changes import HistoryEntry
 from core.happenings import (
-    EVENTS,
     Accepted,
     ActedOn,
     Claimed,
@@ -34,8 +33,6 @@ from core.happenings import (
     as_data,
     from_data,
 )
-from local.servicebus_config import ROOT
-from operators.vocabulary import vocabulary
 from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity
 
@@ -180,45 +177,3 @@ def test_data_has_the_names_of_the_api():
         },
         {"what": "put-back"},
     ]
-
-
-def test_every_event_says_what_it_means_for_an_attempt():
-    """The console's bars are drawn by it."""
-    ends = {name: str(each.ends_as) for name, each in EVENTS.items() if each.ends_as}
-    assert ends == {
-        "step-completed": "processed",
-        "step-undone": "undo",
-        "step-failed": "error",
-        "not-tried": "again",
-        "accepted": "again",
-        "expired": "again",
-    }
-    assert [name for name, each in EVENTS.items() if each.begins] == ["step-started"]
-
-
-def test_every_event_says_whether_something_went_wrong():
-    """The console shows these alone if somebody wants it."""
-    assert {name for name, each in EVENTS.items() if each.is_failure} == {
-        "recovered",
-        "expired",
-        "step-failed",
-        "failed",
-        "undo-incomplete",
-        "not-tried",
-        "put-back",
-        "undo-requested",
-        "reply-refused",
-    }
-
-
-def test_pages_are_told_of_every_event():
-    """So no file of theirs repeats the names."""
-    told = vocabulary().model_dump(by_alias=True, mode="json")["events"]
-    assert set(told) == set(EVENTS)
-    assert told["expired"] == {"isFailure": True, "begins": False, "endsAs": "again"}
-    pages = [ROOT / "web/static", ROOT / "shop/page"]
-    texts = {path: path.read_text() for page in pages for path in page.rglob("*.js")}
-    distinct = [name for name in EVENTS if "-" in name]
-    assert [
-        path.name for path, text in texts.items() if any(f'"{name}"' in text for name in distinct)
-    ] == []

@@ -4,22 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { attempts } from "../static/console/attempts.js";
-import { know } from "../static/console/words.js";
 
 const NOW = 100_000;
-/** As the app explains them. */
-know({
-  orders: {},
-  steps: {},
-  actions: [],
-  events: {
-    "step-started": { isFailure: false, begins: true, endsAs: null },
-    "step-completed": { isFailure: false, begins: false, endsAs: "processed" },
-    "step-failed": { isFailure: true, begins: false, endsAs: "error" },
-    expired: { isFailure: true, begins: false, endsAs: "again" },
-    "reply-refused": { isFailure: true, begins: false, endsAs: null },
-  },
-});
 /** What was written down, each entry a second after the one before. */
 const historyOf = (...entries) =>
   entries.map((happened, second) => ({ at: new Date(second * 1000).toISOString(), happened }));
@@ -50,21 +36,16 @@ test("one entry may end an attempt and start others", () => {
 
 for (const [what, end] of [
   ["step-completed", "processed"],
+  ["step-undone", "undo"],
   ["expired", "again"],
+  ["not-tried", "again"],
+  ["accepted", "again"],
   ["step-failed", "error"],
 ])
-  test(`an attempt ends as the app says, with the mark "${end}" by ${what}`, () => {
+  test(`an attempt ends as "${end}" by ${what}`, () => {
     const [found] = attempts({ history: historyOf([started], [{ what, step: "stock", attempt: 1 }]), steps: [] }, NOW);
     assert.deepEqual([found.to, found.end], [1000, end]);
   });
-
-test("an event that the app does not explain ends nothing", () => {
-  const [found] = attempts(
-    { history: historyOf([started], [{ what: "new", step: "stock", attempt: 1 }]), steps: [running] },
-    NOW,
-  );
-  assert.equal(found.end, "processing");
-});
 
 test("an attempt whose time was up, and with which the step is given up, has failed", () => {
   const failed = { what: "step-failed", step: "stock", attempt: 1 };

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { historyOf } from "../static/console/history.js";
-import { know } from "../static/console/words.js";
 import { all, giveStorage, textOf } from "./support.js";
 
 beforeEach(giveStorage);
@@ -17,16 +16,4 @@ test("of a long history the newest entries are shown, the last one first", () =>
     "strong",
   );
   assert.deepEqual([shown.length, textOf(shown[0]), textOf(shown[49])], [50, "e59", "e10"]);
-});
-
-test("only what went wrong is what the app calls a failure", () => {
-  const failure = { isFailure: true, begins: false, endsAs: null };
-  know({ orders: {}, steps: {}, actions: [], events: { broke: failure, went: { ...failure, isFailure: false } } });
-  const at = "2026-01-31T12:00:00Z";
-  const history = ["broke", "went", "unknown"].map((event) => ({ at, event, detail: "", actor: "t" }));
-  const shown = all(
-    historyOf({ history }, { failuresOnly: true, all: false }, () => {}),
-    "strong",
-  );
-  assert.deepEqual(shown.map(textOf), ["broke"]);
 });

@@ -14,8 +14,7 @@ import { ask } from "./session.js";
  * @property {boolean} ofStep whether it concerns one of the steps that failed
  * @property {string[]} lists of which lists all orders can be meant at once
  */
-/** @typedef {{isFailure: boolean, begins: boolean, endsAs: Look | null}} Event what an event of the history means */
-/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, events?: Record<string, Event>, actions: Action[], lists?: Record<string, Look>}} Vocabulary */
+/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[], lists?: Record<string, Look>}} Vocabulary */
 
 /** @type {Vocabulary} */
 let vocabulary = { orders: {}, steps: {}, actions: [] };
@@ -48,9 +47,6 @@ export function stepLook({ state, failureCount, threshold }) {
     return { look: "again", word: `Trying again, ${failureCount + 1} of ${threshold}` };
   return { look: term?.mark ?? "pending", word: term?.word ?? state };
 }
-
-/** What an event means; one of a newer app than the page means nothing. @param {string} name @returns {Event} */
-export const eventNamed = (name) => vocabulary.events?.[name] ?? { isFailure: false, begins: false, endsAs: null };
 
 /** What can be done under this name. @param {string} name @returns {Action} */
 export const action = (name) =>
