@@ -81,13 +81,6 @@ class Change:
             if step.name in ended and step.started_at
         }
 
-    @property
-    def ended(self) -> ProcessState | None:
-        """The state in which this change ended the order; None if the order had ended before."""
-        had_ended = self.before is not None and self.before.state.process_state in ENDED
-        now = self.after.state.process_state
-        return now if now in ENDED and not had_ended else None
-
     def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
         """Return the row keys of the obligations that are met, and the present ones by row key."""
         owed = agenda.obligations(self.after)

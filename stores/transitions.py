@@ -34,7 +34,6 @@ def _in_brief(change: Change) -> dict[str, object]:
         "order_id": after.order_id,
         "event": change.entry.event,
         "state": str(after.state.process_state),
-        "ended": str(change.ended or ""),
         "steps": {step.name: str(step.state) for step in change.changed_steps()},
         "seconds": change.seconds(StepState.COMPLETED, StepState.UNDONE),
     }

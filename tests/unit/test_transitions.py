@@ -148,22 +148,3 @@ async def test_a_change_is_made_however_often_others_were_first(processes):
     with patch.object(processes.kept, "commit", often_late):
         await processes.one.apply(ORDER_ID, scheduler.claim)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSING
-
-
-async def test_an_order_is_logged_as_ended_by_the_change_that_ends_it(processes, caplog):
-    """Operators are mailed of it; what changes in an order that has ended is no news to them."""
-    caplog.set_level("INFO")
-    refused = answer(outcome="failed", reason="card declined")
-    decisions = (
-        scheduler.claim,
-        lambda order, now: scheduler.receive(order, refused, now),
-        lambda order, now: erase(order, GRACE, PAYLOAD, now),
-    )
-    for decide in decisions:
-        await processes.one.apply(ORDER_ID, decide)
-    logged = [each for each in caplog.records if each.message == "order.changed"]
-    assert [(each.event, each.state, each.ended) for each in logged] == [
-        ("claimed", "Processing", ""),
-        ("failed", "Error", "Error"),
-        ("erased", "Error", ""),
-    ]
