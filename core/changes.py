@@ -83,7 +83,7 @@ class Change:
 
     @property
     def ended(self) -> Processed | Ended | None:
-        """The end of the order, if it ended by this change; an order in `Error` may change again."""
+        """The end of the order; None if it did not end by this change."""
         ends = (each for each in self.entry.happened if isinstance(each, Processed | Ended))
         return next(ends, None)
 

@@ -170,7 +170,10 @@ async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error
         ORDER_ID, lambda order, now: erase(order, asked, PAYLOAD, now)
     )
     lines = [line for line in caplog.records if line.message == "order.changed"]
-    assert [(line.event, line.ended) for line in lines[-2:]] == [("failed", "failed"), ("erased", None)]
+    assert [(line.event, line.ended) for line in lines[-2:]] == [
+        ("failed", "failed"),
+        ("erased", None),
+    ]
     [field] = re.findall(r"where isnotempty\(change\.(\w+)\)", QUERIES["failed.kql"])
     assert [line.event for line in lines if getattr(line, field)] == ["failed"]
 
