@@ -8,6 +8,7 @@ Routes, bulk actions, commands, buttons and dialogs are made from these values.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 
 from core.agenda import Kind
 from core.changes import Change, HistoryEntry, transition
@@ -27,6 +28,14 @@ class Asked:
     step: str | None = None
 
 
+class Subject(StrEnum):
+    """The things that an action can concern."""
+
+    ORDER = "order"
+    MESSAGE = "message"
+    AGENT = "agent"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
     """The words of an action."""
@@ -42,6 +51,11 @@ class Words:
     """The past participle, such as `resubmitted`."""
     danger: bool = False
     """Whether the action cannot be taken back."""
+    subject: Subject = Subject.ORDER
+
+
+def _no_steps(_order: Snapshot, _now: datetime) -> tuple[Step, ...]:
+    return ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +70,8 @@ class Action(Words):
     """Raises `RefusedError`; called only where the two above return an empty text."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed."""
+    steps_of: Callable[[Snapshot, datetime], tuple[Step, ...]] = _no_steps
+    """Returns the steps of which it can concern one."""
     lists: tuple[Kind, ...]
     """The lists in which a bulk action finds its orders."""
 
@@ -73,6 +89,12 @@ class Action(Words):
 def possible(order: Snapshot, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""
     return [action.name for action in ACTIONS if not action.refusal(order, now)]
+
+
+def possible_at(order: Snapshot, step: Step, now: datetime) -> list[str]:
+    """Return the names of the actions that make sense now for this step."""
+    sensible = (each for each in ACTIONS if not each.refusal(order, now))
+    return [each.name for each in sensible if step in each.steps_of(order, now)]
 
 
 # Resubmit
@@ -157,6 +179,11 @@ def why_not_skip(order: Snapshot) -> str:
         return why_not
     reasons = [_why_needed(order, step) for step in to_mend(order)]
     return "" if "" in reasons else "; ".join(reasons)
+
+
+def may_be_skipped(order: Snapshot) -> tuple[Step, ...]:
+    """Return the failed steps that can be left out."""
+    return tuple(step for step in to_mend(order) if not _why_needed(order, step))
 
 
 def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
@@ -379,6 +406,7 @@ ACTIONS = (
         "by other means.",
         done="skipped",
         of_step=True,
+        steps_of=lambda order, _: may_be_skipped(order),
         why_not=why_not_skip,
         decide=skip,
         lists=(Kind.ERROR,),
@@ -392,6 +420,7 @@ ACTIONS = (
         done="renewed",
         danger=True,
         of_step=True,
+        steps_of=_forgotten,
         why_not=why_not_renew,
         why_not_now=why_not_renew_now,
         decide=renew,
@@ -457,6 +486,7 @@ ERASE = Words(
 )
 REDRIVE = Words(
     name="redrive",
+    subject=Subject.MESSAGE,
     title="Put the message back",
     button="Put it back",
     effect="The message goes onto its queue again, as it was. "
@@ -465,6 +495,7 @@ REDRIVE = Words(
 )
 DROP = Words(
     name="drop",
+    subject=Subject.MESSAGE,
     title="Drop the message",
     button="Drop it for good",
     effect="The message is removed for good. What it asked for does not happen.",
@@ -473,6 +504,7 @@ DROP = Words(
 )
 HOLD_AGENT = Words(
     name="hold-agent",
+    subject=Subject.AGENT,
     title="Hold the agent",
     button="Hold it",
     effect="No request is sent to the agent until that time. Orders that need it wait, "
@@ -481,6 +513,7 @@ HOLD_AGENT = Words(
 )
 RELEASE_AGENT = Words(
     name="release-agent",
+    subject=Subject.AGENT,
     title="Release the agent",
     button="Release it",
     effect="Requests are sent to the agent again. Orders that waited for it go on.",

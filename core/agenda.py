@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable, time_of
-from core.life import ProcessState, StepState
+from core.life import Direction, ProcessState, Situation, StepState, situation_of
 from core.orders import OrderState, Priority, Snapshot
 
 
@@ -38,6 +38,22 @@ LISTS = {
     "Held": Kind.HELD,
 }
 """The lists of open orders that operators have; a list of a state has the orders in that state."""
+
+
+def state_in(list_name: str) -> ProcessState:
+    """Return the state of the orders in this list; the held ones may be in any open state."""
+    return ProcessState(list_name) if list_name in list(ProcessState) else ProcessState.PENDING
+
+
+def situation_in(list_name: str) -> Situation:
+    """Return the usual situation of the orders in this list."""
+    return situation_of(
+        state_in(list_name),
+        None,
+        Direction.FORWARD,
+        failed_before=False,
+        is_held=LISTS[list_name] is Kind.HELD,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

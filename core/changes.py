@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Strict
 
 from core import agenda
 from core.agenda import AgendaRow
-from core.happenings import Happening, Unknown, in_words, name_of
+from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
 from core.life import ENDED, SETTLED, ProcessState, StepState, WhyNot
 from core.messages import BusMessage, WakeUp
 from core.orders import Snapshot, Step
@@ -80,6 +80,12 @@ class Change:
             for step in running_before
             if step.name in ended and step.started_at
         }
+
+    @property
+    def ended(self) -> Processed | Ended | None:
+        """The end of the order; None if it did not end by this change."""
+        ends = (each for each in self.entry.happened if isinstance(each, Processed | Ended))
+        return next(ends, None)
 
     def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
         """Return the row keys of the obligations that are met, and the present ones by row key."""

@@ -6,17 +6,50 @@ are made here and nowhere else. Programs read the values; none parses the words.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 from pydantic import AwareDatetime, ConfigDict, Discriminator, TypeAdapter
 from pydantic.alias_generators import to_camel
+
+from core.life import MEANINGS, Mark, Situation
 
 BESIDES, OF_STEP, STEP_GIVEN_UP, OF_ORDER = range(4)
 """The weights of events: the last event of the greatest weight names the entry."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OfOrder:
+class AttemptEnd:
+    """How an attempt at a step has ended."""
+
+    word: str
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventMeaning:
+    """The meaning of an event of the history for those who read it."""
+
+    is_failure: bool
+    changes_nothing: bool
+    begins_attempt: bool
+    ends_attempt: AttemptEnd | None
+
+
+class OfHistory:
+    """Base of all events: what they mean, unless a class says otherwise."""
+
+    __slots__ = ()
+    is_failure: ClassVar[bool] = False
+    """Whether something went wrong."""
+    changes_nothing: ClassVar[bool] = False
+    """Whether it only reports: the order stayed as it was."""
+    begins_attempt: ClassVar[bool] = False
+    ends_attempt: ClassVar[AttemptEnd | None] = None
+    """How the attempt at its step has ended by it; None if it has not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OfOrder(OfHistory):
     """Base of the events of a whole order."""
 
     weight: ClassVar = OF_ORDER
@@ -28,7 +61,7 @@ class OfOrder:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OfStep:
+class OfStep(OfHistory):
     """Base of the events of an attempt at a step."""
 
     weight: ClassVar = OF_STEP
@@ -72,6 +105,7 @@ class StepStarted(OfStep):
     """An attempt at a step began, and its request goes out (SCH-3)."""
 
     weight: ClassVar = BESIDES
+    begins_attempt: ClassVar = True
     what: Literal["step-started"] = "step-started"
     capability: str
     agent: str
@@ -92,6 +126,7 @@ class StepStarted(OfStep):
 class StepCompleted(OfStep):
     """An agent answered that the step is done (SCH-5)."""
 
+    ends_attempt: ClassVar = AttemptEnd(word="completed", mark=Mark.PROCESSED)
     what: Literal["step-completed"] = "step-completed"
 
     @property
@@ -103,6 +138,7 @@ class StepCompleted(OfStep):
 class StepUndone(OfStep):
     """An agent answered that the step is undone (UND-1)."""
 
+    ends_attempt: ClassVar = AttemptEnd(word="undone", mark=Mark.UNDO)
     what: Literal["step-undone"] = "step-undone"
 
     @property
@@ -115,6 +151,8 @@ class StepFailed(OfStep):
     """The step is given up: it was refused, had no valid request, or has reached its threshold."""
 
     weight: ClassVar = STEP_GIVEN_UP
+    is_failure: ClassVar = True
+    ends_attempt: ClassVar = AttemptEnd(word="failed", mark=Mark.ERROR)
     what: Literal["step-failed"] = "step-failed"
     reason: str
 
@@ -127,6 +165,8 @@ class StepFailed(OfStep):
 class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
+    is_failure: ClassVar = True
+    ends_attempt: ClassVar = AttemptEnd(word="not tried", mark=Mark.AGAIN)
     what: Literal["not-tried"] = "not-tried"
     reason: str | None = None
 
@@ -139,6 +179,7 @@ class NotTried(OfStep):
 class Accepted(OfStep):
     """The service has accepted the call, and will do it later; no failure is counted (AGT-11)."""
 
+    ends_attempt: ClassVar = AttemptEnd(word="accepted", mark=Mark.AGAIN)
     what: Literal["accepted"] = "accepted"
     agent: str
     until: AwareDatetime
@@ -154,6 +195,8 @@ class Accepted(OfStep):
 class Expired(OfStep):
     """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
 
+    is_failure: ClassVar = True
+    ends_attempt: ClassVar = AttemptEnd(word="no answer in time", mark=Mark.AGAIN)
     what: Literal["expired"] = "expired"
     agent: str
     failure: int | None = None
@@ -171,7 +214,7 @@ class Expired(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CoolsDown:
+class CoolsDown(OfHistory):
     """The step has reached its threshold and cools down before it is tried again (SUP-3)."""
 
     weight: ClassVar = BESIDES
@@ -190,6 +233,7 @@ class CoolsDown:
 class PutBack(OfOrder):
     """No step of the order runs or can start now, so the order waits."""
 
+    is_failure: ClassVar = True
     what: Literal["put-back"] = "put-back"
     until: AwareDatetime | None = None
     """When the next step may start; None if the order waits for an agent."""
@@ -203,6 +247,7 @@ class PutBack(OfOrder):
 class Recovered(OfOrder):
     """The supervisor took the order from its scheduler after the complete-by time (SUP-3)."""
 
+    is_failure: ClassVar = True
     what: Literal["recovered"] = "recovered"
 
 
@@ -210,6 +255,7 @@ class Recovered(OfOrder):
 class UndoRequested(OfOrder):
     """The whole order is to be undone, because a step failed (UND-1)."""
 
+    is_failure: ClassVar = True
     what: Literal["undo-requested"] = "undo-requested"
     step: str
     reason: str
@@ -260,6 +306,8 @@ class WorkflowChanged(OfOrder):
 class ReplyRefused(OfOrder):
     """A reply was not valid, and changed nothing (SCH-6)."""
 
+    is_failure: ClassVar = True
+    changes_nothing: ClassVar = True
     what: Literal["reply-refused"] = "reply-refused"
     step: str
     attempt: int
@@ -345,6 +393,28 @@ Happening = (
     | Skipped
     | Renewed
 )
+
+
+def meanings() -> dict[str, EventMeaning]:
+    """Return the meaning of each event of the history, by its name."""
+    kinds: tuple[type[OfHistory], ...] = get_args(Happening)
+    return {name: _meaning(kind, name) for kind in kinds for name in _names(kind)}
+
+
+def _names(kind: type[OfHistory]) -> tuple[str, ...]:
+    return get_args(get_type_hints(kind)["what"])
+
+
+def _meaning(kind: type[OfHistory], name: str) -> EventMeaning:
+    """Return the meaning of an event; an end is a failure if it waits for an operator."""
+    waits = kind is Ended and MEANINGS[Situation(name)].waits_for_operator
+    return EventMeaning(
+        is_failure=kind.is_failure or waits,
+        changes_nothing=kind.changes_nothing,
+        begins_attempt=kind.begins_attempt,
+        ends_attempt=kind.ends_attempt,
+    )
+
 
 _ALL: TypeAdapter[Any] = TypeAdapter(
     tuple[Annotated[Happening, Discriminator("what")], ...],

@@ -61,6 +61,8 @@ class CauseView(View):
     type: str
     step: str
     reason: str
+    is_end: bool
+    """Whether orders ended so: these orders are in a list until an operator has acted on them."""
     count: int
     open: int
     """How many of them are not closed."""
@@ -124,6 +126,7 @@ def _cause(
         type=kind,
         step=step,
         reason=reason,
+        is_end=kind in ENDS,
         count=len(group),
         open=len(still_open),
         first=min(alert.event.at for alert in group),

@@ -8,14 +8,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.agenda import LISTS, AgendaRow, Kind, summary
+from core.actions import possible, possible_at
+from core.agenda import AgendaRow, situation_in, state_in, summary
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.happenings import as_data
 from core.keys import key_in
-from core.life import Direction, Outcome, ProcessState, Situation, StepState, situation_of
-from core.orders import OnFailure, Priority, Snapshot
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.orders import OnFailure, Priority, Snapshot, Step
 from entrypoints.models import View
 from stores.orders import OrderStore
 
@@ -43,6 +44,8 @@ class StepView(View):
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None
+    actions: list[str]
+    """The actions that an operator can take on this step now."""
 
 
 class EntryView(View):
@@ -97,7 +100,7 @@ class OrderView(StateView):
 
 
 def order_view(
-    order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]
+    order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], now: datetime
 ) -> OrderView:
     """Return everything about an order except personal data (OPR-1)."""
     return OrderView(
@@ -105,10 +108,15 @@ def order_view(
         placed_at=order.order.placed_at,
         payload=dict(payload.erased(order.order.payload)),
         keys=[key_in(row) for row in order.order.key_rows or ()],
-        steps=[StepView.model_validate(step) for step in order.steps],
+        steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in history],
-        actions=list(actions),
+        actions=possible(order, now),
     )
+
+
+def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
+    fields = {name: getattr(step, name) for name in StepView.model_fields if name != "actions"}
+    return StepView(**fields, actions=possible_at(order, step, now))
 
 
 def _entry(entry: HistoryEntry) -> EntryView:
@@ -155,7 +163,7 @@ def listed(row: AgendaRow, state: str) -> ListedOrder:
     except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
-            process_state=_state_in(state),
+            process_state=state_in(state),
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
@@ -163,22 +171,6 @@ def listed(row: AgendaRow, state: str) -> ListedOrder:
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
         )
-
-
-def _state_in(list_name: str) -> ProcessState:
-    """Return the state of the orders in this list; the held ones may be in any open state."""
-    return ProcessState(list_name) if list_name in list(ProcessState) else ProcessState.PENDING
-
-
-def situation_in(list_name: str) -> Situation:
-    """Return the usual situation of the orders in this list."""
-    return situation_of(
-        _state_in(list_name),
-        None,
-        Direction.FORWARD,
-        failed_before=False,
-        is_held=LISTS[list_name] is Kind.HELD,
-    )
 
 
 class OrderList(View):

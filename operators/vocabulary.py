@@ -1,11 +1,10 @@
 """The vocabulary of orders, steps and actions, for the pages and the command line (OPR-2)."""
 
-from core import actions, life
-from core.actions import Words
-from core.agenda import LISTS
-from core.life import Mark
+from core import actions, happenings, life
+from core.actions import Action, Subject, Words
+from core.agenda import LISTS, situation_in
+from core.life import ENDED, MEANINGS, Mark, Meaning, ProcessState, Situation
 from entrypoints.models import View
-from operators.views import situation_in
 
 
 class Term(View):
@@ -20,6 +19,8 @@ class OrderTerm(Term):
 
     is_over: bool
     """Whether the order is finished and needs no operator."""
+    waits_for_operator: bool
+    """Whether nothing happens to the order until an operator acts on it."""
 
 
 class StepTerm(Term):
@@ -27,6 +28,35 @@ class StepTerm(Term):
 
     may_be_tried_again: bool
     """Whether a step in this state that has failed before is being tried again."""
+
+
+class EventTerm(View):
+    """The meaning of an event of the history."""
+
+    is_failure: bool
+    """Whether something went wrong."""
+    changes_nothing: bool
+    """Whether the order stayed as it was."""
+    begins_attempt: bool
+    ends_attempt: Term | None
+    """How the attempt at its step has ended by it; null if it has not."""
+
+
+class ListTerm(View):
+    """A list of open orders, as pages show it."""
+
+    title: str
+    mark: Mark
+    parts: list[str]
+    """The values of `state` by which `GET /api/operator/orders` returns its orders."""
+    situation: str | None = None
+    """If given, only the orders in this situation are meant."""
+    waits_for_operator: bool
+    """Whether its orders wait for an operator's action."""
+    is_under_way: bool
+    """Whether its orders go on by themselves."""
+    is_counted: bool
+    """Whether the overview counts it, and bulk actions go through it."""
 
 
 class ActionTerm(View):
@@ -40,6 +70,8 @@ class ActionTerm(View):
     done: str
     danger: bool
     """Whether it cannot be reversed."""
+    subject: Subject
+    """Whether it concerns an order, a message or an agent."""
     of_step: bool = False
     """Whether it concerns one of the failed steps."""
     lists: list[str]
@@ -54,23 +86,67 @@ class Vocabulary(View):
     """By situation."""
     steps: dict[str, StepTerm]
     """By state."""
+    events: dict[str, EventTerm]
+    """By name."""
     actions: list[ActionTerm]
-    lists: dict[str, Mark]
-    """The lists of open orders, each with its mark."""
+    lists: dict[str, ListTerm]
+    """The lists of open orders, first those that wait for an operator."""
 
 
 def vocabulary() -> Vocabulary:
     """Return the vocabulary of orders."""
+    events = happenings.meanings()
     return Vocabulary(
-        orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
+        orders={name: OrderTerm.model_validate(each) for name, each in MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
+        events={name: EventTerm.model_validate(each) for name, each in events.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
-        lists={name: life.MEANINGS[situation_in(name)].mark for name in LISTS},
+        lists=_lists(),
+    )
+
+
+def _lists() -> dict[str, ListTerm]:
+    """Return the counted lists, and those that are made of several of them."""
+    counted = {name: _counted(name, MEANINGS[situation_in(name)]) for name in LISTS}
+    waiting = {name: each for name, each in counted.items() if each.waits_for_operator}
+    under_way = [name for name, each in counted.items() if each.is_under_way]
+    again = MEANINGS[Situation.AGAIN]
+    return {
+        **waiting,
+        "again": _made_of(again.word, again.mark, under_way, Situation.AGAIN),
+        "open": _made_of("All open", Mark.PENDING, [*waiting, *under_way]),
+        **{name: each for name, each in counted.items() if name not in waiting},
+    }
+
+
+def _counted(name: str, meaning: Meaning) -> ListTerm:
+    states = [state for state in ProcessState if state == name]
+    return ListTerm(
+        title="Needs you" if meaning.waits_for_operator else name,
+        mark=meaning.mark,
+        parts=[name],
+        waits_for_operator=meaning.waits_for_operator,
+        is_under_way=any(state not in ENDED for state in states),
+        is_counted=True,
+    )
+
+
+def _made_of(
+    title: str, mark: Mark, parts: list[str], situation: Situation | None = None
+) -> ListTerm:
+    return ListTerm(
+        title=title,
+        mark=mark,
+        parts=parts,
+        situation=situation,
+        waits_for_operator=False,
+        is_under_way=False,
+        is_counted=False,
     )
 
 
 def _term(words: Words) -> ActionTerm:
-    kinds = words.lists if isinstance(words, actions.Action) else ()
+    kinds = words.lists if isinstance(words, Action) else ()
     return ActionTerm(
         name=words.name,
         title=words.title,
@@ -78,6 +154,7 @@ def _term(words: Words) -> ActionTerm:
         effect=words.effect,
         done=words.done,
         danger=words.danger,
-        of_step=isinstance(words, actions.Action) and words.of_step,
+        subject=words.subject,
+        of_step=isinstance(words, Action) and words.of_step,
         lists=[name for name, kind in LISTS.items() if kind in kinds],
     )

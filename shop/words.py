@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from core import life
 from core.life import ENDED, Mark, Outcome, ProcessState, StepState
 from core.orders import Snapshot, Step
 
@@ -73,7 +74,7 @@ def of_step(order: Snapshot, step: Step) -> StepWords:
     if trying_again(order, step):
         return _slow(step)
     failed = "This could not be done" if is_over(order) else "A person is looking at it"
-    words = {
+    known = {
         StepState.NOT_STARTED: StepWords(Mark.PENDING, doing),
         StepState.RUNNING: StepWords(Mark.PROCESSING, doing),
         StepState.COMPLETED: StepWords(Mark.PROCESSED, done),
@@ -82,7 +83,8 @@ def of_step(order: Snapshot, step: Step) -> StepWords:
         StepState.UNDOING: StepWords(Mark.UNDO, "Taking it back", doing),
         StepState.UNDONE: StepWords(Mark.UNDO, back),
     }
-    return words[step.state]
+    unknown = StepWords(life.STEPS[step.state].mark, doing)
+    return known.get(step.state, unknown)
 
 
 def of_step_if_slow(order: Snapshot, step: Step) -> StepWords | None:

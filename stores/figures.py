@@ -83,8 +83,8 @@ def figures_of(change: Change, now: datetime) -> Figures:
         steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
     return Figures(
         at=minute_of(now),
-        processed=sum(isinstance(each, Processed) for each in change.entry.happened),
-        failed=sum(isinstance(each, Ended) for each in change.entry.happened),
+        processed=int(isinstance(change.ended, Processed)),
+        failed=int(isinstance(change.ended, Ended)),
         steps=steps,
     )
 

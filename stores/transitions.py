@@ -29,11 +29,13 @@ MAX_CONFLICTS = 20
 
 def _in_brief(change: Change) -> dict[str, object]:
     """Return a change for telemetry: without words of operators or services."""
-    after = change.after
+    after, ended = change.after, change.ended
     return {
         "order_id": after.order_id,
         "event": change.entry.event,
         "state": str(after.state.process_state),
+        "ended": ended.what if ended else None,
+        "alert": after.state.meaning.alert if ended else None,
         "steps": {step.name: str(step.state) for step in change.changed_steps()},
         "seconds": change.seconds(StepState.COMPLETED, StepState.UNDONE),
     }

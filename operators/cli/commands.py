@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from core.actions import ACTIONS, HOLD_AGENT, RELEASE_AGENT, Action
-from core.agenda import LISTS
+from core.agenda import LISTS, situation_in
+from core.life import MEANINGS, Outcome, Situation
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
@@ -32,7 +33,11 @@ WATCH = click.option(
 STATES = click.Choice(list(LISTS), case_sensitive=False)
 AS_ID = re.compile(r"b\d\d-")
 """How the id of an order begins; what begins otherwise is a key."""
-OUTCOMES = click.Choice(["failed", "undo-incomplete"])
+OUTCOMES = click.Choice(
+    [each.value for each in Outcome if MEANINGS[Situation(each)].waits_for_operator]
+)
+WAITING = next(name for name in LISTS if MEANINGS[situation_in(name)].waits_for_operator)
+"""The list that is shown first: that of the orders that wait for an operator."""
 
 
 def signed(command: Command) -> Command:
@@ -88,7 +93,7 @@ def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
 
 
 @main.command(name="list")
-@click.option("--state", type=STATES, default="Error", show_default=True)
+@click.option("--state", type=STATES, default=WAITING, show_default=True)
 @WORKFLOW
 @click.option("--limit", default=50, show_default=True, help="How many orders a page has.")
 @EVERYTHING
@@ -224,7 +229,7 @@ def bulk(
 ) -> None:
     """Act on many orders, first as a dry run.
 
-    They are orders in Error, or for hold, release and hurry those of other lists. After an
+    They are the orders of the lists of the action. After an
     interruption, start it again with the same --until: it does the rest, and touches no order
     twice.
     """

@@ -66,7 +66,7 @@ export function basketPage(place) {
       "label",
       { class: "field", key: name },
       h("span", null, label),
-      fault && h("span", { class: "error", id: `${name}-fault` }, fault.text),
+      fault && h("span", { class: "wrong", id: `${name}-fault` }, fault.text),
       h("input", {
         id: name,
         name,
@@ -83,7 +83,7 @@ export function basketPage(place) {
   const summary = () =>
     h(
       "div",
-      { class: "note error", role: "alert", tabindex: -1, id: "faults" },
+      { class: "note wrong", role: "alert", tabindex: -1, id: "faults" },
       h("h2", null, "The order was not sent"),
       h(
         "ul",

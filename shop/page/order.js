@@ -65,7 +65,7 @@ export function orderPage(place, id) {
   const notThere = () =>
     h(
       "div",
-      { class: "note error", role: "alert" },
+      { class: "note wrong", role: "alert" },
       h("p", null, problem.status === 404 ? "There is no order with this number." : problem.message),
       h("p", null, h("a", { href: "#/orders" }, "Your orders")),
     );

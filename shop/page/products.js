@@ -54,7 +54,7 @@ export function productsPage(place) {
       show(
         h(
           "div",
-          { class: "note error", role: "alert" },
+          { class: "note wrong", role: "alert" },
           h("p", null, problem.message),
           h("button", { onClick: load }, "Try again"),
         ),

@@ -8,11 +8,16 @@ from typing import get_args, get_type_hints
 
 import pytest
 from bicep_model import Template
+from builders import ORDER_ID, PAYLOAD, answer
 from deploying import GIVEN
+from memory_world import World
 
 from core.happenings import Happening
-from core.life import ProcessState, StepState
+from core.life import ProcessState, Situation, StepState
+from core.messages import WakeUp
 from local.servicebus_config import ROOT
+from operators.requests import OperatorRequest
+from operators.retention import erase
 
 FOLDERS = (
     "core",
@@ -150,6 +155,33 @@ def test_each_rule_fires_for_what_it_says(rules):
         often, far = (int(rule[each][2:-1]) for each in ("evaluationFrequency", "windowSize"))
         assert often <= far, name
     assert found == RULES | METRICS
+
+
+@pytest.mark.proves("SUP-7")
+async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error(caplog):
+    """Operators are mailed when an order gets to `Error`, and not again for what it does there."""
+    caplog.set_level("INFO", "stores.transitions")
+    world = World()
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.receive(answer(outcome="failed", reason="declined"), "payment")
+    asked = OperatorRequest(operator="grace", note="asked")
+    await world.scheduler.transitions.apply(
+        ORDER_ID, lambda order, now: erase(order, asked, PAYLOAD, now)
+    )
+    lines = [line for line in caplog.records if line.message == "order.changed"]
+    assert [(line.event, line.ended) for line in lines[-2:]] == [
+        ("failed", "failed"),
+        ("erased", None),
+    ]
+    [field] = re.findall(r"where isnotempty\(change\.(\w+)\)", QUERIES["failed.kql"])
+    assert [line.event for line in lines if getattr(line, field)] == ["failed"]
+
+
+def test_the_workbook_counts_an_order_that_ended_well_once():
+    """A change of an order that is `Processed` already, such as an erasure, is no further order."""
+    assert re.findall(r'change\.ended == "([\w-]+)"', QUERIES["cost"]) == [Situation.PROCESSED]
+    assert "change.state" not in QUERIES["cost"]
 
 
 def test_orders_wait_for_ten_minutes_before_somebody_is_told():

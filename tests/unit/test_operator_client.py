@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 from apps import app
-from builders import PAYLOAD, new_order
+from builders import NOW, PAYLOAD, new_order
 from click.testing import CliRunner
 
 from kit.memory import in_memory
@@ -81,7 +81,7 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     (step,) = order.steps
     order = order.with_steps(replace(step, cooldowns=7, result={"authorisation": "A-1"}))
     text = formatting.order_text(
-        order_view(order, PAYLOAD, [], ["cancel"]).model_dump(mode="json", by_alias=True)
+        order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
     )
     lines = {
         line.partition(" ")[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line
@@ -103,7 +103,7 @@ def test_an_order_is_shown_with_its_keys():
     order = new_order()
     keyed = replace(order, order=replace(order.order, key_rows=("=C-1|x", "=a=3d=b|x")))
     for each, expected in ((order, False), (keyed, True)):
-        view = order_view(each, PAYLOAD, [], []).model_dump(mode="json", by_alias=True)
+        view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         text = formatting.order_text(view)
         assert ("keys" in text, "C-1, a=b" in text) == (expected, expected)
 

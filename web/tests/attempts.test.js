@@ -4,8 +4,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { attempts } from "../static/console/attempts.js";
+import { know } from "../static/console/words.js";
 
 const NOW = 100_000;
+const [done, undone, late, failed] = /** @type {const} */ (["processed", "undo", "again", "error"]).map((mark) => ({
+  word: `ended as ${mark}`,
+  mark,
+}));
+know({
+  orders: {},
+  steps: {},
+  actions: [],
+  events: {
+    "step-started": { beginsAttempt: true },
+    "step-completed": { endsAttempt: done },
+    "step-undone": { endsAttempt: undone },
+    expired: { endsAttempt: late },
+    "step-failed": { endsAttempt: failed },
+    claimed: { endsAttempt: null },
+  },
+});
 /** What was written down, each entry a second after the one before. */
 const historyOf = (...entries) =>
   entries.map((happened, second) => ({ at: new Date(second * 1000).toISOString(), happened }));
@@ -17,7 +35,7 @@ const expired = { what: "expired", step: "stock", attempt: 1 };
 test("an attempt lasts from the entry that starts it to the one that ends it", () => {
   const history = historyOf([{ what: "submitted" }], [{ what: "claimed" }, started], [completed]);
   assert.deepEqual(attempts({ history, steps: [] }, NOW), [
-    { step: "stock", attempt: 1, undo: false, from: 1000, to: 2000, end: "processed" },
+    { step: "stock", attempt: 1, undo: false, from: 1000, to: 2000, end: done },
   ]);
 });
 
@@ -27,36 +45,34 @@ test("one entry may end an attempt and start others", () => {
   assert.deepEqual(
     found.map(({ step, attempt, from, to, end }) => [step, attempt, from, to, end]),
     [
-      ["stock", 1, 0, 1000, "processed"],
-      ["payment", 1, 1000, NOW, "processing"],
-      ["shipment", 3, 1000, NOW, "processing"],
+      ["stock", 1, 0, 1000, done],
+      ["payment", 1, 1000, NOW, null],
+      ["shipment", 3, 1000, NOW, null],
     ],
   );
 });
 
-for (const [what, end] of [
-  ["step-completed", "processed"],
-  ["step-undone", "undo"],
-  ["expired", "again"],
-  ["not-tried", "again"],
-  ["accepted", "again"],
-  ["step-failed", "error"],
-])
-  test(`an attempt ends as "${end}" by ${what}`, () => {
+for (const [what, end] of /** @type {[string, import("../static/console/words.js").Term][]} */ ([
+  ["step-completed", done],
+  ["step-undone", undone],
+  ["expired", late],
+  ["step-failed", failed],
+]))
+  test(`an attempt ends as "${end.mark}" by ${what}`, () => {
     const [found] = attempts({ history: historyOf([started], [{ what, step: "stock", attempt: 1 }]), steps: [] }, NOW);
     assert.deepEqual([found.to, found.end], [1000, end]);
   });
 
 test("an attempt whose time was up, and with which the step is given up, has failed", () => {
-  const failed = { what: "step-failed", step: "stock", attempt: 1 };
-  const [found] = attempts({ history: historyOf([started], [expired, failed]), steps: [] }, NOW);
-  assert.equal(found.end, "error");
+  const givenUp = { what: "step-failed", step: "stock", attempt: 1 };
+  const [found] = attempts({ history: historyOf([started], [expired, givenUp]), steps: [] }, NOW);
+  assert.equal(found.end, failed);
 });
 
 test("what comes later changes no attempt that has ended", () => {
-  const failed = { what: "step-failed", step: "stock", attempt: 1 };
-  const [found] = attempts({ history: historyOf([started], [completed], [failed]), steps: [] }, NOW);
-  assert.deepEqual([found.to, found.end], [1000, "processed"]);
+  const givenUp = { what: "step-failed", step: "stock", attempt: 1 };
+  const [found] = attempts({ history: historyOf([started], [completed], [givenUp]), steps: [] }, NOW);
+  assert.deepEqual([found.to, found.end], [1000, done]);
 });
 
 test("the undo of a step is told from the step", () => {
@@ -65,8 +81,8 @@ test("the undo of a step is told from the step", () => {
   assert.deepEqual(
     found.map(({ attempt, undo, end }) => [attempt, undo, end]),
     [
-      [1, false, "processed"],
-      [2, true, "processing"],
+      [1, false, done],
+      [2, true, null],
     ],
   );
 });
@@ -81,28 +97,28 @@ test("an entry ends the attempt of its own step, and of this the one that is mea
   assert.deepEqual(
     found.map(({ step, to, end }) => [step, to, end]),
     [
-      ["stock", 1000, "again"],
-      ["payment", NOW, "processing"],
-      ["stock", 2000, "processed"],
+      ["stock", 1000, late],
+      ["payment", NOW, null],
+      ["stock", 2000, done],
     ],
   );
 });
 
 test("an attempt that runs lasts until now, and has a time by which it is complete", () => {
   const [found] = attempts({ history: historyOf([started]), steps: [running] }, NOW);
-  assert.deepEqual([found.to, found.end, found.completeBy], [NOW, "processing", 30_000]);
+  assert.deepEqual([found.to, found.end, found.completeBy], [NOW, null, 30_000]);
 });
 
 test("a reply that was refused ends no attempt, whatever it says", () => {
   const refused = { what: "reply-refused", step: "stock", attempt: 1, why: "declined, stock: see code 14" };
   const history = historyOf([started], [refused]);
-  assert.equal(attempts({ history, steps: [running] }, NOW)[0].end, "processing");
+  assert.equal(attempts({ history, steps: [running] }, NOW)[0].end, null);
 });
 
 test("an attempt of which only another version of the app tells how it ended, ended with the last entry", () => {
   const steps = [{ name: "stock", completeBy: null }];
   const [found] = attempts({ history: historyOf([started], []), steps }, NOW);
-  assert.deepEqual([found.to, found.end], [1000, "again"]);
+  assert.deepEqual([found.to, found.end?.word], [1000, "ended"]);
 });
 
 test("where nothing was written down nothing began", () => {

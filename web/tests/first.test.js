@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { grouped, sentence } from "../static/console/first.js";
+import { know } from "../static/console/words.js";
 import { isLate, openCircuits, poisoned, services } from "../static/console/system.js";
 import { all, giveStorage, textOf } from "./support.js";
 
@@ -11,12 +12,31 @@ const later = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
 const [soon, soonest] = [later(60), later(30)];
 const none = { count: 0, atLeast: false };
 const well = () => ({
-  openOrders: { Error: none, Pending: none, Processing: none },
+  openOrders: { Stuck: none, Waiting: none, Busy: none, Frozen: { count: 9, atLeast: true } },
   agents: [],
   lastSweep: { at: later(0) },
   poison: { events: 0, replies: 0 },
 });
-beforeEach(giveStorage);
+const shown = (/** @type {string} */ title, more = {}) => ({
+  title,
+  mark: /** @type {const} */ ("pending"),
+  parts: [title],
+  ...more,
+});
+beforeEach(() => {
+  giveStorage();
+  know({
+    orders: {},
+    steps: {},
+    actions: [],
+    lists: {
+      Stuck: shown("Stuck", { waitsForOperator: true }),
+      Waiting: shown("Waiting", { isUnderWay: true }),
+      Busy: shown("Busy", { isUnderWay: true }),
+      Frozen: shown("Frozen"),
+    },
+  });
+});
 
 test("a circuit is open if it is at all instances of an agent, until the first of these tries again", () => {
   const agents = [
@@ -66,13 +86,13 @@ test("orders that wait for the same reason at the same step are one group, the l
 
 test("where nobody is needed, what is under way is told", () => {
   assert.equal(sentence(well()), "Nothing needs you.");
-  const openOrders = { Error: none, Pending: { count: 1 }, Processing: { count: 2 } };
+  const openOrders = { Stuck: none, Waiting: { count: 1 }, Busy: { count: 2 } };
   assert.equal(sentence({ ...well(), openOrders }), "Nothing needs you; 3 orders under way.");
 });
 
 test("all that needs a person stands in one sentence", () => {
   const overview = { ...well(), lastSweep: null, poison: { events: 1 } };
-  overview.openOrders = { ...overview.openOrders, Error: { count: 200, atLeast: true } };
+  overview.openOrders = { ...overview.openOrders, Stuck: { count: 200, atLeast: true } };
   assert.equal(sentence(overview), "200+ orders need you; no supervisor has swept yet; 1 message could not be read.");
   assert.equal(sentence({ ...well(), poison: { events: 2 } }), "2 messages could not be read.");
 });

@@ -3,13 +3,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { badge, mark } from "../static/common/marks.js";
+import { LOOK, badge, mark } from "../static/common/marks.js";
 import { all, textOf } from "./support.js";
 
 test("each look has a shape of its own", () => {
   const looks = /** @type {const} */ (["pending", "processing", "processed", "error", "again", "undo"]);
   const shapes = looks.map((look) => JSON.stringify(mark(look).children));
   assert.equal(new Set(shapes).size, 6);
+});
+
+test("each look that pages name has its own shape", () => {
+  assert.equal(new Set(Object.values(LOOK)).size, 6);
 });
 
 test("a badge says its word, and its shape is hidden from those who hear it", () => {

@@ -3,12 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { action, actionsOf, isOver, know, orderLook, stepLook } from "../static/console/words.js";
+import {
+  action,
+  actionsOf,
+  actionsOn,
+  event,
+  isOver,
+  know,
+  list,
+  orderLook,
+  stepLook,
+  waiting,
+  waitsForOperator,
+} from "../static/console/words.js";
 
 know({
   orders: {
     again: { word: "Trying again", mark: "again" },
     undone: { word: "Undone", mark: "undo", isOver: true },
+    stuck: { word: "Stuck", mark: "error", waitsForOperator: true },
   },
   steps: {
     Running: { word: "Running", mark: "processing", mayBeTriedAgain: true },
@@ -21,10 +34,16 @@ know({
       button: "Hold it",
       effect: "Nothing starts.",
       danger: false,
+      subject: "order",
       ofStep: false,
       lists: ["Pending"],
     },
   ],
+  events: { expired: { isFailure: true } },
+  lists: {
+    open: { title: "All open", mark: "pending", parts: ["Stuck", "Pending"] },
+    Stuck: { title: "Needs you", mark: "error", parts: ["Stuck"], waitsForOperator: true },
+  },
 });
 
 for (const [situation, look, word, over] of /** @type {const} */ ([
@@ -58,4 +77,21 @@ test("a list offers what can be done to all of its orders", () => {
     ["hold"],
   );
   assert.deepEqual(actionsOf("Error"), []);
+});
+
+test("a page asks for the actions on a kind of thing, and for the list of those that wait for somebody", () => {
+  assert.deepEqual(
+    actionsOn("order").map(({ name }) => name),
+    ["hold"],
+  );
+  assert.deepEqual(actionsOn("message"), []);
+  assert.equal(waiting(), "Stuck");
+  assert.equal(waitsForOperator({ situation: "stuck" }), true);
+  assert.equal(waitsForOperator({ situation: "unheard-of" }), false);
+});
+
+test("a list and an event that the app does not explain are shown as they are", () => {
+  assert.deepEqual(list("open").parts, ["Stuck", "Pending"]);
+  assert.deepEqual(list("Unheard"), { title: "Unheard", mark: "pending", parts: ["Unheard"] });
+  assert.deepEqual([event("expired"), event("unheard-of")], [{ isFailure: true }, {}]);
 });

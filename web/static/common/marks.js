@@ -4,6 +4,16 @@ import { h } from "./dom.js";
 
 /** @typedef {"pending" | "processing" | "processed" | "error" | "again" | "undo"} Look */
 
+/** The marks by what they show, for what no word of the app names. @type {Record<"plain" | "runs" | "well" | "wrong" | "retried" | "undone", Look>} */
+export const LOOK = {
+  plain: "pending",
+  runs: "processing",
+  well: "processed",
+  wrong: "error",
+  retried: "again",
+  undone: "undo",
+};
+
 const ring = h("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: "currentColor", "stroke-width": 2 });
 const line = (/** @type {string} */ d, more = {}) =>
   h("path", {

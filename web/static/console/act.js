@@ -8,13 +8,13 @@ import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
 export function act({ name, title, button, effect, danger, ofStep }, order, place, acted) {
-  const failed = order.steps.filter(({ state }) => state === "Failed").map((step) => step.name);
+  const choices = order.steps.filter((step) => step.actions.includes(name)).map((step) => step.name);
   confirm({
     title,
     act: button,
     effect,
     danger,
-    choice: ofStep ? { name: "step", label: "Which step", choices: failed } : undefined,
+    choice: ofStep ? { name: "step", label: "Which step", choices } : undefined,
     run: async ({ operator, note, step }) => {
       await ask(`/api/operator/orders/${order.orderId}/${name}`, {
         body: { operator, note, ...(ofStep && { step }) },

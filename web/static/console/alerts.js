@@ -1,7 +1,7 @@
 /** The alerts, by their causes and one by one. */
 
 import { h } from "../common/dom.js";
-import { badge } from "../common/marks.js";
+import { badge, LOOK } from "../common/marks.js";
 import { take } from "./act.js";
 import { live } from "./live.js";
 import { at, many, nothing, since, text, head } from "./parts.js";
@@ -77,12 +77,12 @@ const taken = (each, place) =>
         h("span", { class: "muted" }, `${each.unacknowledged.length} not taken`),
         h("button", { onClick: () => take(each, place) }, "I take it"),
       ]
-    : badge("processed", "taken");
+    : badge(LOOK.well, "taken");
 
 const table = (alerts) =>
   h("table", { class: "rows" }, head(["At", "What", "About", "Reason", "Taken by"]), h("tbody", null, alerts.map(row)));
 
-const look = (alert) => (alert.actionRequired === false ? "undo" : "error");
+const look = (alert) => (alert.actionRequired === false ? LOOK.undone : LOOK.wrong);
 
 function row(alert) {
   const order = ORDER.exec(alert.subject)?.[1];

@@ -1,18 +1,14 @@
 /** When each attempt ran, as bars on one line of time for each step; a tick marks by when an answer has to be there. */
 
 import { h } from "../common/dom.js";
+import { LOOK } from "../common/marks.js";
 import { clock, duration } from "../common/time.js";
 import { attempts } from "./attempts.js";
 
 const ROW = 24;
 const NARROWEST = 0.6;
-const WORDS = {
-  processed: "completed",
-  error: "failed",
-  again: "no answer in time",
-  undo: "undone",
-  processing: "running",
-};
+/** How an attempt looks that has not ended. */
+const RUNNING = { word: "running", mark: LOOK.runs };
 
 const inSeconds = (time) => (time < 60_000 ? `${(time / 1000).toFixed(1)} s` : duration(time / 1000));
 
@@ -57,13 +53,13 @@ const inWords = (name, all) =>
     .map(said)
     .join("; ")}`;
 const said = ({ attempt, undo, from, to, end }) =>
-  `${undo ? "undo, " : ""}attempt ${attempt} from ${clock(from)}, ${WORDS[end]} after ${inSeconds(to - from)}`;
+  `${undo ? "undo, " : ""}attempt ${attempt} from ${clock(from)}, ${(end ?? RUNNING).word} after ${inSeconds(to - from)}`;
 
 function bar(each, share) {
   const width = Math.max(share(each.to) - share(each.from), NARROWEST);
   return h(
     "g",
-    { key: `${each.undo}${each.attempt}`, class: each.end },
+    { key: `${each.undo}${each.attempt}`, class: (each.end ?? RUNNING).mark },
     h(
       "rect",
       { x: `${Math.min(share(each.from), 100 - width)}%`, width: `${width}%`, y: 4, height: ROW - 8, rx: 2 },

@@ -1,7 +1,7 @@
 /** The last hour in pictures: what ended in each minute, and how long the steps took; a table says the same. */
 
 import { h } from "../common/dom.js";
-import { badge } from "../common/marks.js";
+import { badge, LOOK } from "../common/marks.js";
 import { clock, duration } from "../common/time.js";
 import { at, head, many } from "./parts.js";
 
@@ -53,24 +53,25 @@ const picture = (height, label, ...shapes) =>
 
 /** What was processed stands above the line, and what failed hangs below it. */
 function throughput(minutes, place) {
-  const [processed, failed] = ["processed", "failed"].map((kind) => minutes.map((each) => each[kind]));
+  const processed = minutes.map((each) => each.processed);
+  const failed = minutes.map((each) => each.failed);
   const [above, below] = [Math.max(...processed), Math.max(...failed)];
   const unit = (HEIGHT - 2 * SMALLEST) / Math.max(above + below, 1);
   const line = SMALLEST + above * unit;
   const bar = (look, minute, count) => {
     const height = Math.max(count * unit, SMALLEST);
-    const y = look === "error" ? line : line - height;
+    const y = look === LOOK.wrong ? line : line - height;
     return count > 0 && h("rect", { class: look, x: place(minute) + 0.15, width: 0.7, y, height });
   };
   const words = [`${many(sum(processed), "order")} processed`, `${many(sum(failed), "order")} ended in Error`];
   const where = below ? ", below the line" : "";
   const most = `at most ${above} processed in a minute`;
   return [
-    h("p", { class: "legend" }, badge("processed", words[0]), badge("error", words[1] + where), most),
+    h("p", { class: "legend" }, badge(LOOK.well, words[0]), badge(LOOK.wrong, words[1] + where), most),
     picture(
       HEIGHT,
       `${words.join(", ")}; ${most}`,
-      minutes.map((each) => [bar("processed", each, each.processed), bar("error", each, each.failed)]),
+      minutes.map((each) => [bar(LOOK.well, each, each.processed), bar(LOOK.wrong, each, each.failed)]),
       h("line", { class: "track", x1: 0, x2: 60, y1: line, y2: line }),
     ),
   ];

@@ -77,7 +77,7 @@ export function confirm(question) {
     problem &&
       h(
         "div",
-        { class: "note error", role: "alert" },
+        { class: "note wrong", role: "alert" },
         h("p", null, problem.message),
         problem.faults?.map((each) => h("p", null, each)),
       ),

@@ -2,7 +2,7 @@
 
 import { Problem } from "../common/api.js";
 import { h } from "../common/dom.js";
-import { badge } from "../common/marks.js";
+import { badge, LOOK } from "../common/marks.js";
 import { countdown } from "../common/time.js";
 import { metBy, nameOf } from "./banner.js";
 import { live } from "./live.js";
@@ -78,7 +78,7 @@ export function faultsPage(place) {
     problem &&
       h(
         "div",
-        { class: "note error", role: "alert" },
+        { class: "note wrong", role: "alert" },
         h("p", null, problem.message),
         problem.faults?.map((each) => h("p", null, each)),
       ),
@@ -148,7 +148,7 @@ export function faultsPage(place) {
               h(
                 "li",
                 null,
-                badge("error", fault.mode),
+                badge(LOOK.wrong, fault.mode),
                 metBy(fault) && ` for ${metBy(fault)}`,
                 fault.until && [" for ", h("span", { live: () => countdown(fault.until).replace("in ", "") })],
                 " ",
@@ -161,7 +161,7 @@ export function faultsPage(place) {
               ),
             ),
           )
-        : h("p", null, badge("processed", "works")),
+        : h("p", null, badge(LOOK.well, "works")),
       h(
         "div",
         { class: "modes", role: "group", "aria-label": `Fault of ${name}` },

@@ -10,7 +10,7 @@ import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, since } from "./parts.js";
 import { ask } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
-import { markOf } from "./words.js";
+import { list, waiting } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 200;
@@ -34,8 +34,8 @@ let askedAt = 0;
 async function load(signal) {
   const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
   const overview = await ask("/api/operator/overview", { signal });
-  const { orders, continuation } = overview.openOrders.Error.count
-    ? await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })
+  const { orders, continuation } = counted(overview, "waitsForOperator").count
+    ? await ask(`/api/operator/orders?state=${waiting()}&limit=${LISTED}`, { signal })
     : { orders: [], continuation: null };
   if (Date.now() - askedAt >= FIGURES_EVERY) [hour, askedAt] = [await figures(signal), Date.now()];
   return { overview, causes, groups: grouped(orders, Boolean(continuation)), hour };
@@ -74,9 +74,17 @@ export function grouped(orders, more) {
   return [...groups.values()].sort((one, other) => other.count - one.count);
 }
 
+/** How many orders are in the lists of this kind. @param {any} overview @param {"waitsForOperator" | "isUnderWay"} kind */
+function counted({ openOrders }, kind) {
+  const counts = Object.keys(openOrders)
+    .filter((name) => list(name)[kind])
+    .map((name) => openOrders[name]);
+  return { count: counts.reduce((sum, each) => sum + each.count, 0), atLeast: counts.some((each) => each.atLeast) };
+}
+
 /** What needs a person, in one sentence. */
 export function sentence(overview) {
-  const { Error: failed, Pending, Processing } = overview.openOrders;
+  const failed = counted(overview, "waitsForOperator");
   const needs = [
     failed.count && `${atLeast(failed)} ${failed.count === 1 ? "order needs" : "orders need"} you`,
     ...openCircuits(overview).map(([agent, until]) => `${agent}'s circuit is open until ${clock(until)}`),
@@ -86,14 +94,14 @@ export function sentence(overview) {
         : "no supervisor has swept yet"),
     poisoned(overview) && `${many(poisoned(overview), "message")} could not be read`,
   ].filter(Boolean);
-  const open = Pending.count + Processing.count;
+  const open = counted(overview, "isUnderWay").count;
   if (!needs.length) return `Nothing needs you${open ? `; ${many(open, "order")} under way` : ""}.`;
   const said = needs.join("; ");
   return `${said[0].toUpperCase()}${said.slice(1)}.`;
 }
 
 function draw({ overview, causes, groups, hour }, place) {
-  const others = causes.filter(({ type, unacknowledged }) => !type.includes(".Order") && unacknowledged.length);
+  const others = causes.filter(({ isEnd, unacknowledged }) => !isEnd && unacknowledged.length);
   return [
     h("h1", { id: "sentence" }, sentence(overview)),
     h(
@@ -124,7 +132,7 @@ function draw({ overview, causes, groups, hour }, place) {
               "a",
               { href: listOf({ state }) },
               h("span", { class: "big" }, atLeast(overview.openOrders[state])),
-              badge(markOf(state), state),
+              badge(list(state).mark, state),
             ),
           ),
         ),
@@ -163,7 +171,7 @@ function group({ key, step, reason, count, atLeast, first }, causes, place) {
       "p",
       { class: "buttons" },
       known?.unacknowledged.length > 0 && h("button", { onClick: () => take(known, place) }, "I take it"),
-      h("a", { class: "button main", href: listOf({ state: "Error", step, reason }) }, "Show orders"),
+      h("a", { class: "button main", href: listOf({ state: waiting(), step, reason }) }, "Show orders"),
     ),
   );
 }

@@ -2,26 +2,14 @@
 
 import { h } from "../common/dom.js";
 import { at, many, text, head } from "./parts.js";
+import { event as meaning } from "./words.js";
 
 const NEWEST = 50;
-const FAILURES = new Set([
-  "recovered",
-  "expired",
-  "step-failed",
-  "failed",
-  "undo-incomplete",
-  "not-tried",
-  "put-back",
-  "undo-requested",
-  "reply-refused",
-]);
-const GREY = new Set(["reply-refused"]);
-
 /** @param {any} order @param {{failuresOnly: boolean, all: boolean}} view @param {() => void} redraw */
 export function historyOf({ history }, view, redraw) {
   const found = history
     .map((entry, number) => ({ ...entry, number }))
-    .filter(({ event }) => !view.failuresOnly || FAILURES.has(event))
+    .filter(({ event }) => !view.failuresOnly || meaning(event).isFailure)
     .reverse();
   const shown = view.all ? found : found.slice(0, NEWEST);
   const change = (name, value) => () => {
@@ -52,7 +40,7 @@ export function historyOf({ history }, view, redraw) {
         shown.map((entry) =>
           h(
             "tr",
-            { key: String(entry.number), class: GREY.has(entry.event) ? "grey" : "" },
+            { key: String(entry.number), class: meaning(entry.event).changesNothing ? "grey" : "" },
             h("td", { "data-name": "At" }, at(entry.at)),
             h("td", { "data-name": "What" }, h("strong", null, entry.event)),
             h("td", { "data-name": "Detail" }, text(entry.detail)),

@@ -20,7 +20,7 @@ export function keyPage(place, why, given) {
         "form",
         { class: "key", onSubmit: enter },
         h("h1", null, "Operators' console"),
-        why && h("p", { class: "note error", role: "alert" }, why),
+        why && h("p", { class: "note wrong", role: "alert" }, why),
         h(
           "label",
           { class: "field" },

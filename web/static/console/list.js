@@ -3,23 +3,14 @@
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { bulkButtons, canMean } from "./bulk.js";
-import { differences, failed, open } from "./listing.js";
+import { differences, meant, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
-import { lists, orderLook } from "./words.js";
+import { list, lists, orderLook, waiting } from "./words.js";
 
 const EVERY_SECONDS = 10;
 
 /** @typedef {import("./listing.js").Filter & {state: string}} Filter what the address says */
-
-/** The lists by name: which states they are made of, and which orders of these are in it. */
-const LISTS = {
-  Error: { name: "Needs you", states: ["Error"] },
-  again: { name: "Trying again", states: ["Processing", "Pending"], holds: ({ situation }) => situation === "again" },
-  open: { name: "All open", states: ["Error", "Processing", "Pending"] },
-};
-/** And one for each list of the app. @param {string} name */
-const listNamed = (name) => LISTS[name] ?? { name, states: [name] };
 
 /** What was listed last, by address: Back shows it at once. */
 const remembered = new Map();
@@ -28,8 +19,7 @@ const remembered = new Map();
 export function listPage(place, query) {
   const address = query.toString();
   /** @type {Filter} */
-  const filter = { state: "Error", ...Object.fromEntries(query) };
-  const list = listNamed(filter.state);
+  const filter = { state: waiting(), ...Object.fromEntries(query) };
   const before = remembered.get(address);
   /** So many pages: each look asks for them again, so nobody gets more than were asked for. */
   let wanted = before?.wanted ?? 1;
@@ -37,14 +27,16 @@ export function listPage(place, query) {
   let shown = before?.data;
 
   async function load(signal) {
-    const pages = await Promise.all(
-      list.states.map((state) =>
-        state === "Error" && canMean(filter) ? failed(filter, wanted, signal) : open(state, filter, wanted, signal),
-      ),
-    );
-    const orders = pages.flatMap((page) => page.orders).filter(list.holds ?? (() => true));
+    filter.state ||= waiting(); // now it is known
+    const { parts, situation, waitsForOperator } = list(filter.state);
+    const pages = await Promise.all(parts.map((part) => pageOf(part, waitsForOperator, signal)));
+    const orders = pages.flatMap((page) => page.orders).filter((each) => !situation || each.situation === situation);
     return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
   }
+
+  /** Of those that wait for an operator exactly what a bulk action would mean, if one can. */
+  const pageOf = (part, waits, signal) =>
+    waits && canMean(filter) ? meant(part, filter, wanted, signal) : open(part, filter, wanted, signal);
 
   function draw(fresh) {
     const held = shown && isAtRow() ? differences(shown.orders, fresh.orders) : 0;
@@ -58,7 +50,7 @@ export function listPage(place, query) {
       held > 0 &&
         h(
           "p",
-          { class: "note", role: "status", key: "held" },
+          { class: "note", role: "status", key: "changes" },
           `${many(held, "change")} since; `,
           h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
         ),
@@ -93,8 +85,8 @@ const chips = ({ state }) =>
   h(
     "nav",
     { class: "chips", "aria-label": "Lists" },
-    [...new Set([...Object.keys(LISTS), ...lists()])].map((name) =>
-      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, listNamed(name).name),
+    Object.entries(lists()).map(([name, { title }]) =>
+      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, title),
     ),
   );
 
@@ -148,7 +140,7 @@ function empty({ state, step, reason, text: part, workflow }, more) {
   if (more) return nothing("None among those read so far", "Show more looks further.");
   if (step || reason || part || workflow)
     return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
-  return state === "Error"
+  return list(state).waitsForOperator
     ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
     : nothing(
         "No order is in this list",

@@ -1,17 +1,20 @@
 /** What a list is made of: pages from the API, and what changed since. */
 
 import { ask, looking } from "./session.js";
+import { actionsOf } from "./words.js";
 
 const LIMIT = 200;
 
 /** @typedef {{workflow?: string, step?: string, reason?: string, text?: string}} Filter */
 
 /**
- * Orders in Error, as a dry run of a bulk action lists them: so what is shown is what is meant.
- * @param {Filter} filter of which it knows all but a text @param {number} count of pages @param {AbortSignal} signal
+ * The orders of a list, as a dry run of its first bulk action lists them: so what is shown is what is meant.
+ * @param {string} list @param {Filter} filter of which it knows all but a text
+ * @param {number} count of pages @param {AbortSignal} signal
  */
-export async function failed({ workflow, step, reason }, count, signal) {
-  const body = { ...looking(), action: "resubmit", where: given({ workflow, step, reason }), limit: LIMIT };
+export async function meant(list, { workflow, step, reason }, count, signal) {
+  const [{ name }] = actionsOf(list);
+  const body = { ...looking(), action: name, where: given({ workflow, step, reason }), limit: LIMIT };
   return pages(count, async (more) => {
     const { matching, until, continuation } = await ask("/api/operator/bulk", { body: { ...body, ...more }, signal });
     return { orders: matching, until, next: continuation && { continuation, until } };
@@ -35,7 +38,7 @@ const given = (filter) => Object.fromEntries(Object.entries(filter).filter(([, v
 
 /** As many pages as are wanted, if there are so many. */
 async function pages(count, one) {
-  /** @type {{orderId: string}[]} */
+  /** @type {{orderId: string, situation?: string}[]} */
   let orders = [];
   let next, until;
   do {

@@ -27,7 +27,8 @@ export function live(place, page) {
   let stopped = false;
 
   async function ask(signal) {
-    [data] = await Promise.all([page.load(signal), learn(signal)]);
+    await learn(signal); // what is asked for may follow from it
+    data = await page.load(signal);
     [asOf, problem] = [new Date(), null];
     const now = JSON.stringify((page.matters ?? ((all) => all))(data));
     const changed = now !== before;
@@ -45,7 +46,7 @@ export function live(place, page) {
   const away = () =>
     h(
       "div",
-      { class: "note error", role: "alert", key: "away" },
+      { class: "note wrong", role: "alert", key: "away" },
       h("p", null, h("strong", null, problem.message)),
       problem.faults.map((each) => h("p", null, each)),
       h(

@@ -24,7 +24,7 @@ import { forgetKey, hasKey } from "./session.js";
 /** @type {{path: RegExp, name: string, link?: string, open: (place: Place, query: URLSearchParams, ...args: string[]) => Open}[]} */
 const PAGES = [
   { path: /^\/$/, name: "Overview", link: "/", open: firstPage },
-  { path: /^\/orders$/, name: "Orders", link: "/orders?state=Error", open: listPage },
+  { path: /^\/orders$/, name: "Orders", link: "/orders", open: listPage },
   { path: /^\/orders\/([\w-]+)$/, name: "Order", open: orderPage },
   { path: /^\/alerts$/, name: "Alerts", link: "/alerts", open: alertsPage },
   { path: /^\/poison$/, name: "Poison", link: "/poison", open: poisonPage },

@@ -10,7 +10,7 @@ import { historyOf } from "./history.js";
 import { live } from "./live.js";
 import { at, copier, text } from "./parts.js";
 import { ask } from "./session.js";
-import { action, isOver, orderLook, stepLook } from "./words.js";
+import { action, isOver, orderLook, stepLook, waitsForOperator } from "./words.js";
 
 const OPEN_SECONDS = 5;
 const SOON_SECONDS = 2;
@@ -31,7 +31,7 @@ export function orderPage(place, _, id) {
   function every({ order }) {
     if (isOver(order)) return null;
     if (Date.now() - actedAt < SOON_FOR) return SOON_SECONDS;
-    return order.processState === "Error" ? WAITING_SECONDS : OPEN_SECONDS;
+    return waitsForOperator(order) ? WAITING_SECONDS : OPEN_SECONDS;
   }
 
   function acted() {
@@ -93,7 +93,7 @@ function title(order) {
       "p",
       { class: "facts-line" },
       badge(look, word),
-      order.outcome && word !== "Undone" && h("span", null, order.outcome),
+      order.outcome && order.outcome !== word.toLowerCase() && h("span", null, order.outcome),
       h(
         "span",
         { class: "muted" },

@@ -5,7 +5,7 @@ import { confirm } from "./dialog.js";
 import { live } from "./live.js";
 import { at, many, nothing, text } from "./parts.js";
 import { ask } from "./session.js";
-import { action } from "./words.js";
+import { actionsOn } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 100;
@@ -48,11 +48,9 @@ const message = (each, place) =>
     h(
       "p",
       { class: "buttons" },
-      ["redrive", "drop"]
-        .map(action)
-        .map((one) =>
-          h("button", { class: one.danger ? "danger" : "", onClick: () => settle(one, each, place) }, one.title),
-        ),
+      actionsOn("message").map((one) =>
+        h("button", { class: one.danger ? "danger" : "", onClick: () => settle(one, each, place) }, one.title),
+      ),
     ),
   );
 

@@ -39,7 +39,7 @@ export function searchPage(place, query) {
       problem &&
         h(
           "p",
-          { class: "note error", role: "alert" },
+          { class: "note wrong", role: "alert" },
           problem.message,
           problem.faults?.map((each) => ` ${each}`),
         ),

@@ -1,7 +1,7 @@
 /** How the system is doing: its agents, the supervisor, what is not sent and what could not be read. */
 
 import { h } from "../common/dom.js";
-import { badge } from "../common/marks.js";
+import { badge, LOOK } from "../common/marks.js";
 import { clock } from "../common/time.js";
 import { holdAgent, releaseAgent } from "./act.js";
 import { at, atLeast, head, many, since } from "./parts.js";
@@ -39,7 +39,7 @@ export function agents({ agents: all }) {
       h(
         "td",
         { "data-name": "Circuit" },
-        isOpen({ openUntil }) ? badge("error", `open until ${clock(openUntil)}`) : badge("processed", "closed"),
+        isOpen({ openUntil }) ? badge(LOOK.wrong, `open until ${clock(openUntil)}`) : badge(LOOK.well, "closed"),
       ),
       h("td", { "data-name": "Calls" }, running),
       h("td", { "data-name": "Begins" }, rate === null ? "" : `${rate.toFixed(1)} a second`),
@@ -65,7 +65,7 @@ export function services({ agentNames = [], heldAgents = [] }, place) {
       { key: name },
       h("strong", null, name),
       " ",
-      held && [badge("pending", `held until ${clock(held.until)}`), ` by ${held.by}: ${held.because} `],
+      held && [badge(LOOK.plain, `held until ${clock(held.until)}`), ` by ${held.by}: ${held.because} `],
       held
         ? h("button", { class: "plain", onClick: () => releaseAgent(name, place) }, "Release", hidden(name))
         : h("button", { class: "plain", onClick: () => holdAgent(name, place) }, "Hold", hidden(name)),
@@ -84,7 +84,7 @@ export function facts(overview) {
     h("dt", null, "Last sweep"),
     h(
       "dd",
-      { class: isLate(overview) ? "error" : "" },
+      { class: isLate(overview) ? "wrong" : "" },
       lastSweep ? [at(lastSweep.at), `, ${many(lastSweep.recovered, "order")} recovered`] : "none yet",
     ),
     h("dt", null, "Leader"),

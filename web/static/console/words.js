@@ -1,9 +1,23 @@
 /** The language of orders, as the app explains it: asked for once, and kept for as long as the page is open. */
 
+import { LOOK } from "../common/marks.js";
 import { ask } from "./session.js";
 
 /** @typedef {import("../common/marks.js").Look} Look */
-/** @typedef {{word: string, mark: Look, isOver?: boolean, mayBeTriedAgain?: boolean}} Term */
+/** @typedef {{word: string, mark: Look}} Term */
+/** @typedef {Term & {isOver?: boolean, waitsForOperator?: boolean}} OrderTerm */
+/** @typedef {Term & {mayBeTriedAgain?: boolean}} StepTerm */
+/** @typedef {{isFailure?: boolean, changesNothing?: boolean, beginsAttempt?: boolean, endsAttempt?: Term | null}} EventTerm */
+/**
+ * @typedef {object} List
+ * @property {string} title
+ * @property {Look} mark
+ * @property {string[]} parts the states that the app is asked for
+ * @property {string | null} [situation] of the orders that are meant; all of them, unless given
+ * @property {boolean} [waitsForOperator]
+ * @property {boolean} [isUnderWay] whether its orders go on by themselves
+ * @property {boolean} [isCounted] whether the overview counts it
+ */
 /**
  * @typedef {object} Action
  * @property {string} name
@@ -11,10 +25,11 @@ import { ask } from "./session.js";
  * @property {string} button
  * @property {string} effect
  * @property {boolean} danger
+ * @property {string} [subject] what it concerns
  * @property {boolean} ofStep whether it concerns one of the steps that failed
  * @property {string[]} lists of which lists all orders can be meant at once
  */
-/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[], lists?: Record<string, Look>}} Vocabulary */
+/** @typedef {{orders: Record<string, OrderTerm>, steps: Record<string, StepTerm>, actions: Action[], events?: Record<string, EventTerm>, lists?: Record<string, List>}} Vocabulary */
 
 /** @type {Vocabulary} */
 let vocabulary = { orders: {}, steps: {}, actions: [] };
@@ -33,19 +48,22 @@ export function know(said) {
 
 /** How an order looks. @param {{situation: string}} order @returns {{look: Look, word: string}} */
 export function orderLook({ situation }) {
-  const { mark, word } = vocabulary.orders[situation] ?? { mark: /** @type {Look} */ ("pending"), word: situation };
+  const { mark, word } = vocabulary.orders[situation] ?? { mark: LOOK.plain, word: situation };
   return { look: mark, word };
 }
 
 /** Whether nothing will happen to the order any more. @param {{situation: string}} order */
 export const isOver = ({ situation }) => Boolean(vocabulary.orders[situation]?.isOver);
 
+/** Whether nothing happens to the order until somebody acts on it. @param {{situation: string}} order */
+export const waitsForOperator = ({ situation }) => Boolean(vocabulary.orders[situation]?.waitsForOperator);
+
 /** How a step looks. @param {{state: string, failureCount?: number, threshold?: number}} step @returns {{look: Look, word: string}} */
 export function stepLook({ state, failureCount, threshold }) {
   const term = vocabulary.steps[state];
   if (failureCount && term?.mayBeTriedAgain)
-    return { look: "again", word: `Trying again, ${failureCount + 1} of ${threshold}` };
-  return { look: term?.mark ?? "pending", word: term?.word ?? state };
+    return { look: LOOK.retried, word: `Trying again, ${failureCount + 1} of ${threshold}` };
+  return { look: term?.mark ?? LOOK.plain, word: term?.word ?? state };
 }
 
 /** What can be done under this name. @param {string} name @returns {Action} */
@@ -63,8 +81,17 @@ export const action = (name) =>
 /** What can be done to all orders of a list. @param {string} list */
 export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => lists.includes(list));
 
-/** The lists of open orders. */
-export const lists = () => Object.keys(vocabulary.lists ?? {});
+/** What can be done to a thing of this kind. @param {string} subject */
+export const actionsOn = (subject) => vocabulary.actions.filter((each) => each.subject === subject);
 
-/** The mark of a list. @param {string} name @returns {Look} */
-export const markOf = (name) => vocabulary.lists?.[name] ?? "pending";
+/** What an event of the history means. @param {string} name @returns {EventTerm} */
+export const event = (name) => vocabulary.events?.[name] ?? {};
+
+/** The lists of open orders by name, first those that wait for an operator. */
+export const lists = () => vocabulary.lists ?? {};
+
+/** A list; one that the app does not explain is made of itself. @param {string} name @returns {List} */
+export const list = (name) => lists()[name] ?? { title: name, mark: LOOK.plain, parts: [name] };
+
+/** The name of the list of those that wait for an operator. */
+export const waiting = () => Object.keys(lists()).find((name) => lists()[name].waitsForOperator) ?? "";

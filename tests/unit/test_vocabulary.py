@@ -1,0 +1,134 @@
+"""What the app says of its own language, so that pages and command line need not know it."""
+
+from dataclasses import replace
+from enum import StrEnum
+
+import pytest
+from builders import NOW, PAYLOAD, failed_for_good, new_order
+
+from core import life
+from core.actions import possible, possible_at
+from core.agenda import LISTS
+from core.alerts import STALLED, Alert
+from core.changes import Event
+from core.life import Mark, Outcome, StepMeaning, StepState
+from operators.alerts import causes
+from operators.cli import commands
+from operators.views import order_view
+from operators.vocabulary import vocabulary
+from shop import words
+
+
+def events_that(said):
+    return {name for name, each in vocabulary().events.items() if said(each)}
+
+
+@pytest.mark.proves("OPR-2")
+def test_each_event_says_whether_something_went_wrong():
+    """An order that was undone is what somebody asked for, or what its workflow says."""
+    assert events_that(lambda each: each.is_failure) == {
+        "recovered",
+        "expired",
+        "step-failed",
+        "failed",
+        "undo-incomplete",
+        "not-tried",
+        "put-back",
+        "undo-requested",
+        "reply-refused",
+    }
+    assert events_that(lambda each: each.changes_nothing) == {"reply-refused"}
+
+
+def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
+    """And with which word and mark it ends."""
+    assert events_that(lambda each: each.begins_attempt) == {"step-started"}
+    events = vocabulary().events
+    ends = {name: each.ends_attempt for name, each in events.items() if each.ends_attempt}
+    assert {name: (end.word, end.mark) for name, end in ends.items()} == {
+        "step-completed": ("completed", Mark.PROCESSED),
+        "step-undone": ("undone", Mark.UNDO),
+        "not-tried": ("not tried", Mark.AGAIN),
+        "accepted": ("accepted", Mark.AGAIN),
+        "expired": ("no answer in time", Mark.AGAIN),
+        "step-failed": ("failed", Mark.ERROR),
+    }
+
+
+def test_lists_say_what_they_are_made_of_and_those_that_wait_for_somebody_come_first():
+    """All lists of the app are there, beside two that are made of others."""
+    found = vocabulary().lists
+    assert {name for name, each in found.items() if each.is_counted} == set(LISTS)
+    assert [name for name, each in found.items() if each.waits_for_operator] == ["Error"]
+    assert [name for name, each in found.items() if each.is_under_way] == ["Pending", "Processing"]
+    assert {name: (each.title, each.parts, each.situation) for name, each in found.items()} == {
+        "Error": ("Needs you", ["Error"], None),
+        "again": ("Trying again", ["Pending", "Processing"], "again"),
+        "open": ("All open", ["Error", "Pending", "Processing"], None),
+        "Pending": ("Pending", ["Pending"], None),
+        "Processing": ("Processing", ["Processing"], None),
+        "Held": ("Held", ["Held"], None),
+    }
+    assert next(iter(found)) == "Error"
+
+
+def test_an_action_says_what_it_concerns():
+    """A page finds the actions on a message without their names."""
+    of = {each.name: each.subject for each in vocabulary().actions}
+    assert {name for name, subject in of.items() if subject == "message"} == {"redrive", "drop"}
+    assert {name for name, subject in of.items() if subject == "agent"} == {
+        "hold-agent",
+        "release-agent",
+    }
+
+
+@pytest.mark.proves("OPR-4")
+def test_a_step_says_what_can_be_done_about_it_now():
+    """A failed step can be skipped, unless another one needs its answer; others cannot."""
+    failed = failed_for_good()[0]
+    [payment] = failed.steps
+    assert "skip" in possible(failed, NOW)
+    assert possible_at(failed, payment, NOW) == ["skip"]
+    needing = replace(payment, name="capture", state=StepState.NOT_STARTED, uses=("payment",))
+    needed = replace(failed, steps=(payment, needing))
+    assert [possible_at(needed, step, NOW) for step in needed.steps] == [[], []]
+    view = order_view(failed, PAYLOAD, [], NOW)
+    assert [step.actions for step in view.steps] == [["skip"]]
+    assert possible_at(new_order(), new_order().steps[0], NOW) == []
+
+
+def test_the_command_line_takes_outcomes_and_lists_from_the_app():
+    """Those outcomes in which an order waits for an operator, since only these are listed."""
+    assert set(commands.OUTCOMES.choices) == set(Outcome) - {Outcome.UNDONE}
+    assert commands.WAITING == "Error"
+
+
+@pytest.mark.proves("ALR-1")
+def test_a_cause_says_whether_orders_ended_so():
+    """These orders are listed anyway, so a page need not show the cause beside them."""
+    types = (life.ORDER_FAILED, life.ORDER_UNDONE, STALLED)
+    events = (
+        Event(event_id=each, type=each, subject="orders/b00-1", at=NOW, data={}) for each in types
+    )
+    found = causes([Alert(key=each.type, event=each) for each in events], closed=())
+    assert [(each.type, each.is_end) for each in found] == [
+        (life.ORDER_FAILED, True),
+        (life.ORDER_UNDONE, True),
+        (STALLED, False),
+    ]
+
+
+class More(StrEnum):
+    """A state that does not exist yet."""
+
+    PARKED = "Parked"
+
+
+def test_the_shop_has_words_for_a_state_that_it_does_not_know(monkeypatch):
+    """Those for a step that is being done, with the mark that the table gives."""
+    parked = StepMeaning(word="Parked", mark=Mark.AGAIN)
+    monkeypatch.setattr(life, "STEPS", {**life.STEPS, More.PARKED: parked})
+    order = new_order()
+    [step] = order.steps
+    told = words.of_step(order, replace(step, state=More.PARKED, not_before=NOW))
+    assert (told.look, told.words, told.more) == (Mark.AGAIN, "Checking payment", "")
