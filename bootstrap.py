@@ -425,7 +425,7 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch)
     yield operators.triggers.blueprint(app.operators.retention)
-    yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
+    yield operators.triggers.given_up(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield _simulator(app)
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from alerts import rules
-from alerts.rules import Outcome
+from alerts.rules import Delivery
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import UnavailableError
@@ -23,7 +23,7 @@ PAGE = 100
 Waiting = tuple[AgendaRow, Event | BusMessage]
 """A row of the outbox, and its content."""
 
-Channel = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
+Channel = Callable[[Sequence[Waiting]], Awaitable[list[Delivery]]]
 """Sends those of the rows that are its own."""
 
 
@@ -81,20 +81,20 @@ class Relay:
 
         If no destination has answered, the channel is away, and `UnavailableError` is raised.
         """
-        outcomes = await channel(waiting)
-        if sent := [row.key for row, fault in outcomes if fault is None]:
+        deliveries = await channel(waiting)
+        if sent := [row.key for row, fault in deliveries if fault is None]:
             await self.store.confirm(bucket, sent)
-        answered = rules.answered(outcomes)
+        answered = rules.answered(deliveries)
         await run_all(
-            (self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault),
+            (self._not_sent(bucket, row, fault, answered) for row, fault in deliveries if fault),
             at_most=PAGE,
         )
-        silence = {row.data["To"]: fault for row, fault in outcomes if rules.is_silence(fault)}
+        silence = {row.data["To"]: fault for row, fault in deliveries if rules.is_silence(fault)}
         if silence and not answered:
             raise next(iter(silence.values()))
         return set(silence)
 
-    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Publish the events in one batch; if that is refused, each by itself."""
         events = [(row, content) for row, content in waiting if isinstance(content, Event)]
         if not events:
@@ -102,10 +102,10 @@ class Relay:
         (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
         if fault and len(events) > 1 and not rules.is_silence(fault):
             alone = await run_all(self._to_operators([each]) for each in events)
-            return [outcome for (outcome,) in alone]
+            return [delivery for (delivery,) in alone]
         return [(row, fault) for row, _ in events]
 
-    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Send each notice by itself; the bus gathers those for one queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)

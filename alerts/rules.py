@@ -53,7 +53,7 @@ def _plain(body: bytes) -> bytes:
         return body
 
 
-Outcome = tuple[AgendaRow, Exception | None]
+Delivery = tuple[AgendaRow, Exception | None]
 """A row of the outbox, and why it was not sent; None if it was sent."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
@@ -64,11 +64,11 @@ def is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
     return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
 
 
-def answered(outcomes: Iterable[Outcome]) -> set[str]:
+def answered(deliveries: Iterable[Delivery]) -> set[str]:
     """Return the destinations that took or refused a message; other errors show nothing."""
     return {
         row.data["To"]
-        for row, fault in outcomes
+        for row, fault in deliveries
         if fault is None or isinstance(fault, QueueRefusedError)
     }
 

@@ -18,10 +18,10 @@ from stores.agent_health import AgentHealth, AgentHealthLog, hold_of
 from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
-KEPT = timedelta(seconds=2)
+REUSED = timedelta(seconds=2)
 """How long a reading of the agenda is reused, so that several open pages share its cost."""
 
-FRESH = timedelta(minutes=1)
+AGENT_SHOWN = timedelta(minutes=1)
 """How long an agent instance is shown after its last report."""
 
 SHOWN = timedelta(hours=1)
@@ -89,7 +89,7 @@ class OverviewService:
 
     async def look(self) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
-        owed = await self.owed.recent(KEPT)
+        owed = await self.owed.recent(REUSED)
         waiting, running = owed.orders[Kind.PENDING], owed.orders[Kind.RUNNING]
         pending = {order_id for order_id, row in waiting.items() if not _is_processing(row)}
         processing = running.keys() - pending  # of a pending order, other steps may still run
@@ -98,7 +98,7 @@ class OverviewService:
             "Processing": Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
         }
         now = self.clock()
-        health = await self.agent_health.since(now - FRESH)
+        health = await self.agent_health.since(now - AGENT_SHOWN)
         holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
             at=owed.at,

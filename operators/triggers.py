@@ -99,7 +99,7 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
     return triggers
 
 
-def relay(
+def given_up(
     poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
 ) -> func.Blueprint:
     """Return the functions that keep as poison the messages that the platform gives up."""

@@ -165,5 +165,5 @@ def _ask_again(
         locked_by=None,
         complete_by=begins + max(step.timeout for step in expired),
     )
-    was_held = before.state.process_state is ProcessState.PROCESSING
-    return transition(before, after, entry.also(Recovered()) if was_held else entry)
+    was_handled = before.state.process_state is ProcessState.PROCESSING
+    return transition(before, after, entry.also(Recovered()) if was_handled else entry)
