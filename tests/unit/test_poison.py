@@ -12,9 +12,9 @@ from kept import SUBMISSIONS, kept, poison_on
 from memory import in_memory
 
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
+from operators import triggers
 from operators.poison import GIVEN_UP, PoisonView
 from operators.requests import OperatorRequest, PoisonPage
-from operators.triggers import given_up
 from stores.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
 from stores.tables import Put
 
@@ -284,7 +284,7 @@ async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world)
 async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
     """With what is known of the reason, and its id; again after a crash, it is there once."""
     app = func.FunctionApp()
-    app.register_functions(given_up(world.poison, [SUBMISSIONS], [PAYMENT]))
+    app.register_functions(triggers.given_up(world.poison, [SUBMISSIONS], [PAYMENT]))
     functions = {
         each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
     }
