@@ -32,8 +32,8 @@ def failed(request: AgentRequest, rejection: RejectedError, *, was_called: bool)
 def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: timedelta) -> datetime:
     """Return until when work on a request may begin.
 
-    It may begin while half of its time is left, or enough for a whole call. Begun later, a timeout
-    would count as a failure of the order, which only waited for too long.
+    It may begin while half of its time is left, or enough time for a whole call. A request that
+    began later could time out only because it had waited, and that would count as a failure.
     """
     half = request.issued_at + (request.complete_by - request.issued_at) / 2
     return max(half, stop_at(request, margin) - call_timeout)

@@ -1,9 +1,9 @@
 """Whether a process's clock agrees with the store's, as far as the store's answers show (FLT-9).
 
-Each answer bears the store's time in whole seconds. The store wrote it after the request was sent,
-and before the answer was received. So however slow the answer is, and however long the process
-paused meanwhile: only a clock that is ahead can have shown a later time when the request was sent,
-and only one that is behind an earlier time when the answer was received.
+Each answer of the store has the store's time, in whole seconds. The store wrote that time after the
+request was sent and before the answer was received, however slow the answer was. So our clock is
+ahead if it was already later when the request was sent. It is behind if it was still earlier when
+the answer was received.
 """
 
 from dataclasses import dataclass

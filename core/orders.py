@@ -84,10 +84,10 @@ class OrderState:
     """The number of transitions; the submission is the first."""
     priority: Priority = Priority.NORMAL
     waits_since: AwareDatetime
-    """The time since which the order could have gone on without progress.
+    """The beginning of the order's wait, which gives its place in the queue and its age.
 
-    It is the order's place in the queue and its age. A time that the workflow or an operator chose
-    is no delay: until then, this is that time.
+    Progress begins a new wait. If the workflow or an operator chose a later time for the next step,
+    the wait begins then.
     """
     not_before: AwareDatetime | None = None
     """The chosen time before which no step can start, if it is in the future."""
