@@ -29,7 +29,7 @@ from stores.agent_health import AgentHealth, AgentHealthLog, at_work
 
 log = logging.getLogger(__name__)
 
-LATER = timedelta(seconds=1)
+SOON = timedelta(seconds=1)
 """Delay before a request may come again that found no free slot in time."""
 
 
@@ -49,7 +49,7 @@ class Bulkhead:
             async with asyncio.timeout(left):
                 await self._slots.acquire()
         except TimeoutError:
-            raise NotTriedError("too many calls are in flight", LATER) from None
+            raise NotTriedError("too many calls are in flight", SOON) from None
         try:
             yield
         finally:
@@ -89,7 +89,7 @@ class Pace:
         now = self.clock()
         turn = self.take(now, latest, timedelta(seconds=self._sharing / self.per_second))
         if turn is None:
-            raise NotTriedError("more calls a second are due than the service takes", LATER)
+            raise NotTriedError("more calls a second are due than the service takes", SOON)
         if turn > now:
             await self.sleep((turn - now).total_seconds())
 

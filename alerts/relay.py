@@ -81,15 +81,15 @@ class Relay:
 
         If no destination has answered, the channel is away, and `UnavailableError` is raised.
         """
-        outcomes = await channel(waiting)
-        if sent := [row.key for row, fault in outcomes if fault is None]:
+        deliveries = await channel(waiting)
+        if sent := [row.key for row, fault in deliveries if fault is None]:
             await self.store.confirm(bucket, sent)
-        answered = rules.answered(outcomes)
+        answered = rules.answered(deliveries)
         await run_all(
-            (self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault),
+            (self._not_sent(bucket, row, fault, answered) for row, fault in deliveries if fault),
             at_most=PAGE,
         )
-        silence = {row.data["To"]: fault for row, fault in outcomes if rules.is_silence(fault)}
+        silence = {row.data["To"]: fault for row, fault in deliveries if rules.is_silence(fault)}
         if silence and not answered:
             raise next(iter(silence.values()))
         return set(silence)
@@ -102,7 +102,7 @@ class Relay:
         (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
         if fault and len(events) > 1 and not rules.is_silence(fault):
             alone = await run_all(self._to_operators([each]) for each in events)
-            return [outcome for (outcome,) in alone]
+            return [delivery for (delivery,) in alone]
         return [(row, fault) for row, _ in events]
 
     async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Delivery]:

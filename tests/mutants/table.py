@@ -71,8 +71,8 @@ ROLES = (
         statement="ALR-2",
         fault="a notice that was not sent is confirmed",
         file="alerts/relay.py",
-        old=" for row, fault in outcomes if fault is None]",
-        new=" for row, fault in outcomes]",
+        old=" for row, fault in deliveries if fault is None]",
+        new=" for row, fault in deliveries]",
         tests=(f"{UNIT}relay.py::test_nothing_is_given_up_while_the_whole_bus_is_away",),
     ),
     Mutant(

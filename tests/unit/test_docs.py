@@ -84,6 +84,21 @@ def test_the_diagrams_have_every_state():
     assert [outcome for outcome in Outcome if f"`{outcome}`" not in ARCHITECTURE.read_text()] == []
 
 
+def test_the_architecture_names_files_and_symbols_that_exist():
+    """What follows from what is a table of at most ten rows; a file that it names has each name."""
+    text = without_code(ARCHITECTURE.read_text())
+    named = [name for name in files_in(text) if "/" in name]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    code = "".join((ROOT / name).read_text() for name in named if name.endswith(".py"))
+    _, section = text.split("## What follows from what\n")
+    rows = re.findall(r"^\| (?!kind|-).*", section.split("\n## ")[0], re.MULTILINE)
+    assert len(rows) <= 10
+    for row in rows:
+        symbols = {name for name in re.findall(r"`([^`]+)`", row) if not names_file(name)}
+        parts = {part for symbol in symbols for part in symbol.split(".")}
+        assert [part for part in parts if not re.search(rf"\b{part}\b", code)] == [], row
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page):
     """Also within a page."""
