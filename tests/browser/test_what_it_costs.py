@@ -35,7 +35,9 @@ async def store(tmp_path_factory):
     """Tables that nobody but these tests uses."""
     async with running(tmp_path_factory.mktemp("stack"), hosts=0) as (stack, _):
         addresses = {agent.name: stack.http_url for agent in SHOP.agents}
-        settings = Settings.model_validate(stack.app_environment() | {"addresses": addresses})
+        declared = {agent.name: agent for agent in SHOP.agents}
+        more = {"addresses": addresses, "declared": declared}
+        settings = Settings.model_validate(stack.app_environment() | more)
         store = Store(settings)
         yield store
         await store.close()
