@@ -49,7 +49,7 @@ def accepts(pause=PAUSE):
     return AcceptedError("queued", retry_after=pause)
 
 
-def accepted(order, now, rules=PATIENT):
+def accepted(order, now, rules=PATIENT, pause=PAUSE):
     """The change by which the scheduler learns that the service has accepted the call."""
     step = order.step("payment")
     said = answer(
@@ -58,7 +58,7 @@ def accepted(order, now, rules=PATIENT):
         action="undo" if step.state is StepState.UNDOING else "do",
         accepted=True,
         in_doubt=True,
-        retry_after=PAUSE.total_seconds(),
+        retry_after=pause and pause.total_seconds(),
     )
     return rules.receive(order, said, now)
 
@@ -142,6 +142,14 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert step.answer_by == NOW + WITHIN
     said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
     assert change.entry.detail.startswith(said)
+    assert change.entry.happened[0].attempt == step.attempts
+
+
+@pytest.mark.proves("AGT-11")
+def test_an_accepted_step_may_be_asked_again_at_once_where_no_time_is_named():
+    """By an agent of another version, say."""
+    step = accepted(claimed(), NOW, pause=None).after.step("payment")
+    assert (step.state, step.attempts) == (StepState.RUNNING, 2)
 
 
 @pytest.mark.proves("AGT-11", "AGT-10")

@@ -79,6 +79,16 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
 
 
 @pytest.mark.proves("FLT-12")
+def test_every_changed_step_is_named_with_what_it_is_now():
+    """The order remembers that, so that it tells once."""
+    changed = replace(APPROVE, operation="charge")
+    met = claimed(changed)
+    (happened,) = [each for each in met.entry.happened if isinstance(each, WorkflowChanged)]
+    assert happened.steps == f"approve (now {changed.fingerprint}), pay (gone)"
+    assert [each.fingerprint for each in met.after.steps] == [changed.fingerprint, ""]
+
+
+@pytest.mark.proves("FLT-12")
 def test_each_change_has_an_alert_of_its_own():
     """Whoever changes it once more is told once more."""
     events = [
