@@ -214,15 +214,15 @@ class World:
     # All that is under way
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self.loop.create_task(self._watched(work))
+        task = self.loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
 
-    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+    def _ended(self, task: asyncio.Task[None]) -> None:
         """Keep a failure for the test: nothing that is shipped lets one through."""
-        try:
-            await work
-        except Exception as failure:  # noqa: BLE001
+        self._tasks.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if isinstance(failure, Exception):
             self._failures.append(failure)
 
     def _raise_failures(self) -> None:

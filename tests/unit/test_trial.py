@@ -1,6 +1,8 @@
 """A trial of a business: what an author's test can do to it, and learns of it."""
 
+import gc
 import random
+import warnings
 from dataclasses import replace
 from datetime import timedelta
 
@@ -262,3 +264,13 @@ def test_what_a_service_accepts_is_done_later_and_asked_for_again():
     assert trial.effects("bank") == ["screen", "pay"]
     assert any("bank accepted pay; it is asked again" in entry for entry in order.history)
     assert trial.inspect(order.id).failure_count == 0
+
+
+def test_a_trial_that_nothing_was_done_with_ends_without_a_warning():
+    """Such as one that refused its only order: its timers have never begun."""
+    trial = Trial(CLAIMS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trial._finalizer()
+        del trial
+        gc.collect()
