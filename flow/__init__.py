@@ -3,6 +3,7 @@
 from core.business import Business
 from core.code import Call, Later, Rejected, TryAgain
 from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
+from core.errors import InvalidError
 from core.forms import Body
 from core.messages import Text
 from core.orders import OnFailure, Order
@@ -30,6 +31,7 @@ __all__ = [
     "Door",
     "EntraToken",
     "Flow",
+    "InvalidError",
     "Key",
     "Later",
     "Model",

@@ -10,6 +10,7 @@ from flow import (
     Agent,
     Door,
     Flow,
+    InvalidError,
     Key,
     Model,
     Operation,
@@ -37,6 +38,12 @@ class Claim(Model):
     policy_holder: PolicyHolder
     amount: Amount
     description: Personal[Text]
+
+
+def worth_something(claim: Claim) -> None:
+    """Refuse a claim for nothing; raises `InvalidError`."""
+    if float(claim.amount) == 0:
+        raise InvalidError(["amount: expected more than 0.00"])
 
 
 class Sum(Model):
@@ -124,6 +131,7 @@ def pay(claim: Claim, approve: Reference) -> Payout:
 CLAIMS = business(
     claims,
     agents=[assessor, bank],
+    check=worth_something,
     sample=Claim(
         claim_number="C-1000",
         policy_holder=PolicyHolder(name="A sample", email="sample@example.com"),

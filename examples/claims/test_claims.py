@@ -1,6 +1,9 @@
 """What becomes of a claim when a service fails."""
 
+import pytest
+
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
+from flow import InvalidError
 from kit import Trial
 
 CLAIM = Claim(
@@ -50,3 +53,10 @@ def test_a_claim_waits_for_the_fraud_check() -> None:
     trial.heal("bank")
     trial.act(order, "resubmit")
     assert order.state == "Processed"
+
+
+def test_a_claim_for_nothing_is_refused() -> None:
+    """The rule of the business names the field."""
+    nothing = CLAIM.model_copy(update={"amount": "0.00"})
+    with pytest.raises(InvalidError, match="amount: expected more than"):
+        Trial(CLAIMS).submit(nothing)
