@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
-from core.life import ENDED, SETTLED, ProcessState, StepState, WhyNot
+from core.life import SETTLED, ProcessState, StepState, WhyNot
 from core.messages import BusMessage, WakeUp
 from core.orders import Snapshot, Step
 
@@ -126,7 +126,7 @@ def transition(
     """Return the change from one snapshot of an order to its next version.
 
     The times `not_before` and `waits_since` follow from the steps. A pending order that may go on
-    now gets a wake-up. An order that is over is not held any more.
+    now gets a wake-up. An order that is over is closed.
     """
     now = entry.at
     after = after.with_state(
@@ -134,7 +134,7 @@ def transition(
     )
     after = after.with_state(waits_since=after.state.not_before or _waits_since(before, after, now))
     if after.state.meaning.is_over:
-        after = after.with_state(held_by=None, held_because=None, held_since=None)
+        after = after.closed()
     pending = after.state.process_state is ProcessState.PENDING
     if pending and after.can_go_on and after.state.not_before is None:
         messages = (*messages, wake_up(after, before))
@@ -149,10 +149,8 @@ def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
     """
     settled_before = {step.name for step in before.in_state(*SETTLED)}
     settled = {step.name for step in after.in_state(*SETTLED)}
-    was, state = before.state, after.state
-    is_released = was.is_held and not state.is_held
-    acted_on = was.process_state in ENDED or was.direction is not state.direction or is_released
-    return now if acted_on or settled != settled_before else min(before.state.waits_since, now)
+    set_going = after.state.is_set_going(before.state)
+    return now if set_going or settled != settled_before else min(before.state.waits_since, now)
 
 
 def wake_up(after: Snapshot, before: Snapshot | None = None) -> BusMessage:

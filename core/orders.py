@@ -113,6 +113,11 @@ class OrderState:
         """Whether an operator holds the order."""
         return self.held_since is not None
 
+    def is_set_going(self, was: "OrderState") -> bool:
+        """Whether an order that was so goes on anew: it had ended, turned back, or was held."""
+        released = was.is_held and not self.is_held
+        return was.process_state in ENDED or was.direction is not self.direction or released
+
     @property
     def shown_reason(self) -> str | None:
         """Why the order is where it is: for a held order, who holds it and why."""
@@ -359,6 +364,10 @@ class Snapshot:
     def with_state(self, **changes: Any) -> "Snapshot":
         """Return a snapshot whose state record has these properties replaced."""
         return replace(self, state=replace(self.state, **changes))
+
+    def closed(self) -> "Snapshot":
+        """Return an order that is over as it stays: nobody holds it any more."""
+        return self.with_state(held_by=None, held_because=None, held_since=None)
 
     def earliest_complete_by(self) -> datetime | None:
         """Return the complete-by time of the first running step to be due; None if none runs."""

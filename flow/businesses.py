@@ -33,21 +33,26 @@ def business(
     faults = [*_of_flows(flows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
     try:
-        made = Business(
-            workflows=Workflows(*(flow.workflow() for flow in flows)),
-            default_workflow=flows[0].name,
-            agents=tuple(declared),
-            payload=payload_of(flows[0].payload, check),
-            doors=tuple(_doors(flows)),
-            sample=_sample(sample),
-            fault_marks=fault_marks or {},
-        )
+        workflows = Workflows(*(flow.workflow() for flow in flows))
     except NameError:  # a fault of the flow, which is among them
-        raise DeclarationError(list(dict.fromkeys(faults))) from None
-    faults += _of_engine(made, flows)
-    if faults:
-        raise DeclarationError(list(dict.fromkeys(faults)))
+        raise _all(faults) from None
+    made = Business(
+        workflows=workflows,
+        default_workflow=flows[0].name,
+        agents=tuple(declared),
+        payload=payload_of(flows[0].payload, check),
+        doors=tuple(_doors(flows)),
+        sample=_sample(sample),
+        fault_marks=fault_marks or {},
+    )
+    if faults := [*faults, *_of_engine(made, flows)]:
+        raise _all(faults)
     return made
+
+
+def _all(faults: Sequence[str]) -> DeclarationError:
+    """Return the error that names each fault once."""
+    return DeclarationError(list(dict.fromkeys(faults)))
 
 
 def _of_flows(flows: Sequence[Flow]) -> Iterator[str]:

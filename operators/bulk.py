@@ -1,9 +1,9 @@
 """One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
 
-The agenda lists the orders that are in `Error`, wait, run, or are held. A bulk action goes through
-the lists of its action and acts on each order as on a single one, if the order has not changed
-since a fixed time. So it needs no record of its own: the orders show what was done, and the same
-request, sent again, does the rest.
+The agenda lists the orders that are not finished. A bulk action goes through the lists of its
+action and acts on each order as on a single one, if the order has not changed since a fixed time.
+So it needs no record of its own: the orders show what was done, and the same request, sent again,
+does the rest.
 """
 
 import logging
