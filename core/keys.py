@@ -1,4 +1,4 @@
-"""Row and partition keys of table `orders`: a partition per bucket, sorted for its queries."""
+"""Row and partition keys of table `orders`, sorted for its queries, and the version of its rows."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,14 @@ from zlib import crc32
 
 ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 """`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
+
+SCHEMA_VERSION = 3
+"""The version of the rows that this app writes."""
+OLDEST_ORDERS = 3
+"""The oldest readable version in table `orders`; rows before it had other columns.
+
+The other tables have not changed since version 1.
+"""
 
 SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
 

@@ -19,7 +19,6 @@ from core.messages import Submission
 from kit.world import World
 from operators.requests import ActRequest
 from operators.views import OrderView
-from submission import rules
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """A Monday."""
@@ -79,7 +78,7 @@ class Trial:
             }
         )
         body = message.to_json().encode()
-        rules.read(body, app.submission.terms)
+        app.submission.read(body)
         self._world.run(app.submission.record(body))
         return TrialOrder(self, message.order_id)
 

@@ -4,8 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from core.keys import OLDEST_ORDERS, SCHEMA_VERSION
 from local.ports import StackError
-from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION
 
 
 class DataFolder:

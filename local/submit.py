@@ -1,12 +1,14 @@
 """Puts an order onto the submission queue of the running stack, as a trusted submitter does."""
 
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from azure.storage.queue.aio import QueueClient
+from ulid import ULID
 
-from adapters.clock import order_ids
+from core.keys import buckets
 from core.messages import Submission
 from local.ports import Ports
 from local.settings import storage_connection_string
@@ -16,7 +18,7 @@ BUCKETS = 8
 
 async def submit(ports: Ports, payload: Mapping[str, Any], workflow: str | None) -> str:
     """Submit an order, whatever its business will say of it, and return its id."""
-    order_id = order_ids(BUCKETS)()
+    order_id = f"{secrets.choice(buckets(BUCKETS))}-{ULID()}"
     message = Submission.model_validate(
         {
             **payload,

@@ -16,6 +16,7 @@ from core.gathering import reached, run_all, settle_all
 from core.happenings import Happening, Unknown, as_data, from_data
 from core.keys import (
     ABOUT_ORDER,
+    OLDEST_ORDERS,
     bucket_of,
     history_key,
     history_range,
@@ -29,7 +30,6 @@ from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Snapshot, Step
 from stores import outbox
 from stores.tables import (
-    OLDEST_ORDERS,
     Columns,
     Delete,
     ETags,

@@ -10,14 +10,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
 from core.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
+from core.keys import SCHEMA_VERSION
 from core.messages import faults_of, json_in, json_text, utf16_units
 
-SCHEMA_VERSION = 3
-OLDEST_ORDERS = 3
-"""The oldest readable version in table `orders`; rows before it had other columns.
-
-The other tables have not changed since version 1.
-"""
 MAX_CHARACTERS = 32 * 1024
 """The longest text of one property: 64 KiB of UTF-16."""
 MAX_ROW_BYTES = 1_000_000

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 from core.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
 from core.keys import spread_over
+from core.messages import Submission
 from core.ports import TextQueue
+from core.workflow import Workflow
 from stores.poison import Arrival, PoisonStore
 from stores.transitions import Transitions
 from submission import rules
@@ -31,6 +33,10 @@ class SubmissionService:
     longest_upgrade: timedelta
     """How long after its placement an order of a newer version is left to newer hosts."""
 
+    def read(self, body: bytes) -> tuple[Submission, Workflow]:
+        """Return a message and its workflow; raises `InvalidError` with every fault."""
+        return rules.read(body, self.terms)
+
     async def record(self, body: bytes, arrival: Arrival | None = None, delivery: int = 1) -> None:
         """Record the order of one message, or keep the message as poison.
 
@@ -41,7 +47,7 @@ class SubmissionService:
         """
         arrival = arrival or Arrival(at=self.transitions.clock())
         try:
-            message, workflow = rules.read(body, self.terms)
+            message, workflow = self.read(body)
         except InvalidError as fault:
             if isinstance(fault, NewerMessageError) and await self._left_to_newer(body, fault):
                 return

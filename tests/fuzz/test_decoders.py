@@ -20,6 +20,7 @@ from bootstrap import bootstrap, functions
 from core.business import Payload
 from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
+from core.keys import OLDEST_ORDERS, SCHEMA_VERSION
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
@@ -31,7 +32,7 @@ from simulator.samples import Trial
 from stores.orders import columns_of_record, of_change, record_of
 from stores.outbox import EVENT
 from stores.poison import Arrival, PoisonStore
-from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, entity, stored_form
+from stores.tables import Stored, entity, stored_form
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
