@@ -32,12 +32,8 @@ def business(
         raise DeclarationError(["there is no workflow"])
     faults = [*_of_flows(flows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
-    try:
-        workflows = Workflows(*(flow.workflow() for flow in flows))
-    except NameError:  # a fault of the flow, which is among them
-        raise _all(faults) from None
     made = Business(
-        workflows=workflows,
+        workflows=_workflows(flows, faults),
         default_workflow=flows[0].name,
         agents=tuple(declared),
         payload=payload_of(flows[0].payload, check),
@@ -48,6 +44,13 @@ def business(
     if faults := [*faults, *_of_engine(made, flows)]:
         raise _all(faults)
     return made
+
+
+def _workflows(flows: Sequence[Flow], faults: Sequence[str]) -> Workflows:
+    try:
+        return Workflows(*(flow.workflow() for flow in flows))
+    except NameError:  # a fault of a flow, which is among them
+        raise _all(faults) from None
 
 
 def _all(faults: Sequence[str]) -> DeclarationError:

@@ -1,13 +1,16 @@
 """Workflows written as functions: what they compile to, and every fault that they can have."""
 
+import ast
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from builders import ORDER_ID
 from pydantic import Field
 
+import flow
 from core.errors import InvalidError
 from core.orders import ERASED, Order
 from core.workflow import DeclarationError, StepDefinition, Workflow
@@ -739,3 +742,20 @@ def test_all_faults_are_named_at_once():
     with pytest.raises(DeclarationError) as raised:
         business(flow, agents=[hotel, Kitchen("kitchen", refusals=(500,))])
     assert len(raised.value.faults) >= 5
+
+
+FILES = sorted(Path(flow.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_an_author_can_read_the_language_in_half_an_hour(file):
+    """No file of it has over 200 lines, and no function over 30."""
+    text = file.read_text()
+    functions = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
+    assert len(text.splitlines()) <= 200
+    assert {name: count for name, count in lines.items() if count > 30} == {}
