@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from core.agenda import Kind
 from core.changes import Change, Note
-from core.happenings import Ended, Happening, Processed, StepCompleted, StepStarted, StepUndone
+from core.happenings import Ended, Processed, StepCompleted, StepStarted, StepUndone
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import Snapshot, Step
-from exploration import roles
-from exploration.driving import Answer, Effect, Handler, Returned
-from exploration.due import may_go_on
-from exploration.roles import KINDS, TOLERANCE, decode
-from exploration.told import check_alert, check_notices, stands, unsent
-from exploration.turns import dependents, ready
-from exploration.violations import demand
-from exploration.world import World
+from core.workflow import Workflows
+from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
+from kit.exploration.due import may_go_on
+from kit.exploration.roles import decode
+from kit.exploration.told import check_alert, check_notices, stands, unsent
+from kit.exploration.turns import dependents, ready
+from kit.exploration.violations import demand
+from kit.exploration.world import Sent, World
 from stores.agent_health import AgentHealth
 
 GIVES_BACK = {"recovered", "put-back"}
@@ -70,15 +71,16 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _owed_as_it_is(world, order)
     _attempts_counted_once(world, order)
     _over_for_good(world)
-    _waits_for_nothing_else(order)
-    _ended_as_its_steps_say(order)
+    _waits_for_nothing_else(world, order)
+    _ended_as_its_steps_say(world, order)
 
 
-def _ended_as_its_steps_say(order: Snapshot) -> None:
+def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
     """An order has ended as its steps have, and no step has failed for which nothing follows (SCH-8, SCH-12, UND-5)."""
     state, steps = order.state, {step.name: step.state for step in order.steps}
     standing = [step.name for step in order.steps if stands(step)]
-    gone = roles.WORKFLOWS.find(state.workflow, state.workflow_version) is None or roles.KNOWN
+    known = world.deployed.workflows.find(state.workflow, state.workflow_version)
+    gone = known is None or world.deployed.known
     if state.process_state is ProcessState.PROCESSED:
         demand(
             set(steps.values()) <= {StepState.COMPLETED, StepState.SKIPPED},
@@ -144,8 +146,9 @@ def _key(world: World, step: Step, number: int) -> str:
 
 def _not_lost(world: World) -> None:
     begun = (handler.job for handler in world.handlers.values())
-    on_its_way = (*world.queue, *begun, *world.to_come)
-    here = any(each.kind == "submission" and world.order_id in each.body for each in on_its_way)
+    on_its_way: tuple[Sent | Job, ...] = (*world.queue, *begun, *world.to_come)
+    submitted = [each.body for each in on_its_way if each.kind == "submission"]
+    here = any(world.order_id in body for body in submitted)
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
 
@@ -197,7 +200,7 @@ def _shown_as_it_is(order: Snapshot) -> None:
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
     stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
-    owed = set(_owed(order))
+    owed = set(_owed(world, order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
     for row in (world.agenda()[key] for key in owed):
         said = {name: row.data.get(name) for name in ACTED_ON}
@@ -213,14 +216,14 @@ def _acted_on(order: Snapshot) -> dict[str, object]:
     return dict(zip(ACTED_ON, said, strict=True))
 
 
-def _owed(order: Snapshot) -> Iterator[str]:
+def _owed(world: World, order: Snapshot) -> Iterator[str]:
     """What is owed to an order, read off its records here once more: the shipped code is not asked."""
     state, due = (
         order.state,
         [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by],
     )
-    if may_go_on(order):
-        turn = ready(order)
+    if may_go_on(order, world.deployed.workflows):
+        turn = ready(order, world.deployed.workflows)
         first = (
             min(turn, key=lambda step: step.not_before or state.waits_since).capability
             if turn
@@ -241,13 +244,14 @@ def _owed(order: Snapshot) -> Iterator[str]:
         yield f"!held|{sortable(state.held_since)}|{state.order_id}"
 
 
-def _waits_for_nothing_else(order: Snapshot) -> None:
+def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
     """An order that may go on waits for a time only if one was chosen for every step whose turn it is, and is to come.
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
     """
     state, now = order.state, order.state.updated_at
-    first = min((step.not_before or now for step in ready(order)), default=now)
+    turn = ready(order, world.deployed.workflows)
+    first = min((step.not_before or now for step in turn), default=now)
     chosen = first if first > now else None
     demand(
         state.not_before == chosen,
@@ -370,7 +374,7 @@ def check_commit(world: World, change: Change) -> None:
     _nothing_begun_after_a_failure(change)
     _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
-    _by_one_who_knows_it(change)
+    _by_one_who_knows_it(world, change)
     _out_of_error_by_an_operator(change)
     check_alert(change)
     _comes_to_something(change)
@@ -389,7 +393,7 @@ def check_commit(world: World, change: Change) -> None:
                 world.now > step.complete_by, "a step was called expired whose time had not passed"
             )
         else:
-            in_time = change.entry.at <= step.complete_by + TOLERANCE
+            in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
             demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
@@ -425,9 +429,10 @@ def _tells_what_changed(change: Change) -> None:
     done, undone = (
         {step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE)
     )
-    expected = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
+    expected: dict[Any, set[str]] = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
+    happened: tuple[Any, ...] = tuple(change.entry.happened)
     for kind, names in expected.items():
-        told = {each.step for each in change.entry.happened if isinstance(each, kind)}
+        told = {each.step for each in happened if isinstance(each, kind)}
         demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")
     ended = (
         after.state.process_state in ENDED
@@ -462,10 +467,10 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     if not begun:
         return
     demand(
-        after.attempts <= roles.MOST_ATTEMPTS,
+        after.attempts <= world.deployed.most_attempts,
         f"{after.name} is tried for the {after.attempts}th time",
     )
-    _stays_where_its_key_is_known(before, after)
+    _stays_where_its_key_is_known(world, before, after)
     demand(
         after.complete_by == now + after.timeout,
         f"{after.name} has until {after.complete_by}, begun at {now}",
@@ -476,7 +481,8 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         f"{after.name} begun before {before.not_before}",
     )
     if after.state is StepState.UNDOING and after.late_effect_window:
-        settled = _tried_at(world, after) + after.timeout + TOLERANCE + after.late_effect_window
+        until = _tried_at(world, after) + after.timeout + world.deployed.tolerance
+        settled = until + after.late_effect_window
         demand(
             now >= settled,
             f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
@@ -486,7 +492,7 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
 def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
 
-    def begins(each: Happening) -> bool:
+    def begins(each: Any) -> bool:
         return isinstance(each, StepStarted) and each.step == step.name and not each.undo
 
     return max(
@@ -494,10 +500,10 @@ def _tried_at(world: World, step: Step) -> datetime:
     )
 
 
-def _stays_where_its_key_is_known(before: Step, after: Step) -> None:
+def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> None:
     """What may have been done is tried again, and undone, where its idempotency key is known (AGT-3)."""
     if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
-        asked, now = (roles.PROVIDERS[step.agent] for step in (before, after))
+        asked, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
             asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"
         )
@@ -543,19 +549,17 @@ def _nothing_done_again(change: Change) -> None:
     demand(not again, f"{again} completed, and to be done again (SCH-9)")
 
 
-def _by_one_who_knows_it(change: Change) -> None:
+def _by_one_who_knows_it(world: World, change: Change) -> None:
     """Of an order that follows a newer workflow than it knows, a scheduler keeps its hands off (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
     demand(
-        role != "scheduler" or not _is_newer(change.before, slot),
+        role != "scheduler" or not _is_newer(change.before, world.deployed.known_to(slot)),
         f"{slot} changed an order that it does not know",
     )
 
 
-def _is_newer(order: Snapshot, slot: str) -> bool:
-    versions = [
-        each.version for each in roles.known_to(slot).all if each.name == order.state.workflow
-    ]
+def _is_newer(order: Snapshot, known: Workflows) -> bool:
+    versions = [each.version for each in known.all if each.name == order.state.workflow]
     return order.state.workflow_version > max(versions, default=0)
 
 
@@ -564,9 +568,10 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     order = world.order()
     if handler.job.kind != "reply" or order is None:
         return
-    answered = roles.decode(AgentReply, handler.job.body)
+    answered = decode(AgentReply, handler.job.body)
     step = order.step(answered.step)
-    if roles.known_to(handler.slot).was_retired(order.state.workflow, order.state.workflow_version):
+    known = world.deployed.known_to(handler.slot)
+    if known.was_retired(order.state.workflow, order.state.workflow_version):
         return
     runs = (
         step
@@ -574,7 +579,7 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
         and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
     )
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
-    counts = right and note.entry.at <= step.complete_by + TOLERANCE
+    counts = right and note.entry.at <= step.complete_by + world.deployed.tolerance
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
 
 
@@ -597,9 +602,10 @@ def check_read(world: World, handler: Handler, effect: Effect) -> None:
 def check_call(world: World, request: AgentRequest) -> None:
     """Check what is about to happen at a remote service: in the order of dependence, and back in reverse (UND-1)."""
     order = world.order()
-    workflow = (
-        roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
-    )
+    if order is None:
+        return
+    known, state = world.deployed.workflows, order.state
+    workflow = known.find(state.workflow, state.workflow_version)
     if workflow is None:
         return
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
@@ -627,7 +633,7 @@ def check_forgotten(world: World, request: AgentRequest) -> None:
 
 def is_true(world: World, order: Snapshot, kind: str) -> bool:
     """Whether an operator who has found out at the service would say this, where keys are forgotten."""
-    if roles.KEYS_LAST is None:
+    if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
     stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
     back = order.state.direction is Direction.UNDO
@@ -646,9 +652,10 @@ def check_effect(world: World, handler: Handler, effect: Effect) -> None:
         _called_in_time(world, effect.args[0])
     if effect.name == "send":
         for message in effect.args[0]:
-            if KINDS.get(message.queue) in ("request", "backup-request"):
+            kind = world.deployed.kinds.get(message.queue)
+            if kind in world.deployed.requests:
                 _recorded_first(world, decode(AgentRequest, message.body))
-            if KINDS.get(message.queue) == "reply":
+            if kind == "reply":
                 _replied_in_time(world, handler, message)
 
 
@@ -672,7 +679,7 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
 def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
     request = decode(AgentRequest, agent.job.body)
     demand(world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
-    left = request.complete_by - roles.clock_of(agent.slot, world.now)
+    left = request.complete_by - world.deployed.clock_of(agent.slot, world.now)
     demand(
         reply.time_to_live and reply.time_to_live <= left,
         "a reply outlives the complete-by time (AGT-4)",

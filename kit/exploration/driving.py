@@ -8,12 +8,9 @@ effects returned, the time it read, the ids it drew.
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from core.gathering import results_of
-
-EITHER_WAY = False
-"""Whether what is done side by side is done from the first to the last as well as the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +90,7 @@ class Tape:
             self.log.append(Returned(self.ask(what)))
         answer = self.log[self.place]
         self.place += 1
-        assert isinstance(answer, Returned)
-        return answer.value
+        return cast("Returned", answer).value
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -133,7 +129,8 @@ def run(
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
         return _stopped(handler, tape), Ended(error)
     coroutine.close()
-    assert isinstance(effect, Effect), effect
+    if not isinstance(effect, Effect):
+        raise TypeError(f"a handler waits for what no port offers: {effect!r}")
     return _stopped(handler, tape, effect), effect
 
 
@@ -163,7 +160,7 @@ async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int
 
 async def _places(count: int) -> Sequence[int]:
     places = range(count)
-    return places[::-1] if EITHER_WAY and count > 1 and await Effect("choose") else places
+    return places[::-1] if count > 1 and await Effect("choose") else places
 
 
 async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:

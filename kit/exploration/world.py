@@ -6,7 +6,7 @@ cannot make a difference, such as the change ids of writes that nobody will ask 
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,8 +18,9 @@ from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.messages import request_id_of
 from core.orders import OrderState, Snapshot
-from exploration.beliefs import text_of_belief
-from exploration.driving import Handler, settled
+from kit.exploration.beliefs import text_of_belief
+from kit.exploration.deployment import Deployment
+from kit.exploration.driving import Handler, settled
 from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
 from stores.orders import StateRecord
@@ -58,7 +59,10 @@ class Rows(dict[str, tuple[int, Any]]):
             ),
             None,
         )
-        return settled(self.store(order_id).load(order_id)) if order_id else None
+        if order_id is None:
+            return None
+        order: Snapshot = settled(self.store(order_id).load(order_id))
+        return order
 
     @cached_property
     def history(self) -> list[HistoryEntry]:
@@ -101,6 +105,7 @@ class Sent:
 class World:
     """One state."""
 
+    deployed: Deployment
     now: datetime
     faults_left: int
     acts_left: int
@@ -113,8 +118,6 @@ class World:
     """The orders beside it."""
     shared: bool = False
     """Whether the bucket holds more than the order."""
-    alike: bool = True
-    """Whether the instances of a role differ in nothing but their names."""
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
@@ -191,7 +194,8 @@ class World:
     def state(self) -> OrderState | None:
         """The state record."""
         found = self.rows.get(state_key(self.order_id))
-        return found[1].state if found else None
+        state: OrderState | None = found[1].state if found else None
+        return state
 
     def history(self) -> list[HistoryEntry]:
         """Every entry, oldest first."""
@@ -272,16 +276,13 @@ class World:
         )
         text = _with_canonical_ids(rest, self.rows)
         return blake2b(
-            (_with_canonical_names(text) if self.alike else text).encode(), digest_size=16
+            _with_canonical_names(text, self.deployed.alike).encode(), digest_size=16
         ).digest()
 
 
 NOTE = re.compile(r"\|history\|\d+\|")
 
 ID = re.compile(r"~\d+~")
-
-ALIKE = (("scheduler-1", "scheduler-2"), ("agent-1", "agent-2"), ("supervisor-1", "supervisor-2"))
-"""Instances that differ in nothing but their names."""
 
 
 def _with_canonical_ids(rest: str, rows: Rows) -> str:
@@ -295,9 +296,9 @@ def _with_canonical_ids(rest: str, rows: Rows) -> str:
     return ID.sub(lambda found: live.get(found[0], ""), f"{rest}\n--\n{rows.text}")
 
 
-def _with_canonical_names(text: str) -> str:
+def _with_canonical_names(text: str, alike: Sequence[tuple[str, str]]) -> str:
     """Name instances that are alike by where they occur: each may as well be the other."""
-    for one, other in ALIKE:
+    for one, other in alike:
         if other in text.partition(one)[0]:
             text = text.replace(one, "\0").replace(other, one).replace("\0", other)
     return text

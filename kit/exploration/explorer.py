@@ -1,16 +1,16 @@
 """Goes through every state that a world can get into, nearest first: the first violation found has the shortest way."""
 
+import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from exploration.invariants import check, check_end, has_ended
-from exploration.moves import Move, forget, moves
-from exploration.violations import ViolationError
-from exploration.world import World
+from kit.exploration.invariants import check, check_end, has_ended
+from kit.exploration.moves import Move, forget, moves
+from kit.exploration.world import World
 
 
 @dataclass(kw_only=True)
@@ -24,7 +24,13 @@ class Explored:
     """From any state to the end of an order it takes at most this long, if nothing else goes wrong."""
     labels: set[str] = field(default_factory=set)
     """All that happened somewhere."""
+    faults: set[str] = field(default_factory=set)
+    """What of it went wrong."""
     seconds: float = 0.0
+    whole: bool = True
+    """Whether no limit was met, so that nothing is left to see."""
+    events: int = 0
+    """Where a limit was met: every course of so many events was followed."""
 
     def happened(self, what: str) -> bool:
         """Whether this happened somewhere."""
@@ -32,6 +38,10 @@ class Explored:
 
     def __str__(self) -> str:
         what = f"{self.states} states, {self.transitions} transitions, {self.ends} ends"
+        if not self.whole:
+            return (
+                f"{what}; {self.seconds:.1f} s, stopped after each course of {self.events} events"
+            )
         return (
             f"{what}, at most {self.longest.total_seconds():.0f} s to the end; {self.seconds:.1f} s"
         )
@@ -118,6 +128,19 @@ class _Search:
         return latest
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """Where to stop."""
+
+    states: float = math.inf
+    seconds: float = math.inf
+
+
+UNLIMITED = Limit()
+
+Watch = Callable[[World, Sequence[Move]], None]
+
+
 def _look_away(world: World, following: Sequence[Move]) -> None:
     """Nobody watches."""
 
@@ -125,48 +148,71 @@ def _look_away(world: World, following: Sequence[Move]) -> None:
 def explore(
     beginning: World,
     bounds: Mapping[str, timedelta] = MappingProxyType({}),
-    most_states: int = 5_000_000,
-    watch: Callable[[World, Sequence[Move]], None] = _look_away,
+    limit: Limit = UNLIMITED,
+    watch: Watch = _look_away,
 ) -> Explored:
     """Go through all states; raises `FoundError` for the nearest one in which something does not hold.
 
     Also if from some state an order may take longer to its end than `bounds` says, though nothing else goes wrong.
-    Who watches is shown each state with all that can happen next, and may raise `ViolationError` too.
+    Where the limit is met first, the ends are not looked at. Who watches is shown each state with all that can happen
+    next, and may raise an `AssertionError` too.
     """
     forget()
     search, seen, began = _Search(), Explored(), time.monotonic()
     search.add(beginning, 0, "")
     waiting = deque([(0, beginning)])
     while waiting:
+        seen.seconds = time.monotonic() - began
+        if len(search.parents) >= limit.states or seen.seconds >= limit.seconds:
+            seen.whole, seen.events = False, len(search.way_to(waiting[0][0]))
+            break
         number, world = waiting.popleft()
-        try:
-            check(world)
-            following = list(moves(world))
-            if not any(move.by_itself for move in following):
-                check_end(world)
-                seen.ends += 1
-                search.quiet.append(number)
-            for part in filter(has_ended, world.each()):
-                search.ended[part.order_id].add(number)
-            watch(world, following)
-        except ViolationError as violation:
-            raise FoundError(
-                str(violation), [*search.way_to(number), *_last_step(world)]
-            ) from violation
-        for move in following:
-            seen.transitions += 1
-            seen.labels.add(move.label)
-            known = len(search.parents)
-            reached = search.add(move.world, number, move.label)
-            if reached == known:
-                waiting.append((reached, move.world))
-            if move.by_itself:
-                search.before[reached].append(number)
-        assert len(search.parents) < most_states, f"more than {most_states} states"
-    seen.states, seen.seconds = len(search.parents), time.monotonic() - began
-    search.check_reached()
-    seen.longest = max(search.longest(order_id, bounds.get(order_id)) for order_id in search.ended)
+        following = _look_at(search, seen, number, world, watch)
+        waiting.extend(_reached(search, seen, number, following))
+    seen.states = len(search.parents)
+    if seen.whole:
+        search.check_reached()
+        ended = search.ended
+        seen.longest = max(search.longest(order_id, bounds.get(order_id)) for order_id in ended)
     return seen
+
+
+def _look_at(
+    search: _Search, seen: Explored, number: int, world: World, watch: Watch
+) -> Sequence[Move]:
+    """Check one state; return all that can happen next."""
+    try:
+        check(world)
+        following = list(moves(world))
+        if not any(move.by_itself for move in following):
+            check_end(world)
+            seen.ends += 1
+            search.quiet.append(number)
+        for part in filter(has_ended, world.each()):
+            search.ended[part.order_id].add(number)
+        watch(world, following)
+    except AssertionError as violation:
+        raise FoundError(
+            str(violation), [*search.way_to(number), *_last_step(world)]
+        ) from violation
+    return following
+
+
+def _reached(
+    search: _Search, seen: Explored, number: int, following: Sequence[Move]
+) -> Iterator[tuple[int, World]]:
+    """Take what can happen next; yield the states in which nobody has been before."""
+    for move in following:
+        seen.transitions += 1
+        seen.labels.add(move.label)
+        if move.fault:
+            seen.faults.add(move.label)
+        known = len(search.parents)
+        reached = search.add(move.world, number, move.label)
+        if reached == known:
+            yield reached, move.world
+        if move.by_itself:
+            search.before[reached].append(number)
 
 
 def _last_step(world: World) -> list[str]:

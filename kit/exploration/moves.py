@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from core.actions import possible
 from core.agenda import Kind
+from core.business import Agent
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -20,27 +22,27 @@ from core.errors import (
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
-from exploration import invariants, roles
-from exploration.beliefs import closed_until, next_look, text_of_belief
-from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.due import is_due, may_go_on, polled_from
-from exploration.ports import RETRY_AFTER, QueuedError
-from exploration.roles import (
-    INSTANCES,
-    KINDS,
-    LEASE,
-    MARGIN,
-    QUEUES,
-    SENDERS,
-    SLOTS,
-    TOLERANCE,
-    begin,
-    clock_of,
+from kit.exploration import invariants
+from kit.exploration.beliefs import closed_until, next_look, text_of_belief
+from kit.exploration.deployment import LEASE, Deployment
+from kit.exploration.driving import (
+    Answer,
+    Effect,
+    Ended,
+    Handler,
+    Job,
+    Raised,
+    Returned,
+    run,
+    settled,
 )
-from exploration.side_by_side import check_room, check_turn
-from exploration.told import check_published
-from exploration.violations import ViolationError
-from exploration.world import Rows, Sent, World, forget_texts, text_of
+from kit.exploration.due import is_due, may_go_on, polled_from
+from kit.exploration.ports import RETRY_AFTER, QueuedError
+from kit.exploration.roles import begin
+from kit.exploration.side_by_side import check_room, check_turn
+from kit.exploration.told import check_published
+from kit.exploration.violations import ViolationError
+from kit.exploration.world import Rows, Sent, World, forget_texts, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
@@ -118,7 +120,7 @@ def _beginnings(world: World) -> Iterator[Move]:
             )
     for kind in TIMERS:
         for slot in _idle(world, kind):
-            if is_due(world, kind, clock_of(slot, world.now)):
+            if is_due(world, kind, world.deployed.clock_of(slot, world.now)):
                 begun = _begun(
                     world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}"
                 )
@@ -128,8 +130,8 @@ def _beginnings(world: World) -> Iterator[Move]:
 
 def _idle(world: World, kind: str) -> list[str]:
     """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
-    idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
-    if kind == "sweep" or not world.alike:
+    idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
+    if kind == "sweep" or not world.deployed.alike:
         return idle
     return idle[:1]
 
@@ -187,7 +189,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
             ids += 1
             return f"~{ids}~"
 
-        known = _runs[key] = (*run(handler, begin, ask), ids)
+        known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
     return known
 
 
@@ -199,12 +201,17 @@ def _go_on(world: World, handler: Handler) -> World:
         if isinstance(reached, Ended):
             rested = world.without_handler(handler.slot).believing(handler.slot, handler.belief)
             return _ended(rested, handler, reached.error)
-        if reached.name not in READS:
+        if not _is_read(world, reached):
             invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
         invariants.check_read(world, handler, reached)
         world, answer = _read(world, handler, reached)
         handler = handler.told(answer)
+
+
+def _is_read(world: World, effect: Effect) -> bool:
+    is_settled = effect.name == "choose" and not world.deployed.either_way
+    return effect.name in READS or is_settled
 
 
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
@@ -233,7 +240,7 @@ def _given_back(world: World, handler: Handler) -> World:
     job = handler.job
     if handler.slot == "operator":
         return world.but(acts_left=world.acts_left + 1)
-    if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
+    if job.kind not in world.deployed.queues or (job.expires and job.expires <= world.now):
         return world
     return world.with_messages(
         [Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)]
@@ -247,6 +254,8 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
             return world, Returned(None)
         until = world.now + LEASE
         return world.but(lease=(slot, until)), Returned(until)
+    if effect.name == "choose":
+        return world, Returned(value=False)
     if effect.name == "heard":
         return world, Returned(begun_by(world) if handler.job.kind == "sweep" else _circuits(world))
     if effect.name == "load":
@@ -263,11 +272,12 @@ def begun_by(world: World) -> list[AgentHealth]:
 def _circuits(world: World) -> list[AgentHealth]:
     """What the agents say of their circuits: where that of one instance is open, the others say that they work."""
     now, until = world.now, world.now + RETRY_AFTER
+    instances = world.deployed.instances
     said = []
     for name in sorted(world.open):
-        agent = next((agent for agent, slots in INSTANCES.items() if name in slots), name)
+        agent = next((agent for agent, slots in instances.items() if name in slots), name)
         working = (
-            [slot for slot in INSTANCES[agent] if slot not in world.open] if name != agent else []
+            [slot for slot in instances[agent] if slot not in world.open] if name != agent else []
         )
         said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
         said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
@@ -277,8 +287,9 @@ def _circuits(world: World) -> list[AgentHealth]:
 def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     """Everything that can come of the effect for which a handler waits."""
     effect = handler.pending
-    assert effect is not None
-    if effect.name == "call" and not roles.ANSWERS:  # the lock of its message outlives the request
+    if (
+        effect.name == "call" and not world.deployed.answered
+    ):  # the lock of its message outlives the request
         killed = world.without_handler(handler.slot).believing(handler.slot, None)
         yield Move(f"{handler.slot}: the call kills the process", killed)
         return
@@ -303,7 +314,7 @@ def _spoiled(world: World) -> World:
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """The last thing that a handler does may be followed by a crash before its message is settled."""
-    if handler.job.kind in QUEUES:
+    if handler.job.kind in world.deployed.queues:
         crashed = _given_back(
             world.without_handler(handler.slot).believing(handler.slot, None), handler
         )
@@ -361,8 +372,9 @@ def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
 
 
 def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> Iterator[Outcome]:
-    notices = [message.body for message in messages if message.queue.startswith(SENDERS)]
-    sent = [_sent(message, world.now) for message in messages if message.body not in notices]
+    senders = world.deployed.settings.reply_to_prefix
+    notices = [message.body for message in messages if message.queue.startswith(senders)]
+    sent = [_sent(message, world) for message in messages if message.body not in notices]
     what = (
         f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
     )
@@ -370,7 +382,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(UnavailableError), True
-    dead = [each.expires for each in sent if each.kind == "request" and each.expires]
+    dead = [each.expires for each in sent if each.kind in world.deployed.requests and each.expires]
     if dead:
         yield (
             f"{what}: the bus says nothing until it is dead",
@@ -380,9 +392,9 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
         )
 
 
-def _sent(message: BusMessage, now: datetime) -> Sent:
-    kind = KINDS[message.queue]
-    expires = now + message.time_to_live if message.time_to_live else None
+def _sent(message: BusMessage, world: World) -> Sent:
+    kind = world.deployed.kinds[message.queue]
+    expires = world.now + message.time_to_live if message.time_to_live else None
     agent = message.queue.removesuffix("-responses") if kind == "reply" else ""
     return Sent(kind=kind, body=message.body, agent=agent, expires=expires)
 
@@ -390,14 +402,15 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 def _call(
     world: World, handler: Handler, request: AgentRequest, timeout: timedelta
 ) -> Iterator[Outcome]:
-    world = _remembering(world, request.idempotency_key)
+    agent = world.deployed.agent_asked(handler.job.kind)
+    world = _remembering(world, agent, request.idempotency_key)
     known_until = dict(world.known).get(request.idempotency_key)
     if known_until and known_until <= world.now:
         yield from _call_with_a_forgotten_key(world, request)
         return
     happened = _served(world, handler, request)
     happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
-    transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
+    transient, rejected = Raised(TransientError), Raised(RejectedError, agent.refusal)
     undone = f"{request.idempotency_key} undo" in world.effects
     if request.action == "do" and undone and not _late_effect_window(world, request):
         yield "the service refuses what was undone", world, rejected, False
@@ -416,29 +429,29 @@ def _call(
         yield "the service repeats its refusal", world, rejected, False
         return
     call = _call_of(request)
-    if roles.ANSWER_WITHIN and call not in world.accepted:
+    if agent.answer_within and call not in world.accepted:
         later = Raised(QueuedError, "queued")
         accepted = world.but(accepted=world.accepted | {call})
         yield "the service accepts it, to do it later", accepted, later, False
         at_once = happened.but(accepted=accepted.accepted)
         yield "the service accepts it, and does it", at_once, later, False
         return
-    done = Returned({"reference": "r"})
+    done = Returned(world.deployed.answer_of(request.step))
     yield "the service does its work", happened, done, False
     late = _at(happened, max(world.now, request.complete_by))
     yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
-    is_remembered = roles.REMEMBERS_REFUSALS and call in world.effects
+    is_remembered = agent.remembers_refusals and call in world.effects
     if not is_remembered:  # what was done is not refused under its key
-        yield "the service rejects the order", _refusing(world, request), rejected, True
+        yield "the service rejects the order", _refusing(world, agent, request), rejected, True
 
 
-def _remembering(world: World, key: str) -> World:
+def _remembering(world: World, agent: Agent, key: str) -> World:
     """The world in which the service has got this key, and knows it for a while."""
-    if roles.KEYS_LAST is None or key in dict(world.known):
+    if agent.keys_last is None or key in dict(world.known):
         return world
-    return world.but(known=tuple(sorted([*world.known, (key, world.now + roles.KEYS_LAST)])))
+    return world.but(known=tuple(sorted([*world.known, (key, world.now + agent.keys_last)])))
 
 
 def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
@@ -447,27 +460,26 @@ def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[
     undo = request.action == "undo" and not request.content["result"]
     effects = world.effects if undo else world.effects | {_call_of(request)}
     happened = world.but(effects=effects)
-    yield "the service does what it has forgotten", happened, Returned({"reference": "r"}), False
+    done = Returned(world.deployed.answer_of(request.step))
+    yield "the service does what it has forgotten", happened, done, False
 
 
 def _call_of(request: AgentRequest) -> str:
     return f"{request.idempotency_key} {request.action}"
 
 
-def _refusing(world: World, request: AgentRequest) -> World:
+def _refusing(world: World, agent: Agent, request: AgentRequest) -> World:
     """The world in which the service has refused this call; it may remember that."""
-    if not roles.REMEMBERS_REFUSALS or request.action == "undo":
+    if not agent.remembers_refusals or request.action == "undo":
         return world
     return world.but(refused=world.refused | {request.idempotency_key})
 
 
 def _served(world: World, handler: Handler, request: AgentRequest) -> World:
     """The world in which this provider has served the request; only where there are several, that is noted."""
-    if len(set(roles.PROVIDERS.values())) == 1:
+    if not world.deployed.has_strangers:
         return world
-    provider = roles.PROVIDERS[
-        "payment-backup" if handler.job.kind == "backup-request" else "payment"
-    ]
+    provider = world.deployed.providers[world.deployed.requests[handler.job.kind]]
     invariants.check_served(world, request, provider)
     return world.but(served=world.served | {(request.idempotency_key, provider)})
 
@@ -508,8 +520,8 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 
 
 def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
-    yield "goes from the first to the last", world, Returned(False), False
-    yield "goes from the last to the first", world, Returned(True), False
+    yield "goes from the first to the last", world, Returned(value=False), False
+    yield "goes from the last to the first", world, Returned(value=True), False
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
@@ -583,7 +595,7 @@ def _landings(world: World) -> Iterator[Move]:
 
 def _as_landed(world: World, change: Change) -> World:
     """The world in which this write was a late one; schedulers had to take its slot for free."""
-    if not roles.BELIEVING:
+    if not world.deployed.believing:
         return world
     return world.but(landed=world.landed | {change.after.order_id})
 
@@ -612,7 +624,8 @@ def _moments(world: World) -> Iterator[datetime]:
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
         yield world.lease[1]  # nobody else asks whether it still holds
     elif world.lease and any(
-        is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]
+        is_due(world, "sweep", world.deployed.clock_of(slot, world.now))
+        for slot in world.deployed.slots["sweep"]
     ):
         yield world.lease[1]  # another supervisor may take over
     for handler in world.handlers.values():
@@ -630,7 +643,8 @@ def _set_moments(world: World) -> Iterator[datetime]:
 
 
 def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
-    if may_go_on(order):
+    deployed = world.deployed
+    if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
         looks = map(next_look, () if world.open else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
@@ -638,19 +652,24 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
             look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
-        yield from _shown("poll", begins)
+        yield from _shown(deployed, "poll", begins)
     yield from (step.key_known_until for step in order.steps if step.key_known_until)
     for step in order.running():
         if step.complete_by:
-            yield from _shown("request", step.complete_by - MARGIN)
+            expired = step.complete_by + deployed.tolerance + INSTANT
+            yield from _shown_to_agents(deployed, step.complete_by - deployed.margin)
             yield step.complete_by
-            yield from _shown("reply", step.complete_by + TOLERANCE + INSTANT)
-            yield from _shown("sweep", step.complete_by + TOLERANCE + INSTANT)
+            yield from _shown(deployed, "reply", expired)
+            yield from _shown(deployed, "sweep", expired)
 
 
-def _shown(kind: str, moment: datetime) -> set[datetime]:
+def _shown(deployed: Deployment, kind: str, moment: datetime) -> set[datetime]:
     """When it is that time for those who do this."""
-    return {moment - (clock_of(slot, moment) - moment) for slot in SLOTS[kind]}
+    return {moment - (deployed.clock_of(slot, moment) - moment) for slot in deployed.slots[kind]}
+
+
+def _shown_to_agents(deployed: Deployment, moment: datetime) -> set[datetime]:
+    return set().union(*(_shown(deployed, kind, moment) for kind in deployed.requests))
 
 
 def _faults(world: World) -> Iterator[Move]:
@@ -666,7 +685,7 @@ def _faults(world: World) -> Iterator[Move]:
         if message.expires:
             kept = replace(message, expires=None)
             late = _at(
-                world.without_message(message), message.expires + TOLERANCE + INSTANT
+                world.without_message(message), message.expires + world.deployed.tolerance + INSTANT
             ).with_messages([kept])
             yield Move(
                 f"the {message.kind} is held up, and delivered after its time", late, fault=True

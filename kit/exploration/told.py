@@ -11,8 +11,8 @@ from core.happenings import Ended, StepCompleted, StepStarted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
-from exploration.violations import demand
-from exploration.world import World
+from kit.exploration.violations import demand
+from kit.exploration.world import World
 
 ENDS_TOLD = {
     "processed": "order-completed",
