@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from core.changes import HistoryEntry
 from kit.exploration.invariants import check, check_end, has_ended
 from kit.exploration.moves import Move, forget, moves
 from kit.exploration.world import World
@@ -48,11 +49,14 @@ class Explored:
 
 
 class FoundError(AssertionError):
-    """A violation, with the shortest way to it as a story; `labels` replays it."""
+    """A violation, with the shortest way to it as a story, and what the history says; `labels` replays it."""
 
-    def __init__(self, violation: str, labels: Sequence[str]) -> None:
-        story = "\n".join(f"{number:3}. {label}" for number, label in enumerate(labels, 1))
-        super().__init__(f"{violation}\n{story}")
+    def __init__(
+        self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
+    ) -> None:
+        story = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
+        told = [f"     {each.at:%H:%M:%S} {each.event}: {each.detail}" for each in history]
+        super().__init__("\n".join([violation, *story, *(["Its history:"] if told else []), *told]))
         self.violation = violation
         self.labels = list(labels)
 
@@ -192,9 +196,8 @@ def _look_at(
             search.ended[part.order_id].add(number)
         watch(world, following)
     except AssertionError as violation:
-        raise FoundError(
-            str(violation), [*search.way_to(number), *_last_step(world)]
-        ) from violation
+        way = [*search.way_to(number), *_last_step(world)]
+        raise FoundError(str(violation), way, world.history()) from violation
     return following
 
 
