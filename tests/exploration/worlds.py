@@ -77,6 +77,7 @@ def _broken(order: Any, results: Any) -> dict[str, Any]:
 
 
 LONG = timedelta(seconds=30)
+DAY = timedelta(days=1)
 
 
 def _step(
@@ -384,8 +385,13 @@ class WorldOf:
             provider="psp" if self.one_provider else name,
             remembers_refusals=self.remembers,
             answer_within=LONG if self.accepts else None,
-            keys_last=LONG if self.forgets else None,
+            keys_last=self._keys_last(),
         )
+
+    def _keys_last(self) -> timedelta | None:
+        if not self.forgets:
+            return None
+        return DAY if self.remembers else LONG
 
     def _settings(self, business: Business) -> Settings:
         times = {
@@ -581,6 +587,19 @@ ACCEPTED = WorldOf(
     alone=True,
 )
 """The service does things later, and may be asked again, or for the undo, meanwhile."""
+STRIPE_LIKE = WorldOf(
+    faults=1,
+    acts=1,
+    operator=("resubmit", "renew"),
+    threshold=1,
+    workflow=ASKED,
+    remembers=True,
+    forgets=True,
+    alone=True,
+)
+"""A payment service: it repeats a refusal for its key for a day, and then forgets the key."""
+CARRIER_LIKE = replace(STRIPE_LIKE, remembers=False, accepts=True)
+"""A carrier: it accepts a call, does it later, and forgets keys."""
 TOLD = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
