@@ -101,15 +101,17 @@ class Trial:
         """Try every course of events of one order: each crash, loss, doubling and race.
 
         It begins anew, with this trial's business and settings; the content is that of `submit`,
-        or the business's sample. Up to `faults` things go wrong in each course, and an operator may
-        take one of the `acts`, such as `cancel`, at any moment. Services are as their agents
+        or the business's sample. Up to `faults` things go wrong in each course, and somebody may
+        take one of the `acts` at any moment: an action of operators such as `cancel`, a customer's
+        `customer-cancel`, or `hold-agent`. Services are as their agents
         declare them; of each step they answer a text for every field that is kept, or what
         `answers` says. It stops at so many `states` or `seconds`; what it has covered is printed
         and returned.
 
-        Raises `FoundError`, an AssertionError with the shortest way there as numbered lines, for a
-        state in which a law of the pattern does not hold (docs/pattern.md, 10), or in which `holds`
-        raises AssertionError; also if from some state no end can be reached.
+        Raises LookupError for an act that there is not, and `FoundError`, an AssertionError with
+        the shortest way there as numbered lines, for a state in which a law of the pattern does not
+        hold (docs/pattern.md, 10), or in which `holds` raises AssertionError; also if from some
+        state no end can be reached.
         """
         if content is None:
             content, workflow = self._sample(workflow)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from adapters.settings import Settings
-from core.business import Agent, Business, offers_of
+from core.business import Agent, Business, Door, offers_of
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.workflow import Workflows
 
@@ -14,6 +14,12 @@ Answer = Mapping[str, object]
 
 LEASE = timedelta(seconds=4)
 """How long the supervisors' lease lasts."""
+
+CUSTOMER_CANCEL = "customer-cancel"
+"""The wish of a customer to cancel the order, by the door of its workflow."""
+
+HOLD_AGENT = "hold-agent"
+"""What operators do who hold an agent."""
 
 SCHEDULERS = ("wake", "reply", "poll")
 """What schedulers do."""
@@ -108,6 +114,10 @@ class Deployment:
     def margin(self) -> timedelta:
         """What agents keep free before the complete-by time."""
         return timedelta(seconds=self.settings.agent_margin_seconds)
+
+    def door_of(self, workflow: str) -> Door | None:
+        """Return the door of a workflow; None if it has none."""
+        return next((door for door in self.business.doors if door.workflow == workflow), None)
 
     def agent_asked(self, kind: str) -> Agent:
         """Return the agent that jobs of this kind ask."""

@@ -12,6 +12,7 @@ from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import Snapshot, Step
 from core.workflow import Workflows
+from kit.exploration.deployment import CUSTOMER_CANCEL
 from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.roles import decode
@@ -19,7 +20,7 @@ from kit.exploration.told import check_alert, check_notices, stands, unsent
 from kit.exploration.turns import dependents, ready
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
-from stores.agent_health import AgentHealth
+from stores.agent_health import AgentHealth, hold_of
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
@@ -39,8 +40,9 @@ EVENTS_OF = {
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
+    CUSTOMER_CANCEL: {"cancelled"},
 }
-"""What the history says of an operator's action."""
+"""What the history says of what operators and customers do."""
 
 
 def check(world: World) -> None:
@@ -374,6 +376,7 @@ def check_commit(world: World, change: Change) -> None:
     _nothing_begun_after_a_failure(change)
     _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
+    _cancelled_in_time(world, change)
     _by_one_who_knows_it(world, change)
     _out_of_error_by_an_operator(change)
     check_alert(change)
@@ -542,6 +545,26 @@ def _nothing_begun_while_it_is_held(change: Change) -> None:
     )
 
 
+def check_held(handler: Handler, change: Change) -> None:
+    """Check that who has heard of a hold sends that agent nothing until it is over (OPR-9)."""
+    if change.before is None:
+        return
+    heard = [row for answer in handler.log for row in health_in(answer)]
+    ran = {(step.name, step.attempts) for step in change.before.running()}
+    begun = [step for step in change.after.running() if (step.name, step.attempts) not in ran]
+    held = [step.agent for step in begun if hold_of(heard, step.agent, change.entry.at)]
+    demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
+
+
+def _cancelled_in_time(world: World, change: Change) -> None:
+    """A customer cancels until the step begins that the door names (SUB-8)."""
+    if change.entry.actor != "customer":
+        return
+    until = world.deployed.door_of(change.before.state.workflow).cancel_until
+    step = change.before.step(until)
+    demand(not step.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
+
+
 def _nothing_done_again(change: Change) -> None:
     """What is completed is only ever undone (SCH-9)."""
     completed = {step.name for step in change.before.in_state(StepState.COMPLETED)}
@@ -584,8 +607,9 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
 
 
 def check_acted(world: World, handler: Handler) -> None:
-    """Check what an operator was told that it is done: it stands in the state (OPR-6)."""
-    events = {entry.event for entry in world.history() if entry.actor.startswith("operator/")}
+    """Check what somebody was told that it is done: it stands in the state (OPR-6)."""
+    acted = [entry for entry in world.history() if entry.actor.startswith(handler.slot)]
+    events = {entry.event for entry in acted}
     demand(
         events & EVENTS_OF[handler.job.kind],
         f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from core.actions import possible
+from core.actions import possible, why_customer_cannot_cancel
 from core.agenda import Kind
 from core.business import Agent
 from core.changes import Change
@@ -24,7 +24,7 @@ from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from kit.exploration import invariants
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
-from kit.exploration.deployment import LEASE, Deployment
+from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, LEASE, Deployment
 from kit.exploration.driving import (
     Answer,
     Effect,
@@ -45,10 +45,12 @@ from kit.exploration.violations import ViolationError
 from kit.exploration.world import Rows, Sent, World, forget_texts, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth
+from stores.agent_health import OPERATOR, AgentHealth
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
+PEOPLE = ("operator", "customer")
+"""Who does something because they want to."""
 READS = {"load", "committed", "agenda", "acquire", "heard"}
 """Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
 
@@ -94,6 +96,8 @@ def _moves(world: World) -> Iterator[Move]:
         yield tick
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
+    for name in sorted(world.held):
+        yield Move(f"the hold of the agent {name} ends", world.but(held=world.held - {name}))
     for message in world.to_come:
         rest = tuple(each for each in world.to_come if each != message)
         yield Move(
@@ -137,21 +141,32 @@ def _idle(world: World, kind: str) -> list[str]:
 
 
 def _acts(world: World) -> Iterator[Move]:
-    """What an operator may do now: at any moment, but nobody waits for it."""
-    if not world.acts_left or "operator" in world.handlers:
+    """What people may do now: at any moment, but nobody waits for it."""
+    if not world.acts_left or not world.handlers.keys().isdisjoint(PEOPLE):
         return
     spent = world.but(acts_left=world.acts_left - 1)
     for part in world.each():
-        order = part.order()
-        for kind in possible(order, world.now) if order else ():
-            if kind in world.operator and invariants.is_true(part, order, kind):
-                begun = _begun(
-                    spent,
-                    "operator",
-                    Job(kind=kind, body=part.order_id),
-                    f"operator begins to {kind}",
-                )
-                yield replace(begun, act=True)
+        for slot, kind in _wishes(part):
+            job, words = Job(kind=kind, body=part.order_id), kind.removeprefix(f"{slot}-")
+            yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
+    if HOLD_AGENT in world.operator:
+        for name in sorted(world.deployed.agents.keys() - world.held):
+            held = spent.but(held=world.held | {name})
+            yield Move(f"operator holds the agent {name}", held, act=True)
+
+
+def _wishes(world: World) -> Iterator[tuple[str, str]]:
+    """What operators and the customer may want of the order, where it makes sense."""
+    order = world.order()
+    if order is None:
+        return
+    for kind in possible(order, world.now):
+        if kind in world.operator and invariants.is_true(world, order, kind):
+            yield "operator", kind
+    door = world.deployed.door_of(order.state.workflow)
+    until = door.cancel_until if door else None
+    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
+        yield "customer", CUSTOMER_CANCEL
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
@@ -218,9 +233,9 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
     if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
         return _given_back(world, handler)
-    if error is not None and not (handler.slot == "operator" and isinstance(error, RefusedError)):
+    if error is not None and not (handler.slot in PEOPLE and isinstance(error, RefusedError)):
         raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
-    if handler.slot == "operator" and error is None:
+    if handler.slot in PEOPLE and error is None:
         invariants.check_acted(world.about(handler.job.body), handler)
     return world
 
@@ -238,7 +253,7 @@ def _causes(error: Exception | None) -> Iterator[Exception]:
 
 def _given_back(world: World, handler: Handler) -> World:
     job = handler.job
-    if handler.slot == "operator":
+    if handler.slot in PEOPLE:
         return world.but(acts_left=world.acts_left + 1)
     if job.kind not in world.deployed.queues or (job.expires and job.expires <= world.now):
         return world
@@ -273,7 +288,8 @@ def _circuits(world: World) -> list[AgentHealth]:
     """What the agents say of their circuits: where that of one instance is open, the others say that they work."""
     now, until = world.now, world.now + RETRY_AFTER
     instances = world.deployed.instances
-    said = []
+    said: list[AgentHealth] = []
+    said += [_hold(name, now, until) for name in sorted(world.held)]
     for name in sorted(world.open):
         agent = next((agent for agent, slots in instances.items() if name in slots), name)
         working = (
@@ -282,6 +298,18 @@ def _circuits(world: World) -> list[AgentHealth]:
         said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
         said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
     return said
+
+
+def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
+    """The row by which an operator holds an agent."""
+    return AgentHealth(
+        agent=agent,
+        instance=OPERATOR,
+        at=now,
+        asked_until=until,
+        held_by="grace",
+        held_because="it is mended",
+    )
 
 
 def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
@@ -332,6 +360,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
     invariants.check_charged(handler, change)
+    invariants.check_held(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
@@ -646,7 +675,7 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
     deployed = world.deployed
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
-        looks = map(next_look, () if world.open else world.beliefs.values())
+        looks = map(next_look, () if world.open or world.held else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
         yield from (
             look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))

@@ -14,7 +14,7 @@ from core.actions import BY_NAME
 from core.business import Agent
 from core.messages import AgentReply, AgentRequest, WakeUp
 from kit.exploration.beliefs import recalled
-from kit.exploration.deployment import Deployment
+from kit.exploration.deployment import CUSTOMER_CANCEL, Deployment
 from kit.exploration.driving import Handler, Job, Tape
 from kit.exploration.ports import (
     AgentHealths,
@@ -106,6 +106,11 @@ class Explored(App):
             service, sleep=sleep, circuit=circuit, bulkhead=bulkhead, health_reporter=reporter
         )
 
+    async def cancel(self, order_id: str) -> None:
+        """Cancel the order at its customer's wish, by the door of its workflow."""
+        order = await self.store.load(order_id)
+        await self.customers.cancel(self.deployed.door_of(order.state.workflow), order_id)
+
     async def ask(self, job: Job) -> None:
         """Let the agent that this job asks handle the request."""
         agent = self.agent(self.deployed.agent_asked(job.kind))
@@ -121,6 +126,8 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
     app, job = Explored(deployed, tape, handler.slot), handler.job
     if job.kind in deployed.requests:
         return app.ask(job)
+    if job.kind == CUSTOMER_CANCEL:
+        return app.cancel(job.body)
     if job.kind in BY_NAME:
         return app.orders.act(BY_NAME[job.kind], job.body, GRACE)
     return _DOES[job.kind](app, job)

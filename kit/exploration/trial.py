@@ -7,15 +7,19 @@ from datetime import datetime
 from typing import Any
 
 from adapters.settings import Settings
+from core.actions import BY_NAME
 from core.business import Business
 from core.life import StepState
 from core.orders import Snapshot
-from kit.exploration.deployment import Deployment
+from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, Deployment
 from kit.exploration.explorer import Explored, Limit, explore
 from kit.exploration.moves import Move, sent
 from kit.exploration.running import running
 from kit.exploration.told import stands
 from kit.exploration.world import World
+
+MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT)
+"""What people may do beside the operators' actions on orders."""
 
 ORDER_ID = "b00-00000000000000000000000001"
 
@@ -33,10 +37,7 @@ FAULTS: Mapping[str, Sequence[str]] = {
 }
 """By kind of fault how the labels tell of it."""
 
-LEFT_OUT = (
-    "several orders at a time, clocks that differ, two versions of the app, rates of calls, "
-    "agents that are held"
-)
+LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app, rates of calls"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Wanted:
     faults: int
     """How much may go wrong in one course of events."""
     acts: Sequence[str]
-    """What an operator may do, once, at any moment; as the actions of an order are called."""
+    """What people may do, once, at any moment: actions of operators, or one of `MORE_ACTS`."""
     limit: Limit
     instances: int
     """How many processes there are of scheduler, supervisor and each agent: 1 or 2."""
@@ -122,7 +123,7 @@ class Coverage:
 
     def _covered(self) -> str:
         many = f"{self.wanted.instances} of each process"
-        acts = f", an operator who may {' or '.join(self.wanted.acts)}" if self.wanted.acts else ""
+        acts = f", one act: {' or '.join(self.wanted.acts)}" if self.wanted.acts else ""
         if self.whole:
             return f"every course of events to its end, {many}{acts}"
         return f"the first {self.explored.events} events of every course, {many}{acts}"
@@ -136,7 +137,11 @@ class Coverage:
 def explore_order(
     business: Business, settings: Settings, submission: Mapping[str, Any], wanted: Wanted
 ) -> Coverage:
-    """Explore one order; raises `FoundError` with the shortest way to what must not be."""
+    """Explore one order; raises `FoundError` with the shortest way to what must not be.
+
+    Raises LookupError for an act that there is not.
+    """
+    _refuse_unknown(wanted.acts)
     deployed = deployed_of(business, settings, wanted)
     world = _beginning(deployed, submission, wanted)
     ends: Counter[str] = Counter()
@@ -154,6 +159,13 @@ def explore_order(
     name = submission.get("workflow") or business.default_workflow
     version = business.workflows.latest(name).version
     return Coverage(name=f"{name} {version}", wanted=wanted, explored=explored, ends=ends)
+
+
+def _refuse_unknown(acts: Sequence[str]) -> None:
+    known = [*BY_NAME, *MORE_ACTS]
+    unknown = [act for act in acts if act not in known]
+    if unknown:
+        raise LookupError(f"there is no act {', '.join(unknown)}; there are {', '.join(known)}")
 
 
 def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deployment:

@@ -139,6 +139,8 @@ class World:
     """The agents, or the instances of agents, whose circuits may open."""
     open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits are open."""
+    held: frozenset[str] = frozenset()
+    """The agents that an operator holds."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
@@ -261,6 +263,7 @@ class World:
                         self.published,
                         self.poison,
                         self.open,
+                        self.held,
                         self.heard,
                         self.landed,
                     )

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
+from pydantic import BaseModel
 
 from bench.workflows import MEASURED
-from core.business import Agent, Business, Sample
+from core.business import Agent, Business, Door, Sample
 from core.errors import InvalidError
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.planted import PLANTED
 from kit import FoundError, Trial
 from kit.exploration.trial import FAULTS
+from scheduler.admission import Admission
 
 
 def step(name, agent, *after, **more):
@@ -97,7 +100,66 @@ def test_an_operator_may_act_at_any_moment():
     coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["cancel"])
     assert coverage.whole
     assert coverage.ends["undone"] > 0
-    assert "an operator who may cancel" in str(coverage)
+    assert "one act: cancel" in str(coverage)
+
+
+DOOR = Door(workflow="trip", content=BaseModel, open=True, cancel_until="hotel")
+WITH_A_DOOR = replace(IN_SEQUENCE, doors=[DOOR])
+
+
+@pytest.mark.proves("SUB-8")
+def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
+    """At any moment until then; so a hotel is never booked, or never taken back because the customer asked."""
+    ended = set()
+
+    def watch(order):
+        if order.outcome == "undone":
+            ended.add(order.steps["hotel"])
+
+    coverage = Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"], holds=watch)
+    assert coverage.whole
+    assert coverage.ends["undone"] > 0
+    assert ended == {"NotStarted"}
+    assert coverage.explored.happened("customer begins to cancel")
+
+
+def test_a_customer_who_cancels_too_late_would_be_found():
+    """Where the rule is not asked again after another writer was first."""
+    with (
+        patch("core.actions.why_customer_cannot_cancel", lambda order, until: ""),
+        pytest.raises(FoundError, match="SUB-8"),
+    ):
+        Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"])
+
+
+def test_without_a_door_no_customer_cancels():
+    """There is nothing by which they could."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["customer-cancel"])
+    assert not coverage.explored.happened("customer")
+
+
+@pytest.mark.proves("OPR-9")
+def test_an_agent_may_be_held_at_any_moment():
+    """Nobody who has heard of it sends it anything, and when it is released the order goes on."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+    assert coverage.whole
+    assert set(coverage.ends) == {"Processed"}
+    assert coverage.explored.happened("operator holds the agent hotelier")
+
+
+def test_requests_to_an_agent_that_is_held_would_be_found():
+    """Where schedulers do not listen to holds."""
+    with (
+        patch.object(Admission, "learn", lambda self, reports: None),
+        pytest.raises(FoundError, match="OPR-9"),
+    ):
+        Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+
+
+def test_there_is_no_such_act():
+    """An act that would never happen is no exploration."""
+    with pytest.raises(LookupError, match="there is no act dance; there are resubmit, "):
+        Trial(IN_SEQUENCE).explore(acts=["cancel", "dance"])
 
 
 def test_services_are_as_their_agents_declare_them():
