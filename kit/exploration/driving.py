@@ -1,8 +1,8 @@
 """Running a handler step by step: it stops at each effect, and the explorer says what comes of it.
 
-A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two ways it is run anew,
-twice, on the same log. That works because everything that it learns of the world comes through the log: what its
-effects returned, the time it read, the ids it drew.
+A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two
+ways it is run anew, twice, on the same log. That works because everything that it learns of the
+world comes through the log: what its effects returned, the time it read, the ids it drew.
 """
 
 import asyncio
@@ -33,7 +33,10 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The error that the world answered with; made anew each time, since an exception collects tracebacks."""
+    """The error that the world answered with.
+
+    It is made anew each time, since an exception collects tracebacks.
+    """
 
     kind: type[Exception]
     text: str = "it was away"
@@ -145,7 +148,10 @@ async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
 
 
 async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64) -> list[Any]:
-    """Stands in for `settle_all`: one comes after another, where a world wants it, in either order."""
+    """Stands in for `settle_all`.
+
+    One comes after another, where a world wants it, in either order.
+    """
     del at_most
     coroutines = list(work)
     outcomes = [None] * len(coroutines)

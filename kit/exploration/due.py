@@ -1,4 +1,7 @@
-"""When timers have something to do. What they should find is read off the records: the shipped agenda is not asked."""
+"""When timers have something to do.
+
+What they should find is read off the records: the shipped agenda is not asked.
+"""
 
 from datetime import datetime
 
@@ -41,7 +44,10 @@ def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
 
 
 def polled_from(order: Snapshot) -> datetime:
-    """From when on a poll takes it: at the time that was chosen, or once its wake-up has had its time."""
+    """From when on a poll takes it.
+
+    That is the time that was chosen, or when its wake-up has had its time.
+    """
     return order.state.not_before or order.state.updated_at + WAKE_UP_TIME
 
 

@@ -1,4 +1,7 @@
-"""Goes through every state that a world can get into, nearest first: the first violation found has the shortest way."""
+"""Goes through every state that a world can get into, nearest first.
+
+So the first violation that is found has the shortest way.
+"""
 
 import math
 import time
@@ -22,7 +25,7 @@ class Explored:
     transitions: int = 0
     ends: int = 0
     longest: timedelta = timedelta()
-    """From any state to the end of an order it takes at most this long, if nothing else goes wrong."""
+    """How long an order takes at most from any state to its end, if nothing else goes wrong."""
     labels: set[str] = field(default_factory=set)
     """All that happened somewhere."""
     faults: set[str] = field(default_factory=set)
@@ -49,7 +52,10 @@ class Explored:
 
 
 class FoundError(AssertionError):
-    """A violation, with the shortest way to it as a story, and what the history says; `labels` replays it."""
+    """A violation, with the shortest way to it as a story, and the order's history.
+
+    `labels` replays it.
+    """
 
     def __init__(
         self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
@@ -92,7 +98,7 @@ class _Search:
         return labels[::-1]
 
     def check_reached(self) -> None:
-        """Raise `FoundError` for the first state from which nothing leads to where nothing is left to do."""
+        """Raise `FoundError` for the first state from which no end can be reached."""
         latest = self._latest(self.quiet)
         stranded = next((number for number in range(len(self.times)) if number not in latest), None)
         if stranded is not None:
@@ -102,7 +108,10 @@ class _Search:
             )
 
     def longest(self, order_id: str, bound: timedelta | None) -> timedelta:
-        """How long the order takes at most to its end; raises `FoundError` for a state from which that is too long."""
+        """How long the order takes at most to its end.
+
+        Raises `FoundError` for a state from which that is too long.
+        """
         takes = {
             number: end - self.times[number]
             for number, end in self._latest(self.ended[order_id]).items()
@@ -112,14 +121,16 @@ class _Search:
             default=None,
         )
         if too_long is not None:
-            what = f"from here {order_id} may take {takes[too_long]}, though nothing else goes wrong: more than {bound}"
+            time_left = f"{takes[too_long]}, though nothing else goes wrong: more than {bound}"
+            what = f"from here {order_id} may take {time_left}"
             raise FoundError(what, self.way_to(too_long))
         return max(takes.values())
 
     def _latest(self, ends: Collection[int]) -> dict[int, datetime]:
-        """When the first of these ends is reached at the latest, from each state from which one is, by itself.
+        """Return when the first of these ends is reached at the latest, from each state.
 
-        Time never runs backwards, so a circle takes none, and whoever comes from the latest end first, knows.
+        Time never runs backwards, so a circle takes none, and whoever comes from the latest end
+        first, knows.
         """
         latest = {number: self.times[number] for number in ends}
         for end in sorted(ends, key=lambda number: self.times[number], reverse=True):
@@ -155,11 +166,11 @@ def explore(
     limit: Limit = UNLIMITED,
     watch: Watch = _look_away,
 ) -> Explored:
-    """Go through all states; raises `FoundError` for the nearest one in which something does not hold.
+    """Go through all states; raises `FoundError` for the nearest in which something does not hold.
 
-    Also if from some state an order may take longer to its end than `bounds` says, though nothing else goes wrong.
-    Where the limit is met first, the ends are not looked at. Who watches is shown each state with all that can happen
-    next, and may raise an `AssertionError` too.
+    Also if from some state an order may take longer to its end than `bounds` says, though nothing
+    else goes wrong. Where the limit is met first, the ends are not looked at. Who watches is shown
+    each state with all that can happen next, and may raise an `AssertionError` too.
     """
     forget()
     search, seen, began = _Search(), Explored(), time.monotonic()
@@ -229,7 +240,10 @@ def _last_step(world: World) -> list[str]:
 
 
 def replay(beginning: World, labels: Sequence[str]) -> World:
-    """Follow a story again; raises `LookupError` where it cannot go on, and `ViolationError` where something breaks."""
+    """Follow a story again.
+
+    Raises `LookupError` where it cannot go on, and `ViolationError` where something breaks.
+    """
     forget()
     world = beginning
     for label in labels:

@@ -78,7 +78,10 @@ def _check_rows(world: World, order: Snapshot) -> None:
 
 
 def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
-    """An order has ended as its steps have, and no step has failed for which nothing follows (SCH-8, SCH-12, UND-5)."""
+    """An order has ended as its steps have (SCH-8, SCH-12, UND-5).
+
+    No step has failed for which nothing follows.
+    """
     state, steps = order.state, {step.name: step.state for step in order.steps}
     standing = [step.name for step in order.steps if stands(step)]
     known = world.deployed.workflows.find(state.workflow, state.workflow_version)
@@ -125,7 +128,10 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
 
 
 def _one_round_stands(world: World, order: Snapshot) -> None:
-    """At most one round of a step stands, or may: a round begins where the one before is nothing (AGT-3)."""
+    """At most one round of a step stands, or may.
+
+    A round begins where the one before is nothing (AGT-3).
+    """
     for step in order.steps:
         rounds = _standing(world, step) | ({step.round} if step.in_doubt or step.runs else set())
         demand(len(rounds) <= 1, f"of {step.name} these rounds stand, or may: {rounds} (AGT-3)")
@@ -164,7 +170,10 @@ def _numbered_without_gaps(world: World, order: Snapshot) -> None:
 
 
 def _handled_by_one(world: World, order: Snapshot) -> None:
-    """Claims and what ends them alternate; `LockedBy` says who handles the order, and nothing while nobody does."""
+    """Claims and what ends them alternate.
+
+    `LockedBy` says who handles the order, and nothing while nobody does.
+    """
     held = False
     for entry in world.history():
         if entry.event == "claimed" or entry.event in GIVES_BACK:
@@ -210,7 +219,10 @@ def _owed_as_it_is(world: World, order: Snapshot) -> None:
 
 
 def _acted_on(order: Snapshot) -> dict[str, object]:
-    """What rows of the agenda say that others go by: who waits since when, for whom, and where there is room."""
+    """What rows of the agenda say that others go by.
+
+    They say who waits since when, for whom, and where there is room.
+    """
     state = order.state
     agents = " ".join(step.agent for step in order.steps if step.state in RUNS and step.complete_by)
     times = (state.not_before, state.waits_since, state.updated_at)
@@ -219,7 +231,10 @@ def _acted_on(order: Snapshot) -> dict[str, object]:
 
 
 def _owed(world: World, order: Snapshot) -> Iterator[str]:
-    """What is owed to an order, read off its records here once more: the shipped code is not asked."""
+    """What is owed to an order, read off its records here once more.
+
+    The shipped code is not asked.
+    """
     state, due = (
         order.state,
         [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by],
@@ -247,7 +262,7 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
 
 
 def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
-    """An order that may go on waits for a time only if one was chosen for every step whose turn it is, and is to come.
+    """An order waits for a time only if one is to come for every step whose turn it is.
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
     """
@@ -275,7 +290,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
 
 
 def _failures_counted_once(change: Change) -> None:
-    """What expires at the same time counts once for the order, until an operator lets it begin afresh (SUP-3)."""
+    """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
     if change.entry.event in {"resubmitted", "skipped", "renewed"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
@@ -285,7 +300,10 @@ def _failures_counted_once(change: Change) -> None:
 
 
 def _counted_by_the_rules(change: Change, after: Step) -> None:
-    """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
+    """Each expiry of a step counts once, until it begins afresh.
+
+    A full count makes it rest, or fail (SUP-3, SUP-4).
+    """
     before = change.before.step(after.name)
     charged = _expired(change, before) and _expiries(after) > _expiries(before)
     again = before.state is StepState.FAILED and after.state not in (
@@ -319,7 +337,7 @@ def _expired(change: Change, before: Step) -> bool:
 
 
 def check_charged(handler: Handler, change: Change) -> None:
-    """Check that an attempt is charged if, and only if, an agent was heard of that has begun it (SUP-3)."""
+    """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
     heard = [row for answer in handler.log for row in health_in(answer)]
@@ -424,7 +442,7 @@ COMPLETED, UNDONE = StepState.COMPLETED, StepState.UNDONE
 
 
 def _tells_what_changed(change: Change) -> None:
-    """The history has a value for each attempt that begins, each step that is done or undone, and each end."""
+    """The history tells of each attempt that begins, each step done or undone, and each end."""
     before, after = change.before, change.after
     was = {step.name: step for step in before.steps}
     moved = [step for step in after.steps if step.state is not was[step.name].state]
@@ -447,7 +465,10 @@ def _tells_what_changed(change: Change) -> None:
 
 
 def _keeps_its_place(change: Change) -> None:
-    """An order goes to the end of its queue when something has come of it, or somebody has acted on it (SCH-11)."""
+    """An order goes to the end of its queue when something has come of it (SCH-11).
+
+    So it does when somebody has acted on it.
+    """
     before, after, now = change.before, change.after, change.entry.at
     settled = [
         [step.name for step in each.steps if step.state not in WAITS] for each in (before, after)
@@ -463,7 +484,7 @@ def _keeps_its_place(change: Change) -> None:
 
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
-    """Attempts grow by one, take their timeout, and begin no sooner than they may (SUP-3, UND-2)."""
+    """Attempts grow by one, take their timeout, and begin when they may (SUP-3, UND-2)."""
     before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
@@ -504,7 +525,7 @@ def _tried_at(world: World, step: Step) -> datetime:
 
 
 def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> None:
-    """What may have been done is tried again, and undone, where its idempotency key is known (AGT-3)."""
+    """What may have been done is tried again, and undone, where its key is known (AGT-3)."""
     if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
         asked, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
@@ -573,7 +594,7 @@ def _nothing_done_again(change: Change) -> None:
 
 
 def _by_one_who_knows_it(world: World, change: Change) -> None:
-    """Of an order that follows a newer workflow than it knows, a scheduler keeps its hands off (FLT-12)."""
+    """A scheduler leaves orders alone whose workflow is newer than it knows (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
     demand(
         role != "scheduler" or not _is_newer(change.before, world.deployed.known_to(slot)),
@@ -617,14 +638,17 @@ def check_acted(world: World, handler: Handler) -> None:
 
 
 def check_read(world: World, handler: Handler, effect: Effect) -> None:
-    """Check a look at the store: who sweeps has the lease at each page (SUP-5); it is no fence for what follows."""
+    """Check a look at the store: who sweeps has the lease at each page (SUP-5).
+
+    It is no fence for what follows.
+    """
     if handler.job.kind == "sweep" and effect.name == "agenda":
         held = world.lease is not None and world.lease[0] == handler.slot
         demand(held, f"{handler.slot} looks for overdue orders without the lease (SUP-5)")
 
 
 def check_call(world: World, request: AgentRequest) -> None:
-    """Check what is about to happen at a remote service: in the order of dependence, and back in reverse (UND-1)."""
+    """Check what is about to happen at a service: in the order of steps, or in reverse (UND-1)."""
     order = world.order()
     if order is None:
         return
@@ -644,7 +668,10 @@ def check_call(world: World, request: AgentRequest) -> None:
 
 
 def check_served(world: World, request: AgentRequest, provider: str) -> None:
-    """Check that nobody does or undoes what another provider may have done: it knows another's keys from nowhere."""
+    """Check that nobody does or undoes what another provider may have done (AGT-3).
+
+    It knows another's keys from nowhere.
+    """
     others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
     demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
 
@@ -656,7 +683,7 @@ def check_forgotten(world: World, request: AgentRequest) -> None:
 
 
 def is_true(world: World, order: Snapshot, kind: str) -> bool:
-    """Whether an operator who has found out at the service would say this, where keys are forgotten."""
+    """Whether an operator who has found out would say this, where keys are forgotten."""
     if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
     stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
@@ -731,7 +758,7 @@ def has_ended(world: World) -> bool:
 
 
 def check_end(world: World) -> None:
-    """Check a state in which nothing happens by itself any more: each order has ended, and nobody owes it anything.
+    """Check a state in which nothing happens by itself: orders have ended, and nothing is owed.
 
     But an operator, if it is in `Error` and was not undone.
     """

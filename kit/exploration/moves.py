@@ -1,4 +1,4 @@
-"""What can happen next in a world: every delivery, every effect with every outcome, every fault that is left."""
+"""What can happen next in a world: each delivery, each outcome of an effect, each fault."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ TIMERS = ("sweep", "relay", "poll")
 PEOPLE = ("operator", "customer")
 """Who does something because they want to."""
 READS = {"load", "committed", "agenda", "acquire", "heard"}
-"""Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
+"""Done at once: to read later is to be slow before the write, which then conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,10 @@ class Move:
 
     @property
     def by_itself(self) -> bool:
-        """Whether it happens although nothing goes wrong and nobody acts: sooner or later, if nothing else does."""
+        """Whether it happens although nothing goes wrong and nobody acts.
+
+        It then happens sooner or later, if nothing else does.
+        """
         return not (self.fault or self.act)
 
 
@@ -81,8 +84,9 @@ def moves(world: World) -> Iterator[Move]:
 def _moves(world: World) -> Iterator[Move]:
     """Everything that can happen now.
 
-    The time passes by itself only when there is nothing left to do before; that something takes too long is a fault
-    like any other. So is what it leads to: a call without an answer, a message that expires, a lease that lapses.
+    The time passes by itself only when there is nothing left to do before; that something takes too
+    long is a fault like any other. So is what it leads to: a call without an answer, a message that
+    expires, a lease that lapses.
     """
     yield from _acts(world)
     urgent = [*_beginnings(world), *_landings(world)]
@@ -133,7 +137,10 @@ def _beginnings(world: World) -> Iterator[Move]:
 
 
 def _idle(world: World, kind: str) -> list[str]:
-    """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
+    """The slots that may take a job of this kind.
+
+    Of several that are the same but for their names, it is the first.
+    """
     idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
     if kind == "sweep" or not world.deployed.alike:
         return idle
@@ -187,7 +194,10 @@ def forget() -> None:
 
 
 def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
-    """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
+    """Run the handler on its log.
+
+    That is remembered, for in most worlds where it stands here it learns the same.
+    """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = map(text_of, handler.log)
     key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
@@ -285,7 +295,10 @@ def begun_by(world: World) -> list[AgentHealth]:
 
 
 def _circuits(world: World) -> list[AgentHealth]:
-    """What the agents say of their circuits: where that of one instance is open, the others say that they work."""
+    """What the agents say of their circuits.
+
+    Where that of one instance is open, the others say that they work.
+    """
     now, until = world.now, world.now + RETRY_AFTER
     instances = world.deployed.instances
     said: list[AgentHealth] = []
@@ -341,7 +354,7 @@ def _spoiled(world: World) -> World:
 
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
-    """The last thing that a handler does may be followed by a crash before its message is settled."""
+    """After the last thing that a handler does it may crash before its message is settled."""
     if handler.job.kind in world.deployed.queues:
         crashed = _given_back(
             world.without_handler(handler.slot).believing(handler.slot, None), handler
@@ -505,7 +518,10 @@ def _refusing(world: World, agent: Agent, request: AgentRequest) -> World:
 
 
 def _served(world: World, handler: Handler, request: AgentRequest) -> World:
-    """The world in which this provider has served the request; only where there are several, that is noted."""
+    """The world in which this provider has served the request.
+
+    Only where there are several, that is noted.
+    """
     if not world.deployed.has_strangers:
         return world
     provider = world.deployed.providers[world.deployed.requests[handler.job.kind]]
@@ -514,13 +530,19 @@ def _served(world: World, handler: Handler, request: AgentRequest) -> World:
 
 
 def _with_effect(world: World, key: str, action: str) -> frozenset[str]:
-    """What has happened then; a service that does not refuse an undone key does again what was undone."""
+    """What has happened then.
+
+    A service that does not refuse an undone key does again what was undone.
+    """
     again = {f"{key} undo"} if action == "do" else set()
     return (world.effects | {f"{key} {action}"}) - again
 
 
 def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
-    """How long after its time a call may take effect; nothing for a service that refuses undone keys (UND-2)."""
+    """How long after its time a call may take effect.
+
+    That is no time for a service that refuses undone keys (UND-2).
+    """
     order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
     return step.late_effect_window if step else timedelta()
@@ -641,7 +663,10 @@ def _tick(world: World, *, in_time: bool) -> Move | None:
 
 
 def _at(world: World, later: datetime) -> World:
-    """The same world at a later time: without messages and leases of which the time is over, and late calls."""
+    """The same world at a later time.
+
+    Messages and leases of which the time is over are gone, and so are late calls.
+    """
     queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
     lease = world.lease if world.lease and world.lease[1] > later else None
     late = tuple(call for call in world.late if call[1] > later)
@@ -663,7 +688,7 @@ def _moments(world: World) -> Iterator[datetime]:
 
 
 def _set_moments(world: World) -> Iterator[datetime]:
-    """The moments that the order's records set, each when the clocks of those whom it concerns show it."""
+    """The moments that the order's records set, as the clocks of those concerned show them."""
     for part in world.each():
         if order := part.order():
             yield from _moments_of(order, world)
@@ -729,7 +754,10 @@ def _faults(world: World) -> Iterator[Move]:
 
 
 def _sent_to_the_broken(world: World) -> Iterator[Move]:
-    """Requests that an instance takes whose circuit stays open; which instance takes one, is up to the bus."""
+    """Requests that an instance takes whose circuit stays open.
+
+    Which instance takes one, is up to the bus.
+    """
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
             if slot in world.broken & world.open:

@@ -157,7 +157,10 @@ class NoBulkhead:
 
 
 class Reporter(HealthReporter):
-    """Says which requests are begun, in an effect; of what else it could say, nothing follows but words."""
+    """Says which requests are begun, in an effect.
+
+    Of what else it could say, nothing follows but words.
+    """
 
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""

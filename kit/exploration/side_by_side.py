@@ -10,10 +10,11 @@ from kit.exploration.world import Sent, World
 
 
 def check_turn(world: World, handler: Handler, change: Change) -> None:
-    """Check that a look which finds several orders is followed by a claim of the first: the urgent, then the oldest.
+    """Check that of several orders the first is claimed: the urgent, then the oldest.
 
-    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span of time have waited
-    equally long. Whoever has not looked knows only of those orders of which its process has heard.
+    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
+    of time have waited equally long. Whoever has not looked knows only of those orders of which its
+    process has heard.
     """
     claimed = change.before
     if not world.deployed.believing or claimed is None or change.entry.event != "claimed":
@@ -64,10 +65,12 @@ def _needs(order: Snapshot) -> set[str]:
 
 
 def check_room(after: World, change: Change) -> None:
-    """Check that no more orders are at an agent than it has slots, for each process that looks for itself (WRK-2).
+    """Check that no more orders are at an agent than it has slots (WRK-2).
 
-    An order of which the answer is there, or the time is over, is at no agent any more, whatever its records say. A
-    claim that arrives late takes a slot that others had to take for free.
+    It has as many for each process that looks for itself.
+
+    An order of which the answer is there, or the time is over, is at no agent any more, whatever
+    its records say. A claim that arrives late takes a slot that others had to take for free.
     """
     if not after.deployed.believing or change.entry.event != "claimed":
         return

@@ -1,7 +1,8 @@
-"""The state of a small world: stored rows, messages on their way, handlers that have begun, the time, the lease.
+"""The state of a small world: rows, messages, handlers that have begun, the time, the lease.
 
-A world is never changed: what happens makes a new one. It is compared by its `key`, in which nothing stands that
-cannot make a difference, such as the change ids of writes that nobody will ask about again.
+A world is never changed: what happens makes a new one. It is compared by its `key`, in which
+nothing stands that cannot make a difference, such as the change ids of writes that nobody will ask
+about again.
 """
 
 import re
@@ -27,7 +28,10 @@ from stores.orders import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):
-    """What the store holds, never changed either: so what follows from it is worked out once for all its worlds."""
+    """What the store holds, never changed either.
+
+    So what follows from it is worked out once for all its worlds.
+    """
 
     sound = False
     """Whether it was checked already."""
@@ -125,7 +129,7 @@ class World:
     """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
-    """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
+    """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
     heard: frozenset[str] = frozenset()
@@ -134,7 +138,7 @@ class World:
     only: tuple[str, ...] = ()
     """What goes wrong, by what the labels say; empty if anything may."""
     late: tuple[tuple[str, datetime], ...] = ()
-    """By idempotency key the calls that nobody waits for any more, and until when they may still take effect."""
+    """By idempotency key the calls that nobody waits for, and until when they may take effect."""
     may_open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits may open."""
     open: frozenset[str] = frozenset()
@@ -221,7 +225,10 @@ class World:
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
     def saying(self, begun: Collection[str]) -> "World":
-        """The world in which the agents have said this; without what tells of no attempt that runs."""
+        """The world in which the agents have said this.
+
+        What tells of no attempt that runs is left out.
+        """
         orders = [order for part in self.each() if begun and (order := part.order())]
         running = {
             request_id_of(order.order_id, step) for order in orders for step in order.running()
@@ -319,7 +326,10 @@ _texts: dict[int, tuple[Any, str]] = {}
 
 
 def text_of(value: Any) -> str:
-    """What a value says, remembered: most of what a state consists of, the state before it had too."""
+    """What a value says, remembered.
+
+    Most of what a state consists of, the state before it had too.
+    """
     known = _texts.get(id(value))
     if known is None or known[0] is not value:
         known = _texts[id(value)] = (value, PARSED_UTC.sub(repr(UTC), repr(value)))
