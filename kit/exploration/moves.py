@@ -9,18 +9,15 @@ from typing import Any
 
 from core.actions import possible, why_customer_cannot_cancel
 from core.agenda import Kind
-from core.business import Agent
 from core.changes import Change
 from core.errors import (
     ConflictError,
     NewerWorkflowError,
     RefusedError,
-    RejectedError,
-    TransientError,
     UnavailableError,
 )
 from core.keys import bucket_of
-from core.messages import AgentRequest, BusMessage
+from core.messages import BusMessage
 from core.orders import Snapshot
 from kit.exploration import invariants
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
@@ -37,8 +34,9 @@ from kit.exploration.driving import (
     settled,
 )
 from kit.exploration.due import is_due, may_go_on, polled_from
-from kit.exploration.ports import RETRY_AFTER, QueuedError
+from kit.exploration.ports import RETRY_AFTER
 from kit.exploration.roles import begin
+from kit.exploration.services import Outcome, outcomes_of_call, with_effect
 from kit.exploration.side_by_side import check_room, check_turn
 from kit.exploration.told import check_published
 from kit.exploration.violations import ViolationError
@@ -366,9 +364,6 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
         )
 
 
-Outcome = tuple[str, World, Answer, bool]
-
-
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
@@ -428,7 +423,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     if dead:
         yield (
             f"{what}: the bus says nothing until it is dead",
-            _at(world, max(dead)),
+            world.at(max(dead)),
             Raised(UnavailableError),
             True,
         )
@@ -441,127 +436,11 @@ def _sent(message: BusMessage, world: World) -> Sent:
     return Sent(kind=kind, body=message.body, agent=agent, expires=expires)
 
 
-def _call(
-    world: World, handler: Handler, request: AgentRequest, timeout: timedelta
-) -> Iterator[Outcome]:
-    agent = world.deployed.agent_asked(handler.job.kind)
-    world = _remembering(world, agent, request.idempotency_key)
-    known_until = dict(world.known).get(request.idempotency_key)
-    if known_until and known_until <= world.now:
-        yield from _call_with_a_forgotten_key(world, request)
-        return
-    happened = _served(world, handler, request)
-    happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
-    transient, rejected = Raised(TransientError), Raised(RejectedError, agent.refusal)
-    undone = f"{request.idempotency_key} undo" in world.effects
-    if request.action == "do" and undone and not _late_effect_window(world, request):
-        yield "the service refuses what was undone", world, rejected, False
-        return
-    invariants.check_call(world.about(request.order_id), request)
-    if world.now >= handler.since + timeout:
-        yield "the service has not answered in time", _hanging(world, request), transient, False
-        yield (
-            "the service has not answered in time, though it did its work",
-            happened,
-            transient,
-            False,
-        )
-        return
-    if request.idempotency_key in world.refused and request.action == "do":
-        yield "the service repeats its refusal", world, rejected, False
-        return
-    call = _call_of(request)
-    if agent.answer_within and call not in world.accepted:
-        later = Raised(QueuedError, "queued")
-        accepted = world.but(accepted=world.accepted | {call})
-        yield "the service accepts it, to do it later", accepted, later, False
-        at_once = happened.but(accepted=accepted.accepted)
-        yield "the service accepts it, and does it", at_once, later, False
-        return
-    done = Returned(world.deployed.answer_of(request.step))
-    yield "the service does its work", happened, done, False
-    late = _at(happened, max(world.now, request.complete_by))
-    yield "the service does its work, which the agent hears too late", late, done, True
-    yield "the service does its work, but its answer is lost", happened, transient, True
-    yield "the service stumbles", world, transient, True
-    is_remembered = agent.remembers_refusals and call in world.effects
-    if not is_remembered:  # what was done is not refused under its key
-        yield "the service rejects the order", _refusing(world, agent, request), rejected, True
-
-
-def _remembering(world: World, agent: Agent, key: str) -> World:
-    """The world in which the service has got this key, and knows it for a while."""
-    if agent.keys_last is None or key in dict(world.known):
-        return world
-    return world.but(known=tuple(sorted([*world.known, (key, world.now + agent.keys_last)])))
-
-
-def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
-    """The service does it, again if it did it; only by its own answer it knows what to undo."""
-    invariants.check_forgotten(world, request)
-    undo = request.action == "undo" and not request.content["result"]
-    effects = world.effects if undo else world.effects | {_call_of(request)}
-    happened = world.but(effects=effects)
-    done = Returned(world.deployed.answer_of(request.step))
-    yield "the service does what it has forgotten", happened, done, False
-
-
-def _call_of(request: AgentRequest) -> str:
-    return f"{request.idempotency_key} {request.action}"
-
-
-def _refusing(world: World, agent: Agent, request: AgentRequest) -> World:
-    """The world in which the service has refused this call; it may remember that."""
-    if not agent.remembers_refusals or request.action == "undo":
-        return world
-    return world.but(refused=world.refused | {request.idempotency_key})
-
-
-def _served(world: World, handler: Handler, request: AgentRequest) -> World:
-    """The world in which this provider has served the request.
-
-    Only where there are several, that is noted.
-    """
-    if not world.deployed.has_strangers:
-        return world
-    provider = world.deployed.providers[world.deployed.requests[handler.job.kind]]
-    invariants.check_served(world, request, provider)
-    return world.but(served=world.served | {(request.idempotency_key, provider)})
-
-
-def _with_effect(world: World, key: str, action: str) -> frozenset[str]:
-    """What has happened then.
-
-    A service that does not refuse an undone key does again what was undone.
-    """
-    again = {f"{key} undo"} if action == "do" else set()
-    return (world.effects | {f"{key} {action}"}) - again
-
-
-def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
-    """How long after its time a call may take effect.
-
-    That is no time for a service that refuses undone keys (UND-2).
-    """
-    order = world.about(request.order_id).order()
-    step = order.step(request.step) if order else None
-    return step.late_effect_window if step else timedelta()
-
-
-def _hanging(world: World, request: AgentRequest) -> World:
-    """The world in which nobody waits for this call any more, though it may still take effect."""
-    window = _late_effect_window(world, request)
-    if request.action == "undo" or not window:
-        return world
-    call = (request.idempotency_key, request.complete_by + window)
-    return world.but(late=tuple(sorted({*world.late, call})))
-
-
 def _late_effects(world: World) -> Iterator[Move]:
     """A call that nobody waits for takes effect: it may, and nobody can rely on it."""
     for key, until in world.late:
         rest = tuple(call for call in world.late if call != (key, until))
-        happened = world.but(effects=_with_effect(world, key, "do"), late=rest)
+        happened = world.but(effects=with_effect(world, key, "do"), late=rest)
         yield Move(f"the call of {key.rpartition(':')[2]} takes effect late", happened, act=True)
 
 
@@ -617,7 +496,7 @@ _OUTCOMES: Mapping[str, Any] = {
     "commit": _commit,
     "note": _note,
     "send": _send,
-    "call": _call,
+    "call": outcomes_of_call,
     "say": _say,
     "choose": _choose,
     "publish": _publish,
@@ -659,18 +538,7 @@ def _tick(world: World, *, in_time: bool) -> Move | None:
     label = f"time passes to {later:%H:%M:%S.%f}" + (
         "" if in_time else ", too fast for what is going on"
     )
-    return Move(label, _at(world, later), fault=not in_time)
-
-
-def _at(world: World, later: datetime) -> World:
-    """The same world at a later time.
-
-    Messages and leases of which the time is over are gone, and so are late calls.
-    """
-    queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
-    lease = world.lease if world.lease and world.lease[1] > later else None
-    late = tuple(call for call in world.late if call[1] > later)
-    return world.but(now=later, queue=queue, lease=lease, late=late)
+    return Move(label, world.at(later), fault=not in_time)
 
 
 def _moments(world: World) -> Iterator[datetime]:
@@ -738,9 +606,8 @@ def _faults(world: World) -> Iterator[Move]:
         )
         if message.expires:
             kept = replace(message, expires=None)
-            late = _at(
-                world.without_message(message), message.expires + world.deployed.tolerance + INSTANT
-            ).with_messages([kept])
+            late_at = message.expires + world.deployed.tolerance + INSTANT
+            late = world.without_message(message).at(late_at).with_messages([kept])
             yield Move(
                 f"the {message.kind} is held up, and delivered after its time", late, fault=True
             )

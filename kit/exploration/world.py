@@ -171,6 +171,16 @@ class World:
         world.__dict__.update(self.__dict__, **changes)
         return world
 
+    def at(self, later: datetime) -> "World":
+        """The same world at a later time.
+
+        Messages and leases of which the time is over are gone, and so are late calls.
+        """
+        queue = tuple(sent for sent in self.queue if sent.expires is None or sent.expires > later)
+        lease = self.lease if self.lease and self.lease[1] > later else None
+        late = tuple(call for call in self.late if call[1] > later)
+        return self.but(now=later, queue=queue, lease=lease, late=late)
+
     def about(self, order_id: str) -> "World":
         """The world as it is for one order alone."""
         if not self.shared:

@@ -2,7 +2,7 @@
 
 from builders import LONGEST_UPGRADE
 
-from core.actions import possible
+from core.actions import BY_NAME, possible
 from kit.exploration.invariants import EVENTS_OF, health_in
 from kit.exploration.moves import begun_by, moves
 from kit.exploration.violations import demand
@@ -12,7 +12,7 @@ from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
-ACT_OF = {event: act for act, events in EVENTS_OF.items() for event in events}
+ACT_OF = {event: act for act in BY_NAME if act in EVENTS_OF for event in EVENTS_OF[act]}
 
 
 def acting_rules(deployed, heard=()):
