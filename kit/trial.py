@@ -105,8 +105,8 @@ class Trial:
         take one of the `acts` at any moment: an action of operators such as `cancel`, a customer's
         `customer-cancel`, or `hold-agent`. Services are as their agents
         declare them; of each step they answer a text for every field that is kept, or what
-        `answers` says. It stops at so many `states` or `seconds`; what it has covered is printed
-        and returned.
+        `answers` says. It stops at so many `states`, or `seconds` of processor time; what it
+        has covered is printed and returned.
 
         Raises LookupError for an act that there is not, and `FoundError`, an AssertionError with
         the shortest way there as numbered lines, for a state in which a law of the pattern does not

@@ -93,7 +93,7 @@ class Coverage:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long it took, in processor time."""
         return self.explored.seconds
 
     @property
