@@ -71,6 +71,7 @@ class HeldLoop(asyncio.SelectorEventLoop):
         outside = _get_running_loop()
         _set_running_loop(None)
         try:
+            self.run_until(self.now())  # so that everything has begun: nothing warns of it
             for task in asyncio.all_tasks(self):
                 task.cancel()
             self.run_until(self.now())

@@ -1,12 +1,15 @@
 """A trial of a business: a test holds its orders, its services and the time."""
 
+import json
+import math
 import weakref
 from asyncio import get_running_loop
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -16,6 +19,15 @@ from core.business import Business
 from core.changes import Event
 from core.keys import buckets
 from core.messages import Submission
+from kit.exploration.explorer import Limit
+from kit.exploration.trial import (
+    ORDER_ID,
+    Coverage,
+    Seen,
+    Wanted,
+    anything,
+    explore_order,
+)
 from kit.world import World
 from operators.requests import ActRequest
 from operators.views import OrderView
@@ -67,20 +79,77 @@ class Trial:
         The content is an instance of the payload's model, or its JSON as a dict. Raises
         `InvalidError` with every fault of an order that the app refuses.
         """
+        order_id = self._order_id()
+        body = self._submission(order_id, content, workflow)
+        self._world.run(self._world.app.submission.record(body))
+        return TrialOrder(self, order_id)
+
+    def explore(
+        self,
+        content: BaseModel | Mapping[str, Any] | None = None,
+        workflow: str | None = None,
+        *,
+        faults: int = 1,
+        acts: Sequence[str] = (),
+        instances: Literal[1, 2] = 1,
+        answers: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        holds: Callable[[Seen], None] = anything,
+        states: float = math.inf,
+        seconds: float = 50.0,
+    ) -> Coverage:
+        """Try every course of events of one order: each crash, loss, doubling and race.
+
+        It begins anew, with this trial's business and settings; the content is that of `submit`,
+        or the business's sample. Up to `faults` things go wrong in each course, and somebody may
+        take one of the `acts` at any moment: an action of operators such as `cancel`, a customer's
+        `customer-cancel`, or `hold-agent`. Services are as their agents
+        declare them; of each step they answer a text for every field that is kept, or what
+        `answers` says. It stops at so many `states`, or `seconds` of processor time; what it
+        has covered is printed and returned.
+
+        Raises LookupError for an act that there is not, and `FoundError`, an AssertionError with
+        the shortest way there as numbered lines, for a state in which a law of the pattern does not
+        hold (docs/pattern.md, 10), or in which `holds` raises AssertionError; also if from some
+        state no end can be reached.
+        """
+        if content is None:
+            content, workflow = self._sample(workflow)
+        body = self._submission(ORDER_ID, content, workflow)
+        wanted = Wanted(
+            faults=faults,
+            acts=acts,
+            limit=Limit(states=states, seconds=seconds),
+            instances=instances,
+            answers=answers,
+            holds=holds,
+        )
         app = self._world.app
+        coverage = explore_order(app.business, app.settings, json.loads(body), wanted)
+        print(coverage)
+        return coverage
+
+    def _submission(
+        self, order_id: str, content: BaseModel | Mapping[str, Any], workflow: str | None
+    ) -> bytes:
+        """Return the message that submits an order; raises `InvalidError` for what is refused."""
         message = Submission.model_validate(
             {
                 **_json(content),
                 "schemaVersion": 1,
-                "orderId": self._order_id(),
+                "orderId": order_id,
                 "placedAt": self.now,
                 "workflow": workflow,
             }
         )
         body = message.to_json().encode()
-        app.submission.read(body)
-        self._world.run(app.submission.record(body))
-        return TrialOrder(self, message.order_id)
+        self._world.app.submission.read(body)
+        return body
+
+    def _sample(self, workflow: str | None) -> tuple[Mapping[str, Any], str | None]:
+        sample = self._world.app.business.sample
+        if sample is None:
+            raise TypeError("the business has no sample: give the content of an order")
+        return sample.payload, workflow or sample.workflow
 
     def act(self, order: "TrialOrder", action: str, step: str | None = None) -> None:
         """Let an operator act on the order, such as `resubmit`.

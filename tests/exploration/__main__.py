@@ -2,8 +2,8 @@
 
 import sys
 
-from exploration.explorer import Explored, explore
 from exploration.worlds import EXPLORED, WorldOf
+from kit.exploration.explorer import Explored, explore
 
 
 def main(wanted: str) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from exploration.explorer import explore
 from exploration.judge import Judge
 from exploration.planted import PLANTED
 from exploration.worlds import HAPPENS
+from kit.exploration.explorer import explore
 
 
 def each(worlds):
@@ -32,6 +32,7 @@ def explored_to_closure(world, about):
         seen = explore(
             world.beginning(), world.bounds(), **({"watch": judge.watch} if judge else {})
         )
+    assert seen.whole
     assert seen.ends > 0
     assert [
         what for failure in failures for what in HAPPENS[failure] if not seen.happened(what)

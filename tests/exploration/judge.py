@@ -1,38 +1,36 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
-from builders import LONGEST_UPGRADE, PAYLOAD
+from builders import LONGEST_UPGRADE
 
-from core.actions import possible
-from exploration import roles
-from exploration.invariants import EVENTS_OF, health_in
-from exploration.moves import begun_by, moves
-from exploration.roles import TOLERANCE
-from exploration.violations import demand
+from core.actions import BY_NAME, possible
+from kit.exploration.invariants import EVENTS_OF, health_in
+from kit.exploration.moves import begun_by, moves
+from kit.exploration.violations import demand
 from operators import explain as explaining
 from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
-ACT_OF = {event: act for act, events in EVENTS_OF.items() for event in events}
+ACT_OF = {event: act for act in BY_NAME if act in EVENTS_OF for event in EVENTS_OF[act]}
 
 
-def acting_rules(heard=()):
-    """The rules as the app has them, by the workflows of the world that is explored."""
+def acting_rules(deployed, heard=()):
+    """The rules as the app has them."""
     scheduler = SchedulerRules(
         instance="?",
-        workflows=roles.WORKFLOWS,
-        payload=PAYLOAD,
-        providers=roles.PROVIDERS,
-        clock_tolerance=TOLERANCE,
+        workflows=deployed.workflows,
+        payload=deployed.business.payload,
+        providers=deployed.providers,
+        clock_tolerance=deployed.tolerance,
         longest_upgrade=LONGEST_UPGRADE,
     )
     return ActingRules(
         claim=scheduler.claim,
-        recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
+        recover=SupervisorRules(instance="?", clock_tolerance=deployed.tolerance).recover,
         poll_delay=WAKE_UP_TIME,
-        clock_tolerance=TOLERANCE,
-        offers=roles.OFFERS,
+        clock_tolerance=deployed.tolerance,
+        offers=deployed.offers,
         longest_upgrade=LONGEST_UPGRADE,
         agent_health=heard,
     )
@@ -63,9 +61,10 @@ class Judge:
     def __init__(self):
         self.transitions = 0
         self.silences = 0
+        self.deployed = None
 
     def watch(self, world, following):
-        order = world.order()
+        self.deployed, order = world.deployed, world.order()
         if order is None:
             return
         for move in following:
@@ -79,7 +78,7 @@ class Judge:
 
     def judge(self, order, after, entry, heard):
         """A transition that follows was foreseen when the order came to be as it is, by what the agents have said."""
-        rules, since = acting_rules(heard), order.state.updated_at
+        rules, since = acting_rules(self.deployed, heard), order.state.updated_at
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
@@ -117,7 +116,7 @@ class Judge:
             )
 
     def judge_answer(self, order, answered, expected, entry):
-        said = explain(order, [], acting_rules(), order.state.updated_at)
+        said = explain(order, [], acting_rules(self.deployed), order.state.updated_at)
         due = order.earliest_complete_by()
         if expected.actor is Actor.AGENT:
             demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
@@ -126,11 +125,14 @@ class Judge:
                 f" {step.name}, attempt {step.attempts}" in said.waiting_for,
                 f"{step} answered: {said}",
             )
-            demand(entry.at <= step.complete_by + TOLERANCE, f"{step} answered at {entry.at}")
+            demand(
+                entry.at <= step.complete_by + self.deployed.tolerance,
+                f"{step} answered at {entry.at}",
+            )
 
     def judge_silence(self, world, order):
         """Nothing is on its way: what the explanation says of that is what the timers then do, and when."""
-        said = what_comes_otherwise(order, acting_rules(begun_by(world)), world.now)
+        said = what_comes_otherwise(order, acting_rules(self.deployed, begun_by(world)), world.now)
         later = left_alone(world, order)
         if said is None or later is None:
             demand(

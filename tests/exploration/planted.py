@@ -21,8 +21,6 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
-from exploration.ports import Publisher
-from exploration.roles import TOLERANCE
 from exploration.worlds import (
     ARRIVES,
     CANCELLED,
@@ -52,6 +50,7 @@ from exploration.worlds import (
     STARTS_BESIDE,
     TAKEN_BACK,
     TOLD,
+    TOLERANCE,
     TRIED_AGAIN,
     TWO_AT_ONCE,
     TWO_STEPS,
@@ -63,6 +62,7 @@ from exploration.worlds import (
     URGENT_FIRST,
     WorldOf,
 )
+from kit.exploration.ports import Publisher
 from operators.service import OperatorService
 from scheduler import admission, progress
 from scheduler.admission import Admission

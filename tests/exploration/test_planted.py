@@ -6,11 +6,10 @@ from unittest.mock import patch
 import pytest
 
 from exploration import judge
-from exploration.explorer import FoundError, explore
 from exploration.judge import Judge, acting_rules
 from exploration.planted import PLANTED
-from exploration.roles import TOLERANCE
-from exploration.worlds import NOW, TRIED_AGAIN
+from exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
+from kit.exploration.explorer import FoundError, explore
 from operators import explain as explaining
 from operators.explain import what_comes
 from scheduler.service import WAKE_UP_TIME

@@ -3,8 +3,8 @@
 import pytest
 
 from exploration.closure import each, explored_to_closure
-from exploration.explorer import replay
 from exploration.worlds import LARGE, UNATTENDED, WorldOf
+from kit.exploration.explorer import replay
 
 
 @pytest.mark.parametrize("world", each(UNATTENDED))

@@ -1,29 +1,47 @@
 """The named worlds."""
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from unittest.mock import patch
 
-from bench.workflows import PAYMENT_ONLY
+from adapters.settings import Settings
+from bench.workflows import MEASURED, PAYMENT_ONLY
 from core.agenda import AgendaRow
+from core.business import Agent, Business
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
-from exploration.driving import each_settled, one_after_another
-from exploration.moves import INSTANT, sent
-from exploration.ports import ASK_AGAIN
-from exploration.roles import ALLOWED, COOLDOWN, SLOTS, TOLERANCE
-from exploration.violations import demand
-from exploration.world import Rows, World
+from kit.exploration.deployment import Deployment
+from kit.exploration.moves import INSTANT, sent
+from kit.exploration.ports import ASK_AGAIN
+from kit.exploration.running import running
+from kit.exploration.world import Rows, World
+from kit.world import settings_for
 from scheduler.service import WAKE_UP_TIME
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 BESIDE_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0X"
 GARBAGE_ID, NEWER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0A", "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0B"
+ALLOWED = timedelta(seconds=8)
+MARGIN = timedelta(seconds=1)
+TOLERANCE = timedelta(seconds=1)
+COOLDOWN = timedelta(seconds=60)
+SLOTS: Mapping[str, tuple[str, ...]] = {
+    "submission": ("submission",),
+    "wake": ("scheduler-1", "scheduler-2"),
+    "reply": ("scheduler-1", "scheduler-2"),
+    "poll": ("scheduler-1", "scheduler-2"),
+    "request": ("agent-1", "agent-2"),
+    "backup-request": ("agent-3",),
+    "sweep": ("supervisor-1", "supervisor-2"),
+    "relay": ("relay",),
+}
+"""Who may do what, unless a world says otherwise."""
+ALIKE = (("scheduler-1", "scheduler-2"), ("agent-1", "agent-2"), ("supervisor-1", "supervisor-2"))
+"""Instances that differ in nothing but their names."""
+ASKED_OF = {"request": "payment", "backup-request": "payment-backup"}
 A_PROCESS_EACH = (
     ("wake", ("scheduler-1",)),
     ("reply", ("scheduler-2",)),
@@ -40,7 +58,6 @@ PROCESSES = {
     ONE_NEVER_POLLS: "scheduler-1 never polls",
 }
 """Which of the scheduler's processes does what, and how that is called."""
-"""For how long orders have waited equally long, here: so that some have waited longer than others."""
 SUBMISSION = {
     "schemaVersion": 1,
     "orderId": ORDER_ID,
@@ -60,6 +77,7 @@ def _broken(order: Any, results: Any) -> dict[str, Any]:
 
 
 LONG = timedelta(seconds=30)
+DAY = timedelta(days=1)
 
 
 def _step(
@@ -231,6 +249,7 @@ class WorldOf:
     def beginning(self) -> World:
         """The order is on its way."""
         world = World(
+            deployed=self.deployed(),
             now=NOW,
             faults_left=self.faults,
             acts_left=self.acts,
@@ -240,9 +259,6 @@ class WorldOf:
             broken=frozenset(self.broken),
             order_id=ORDER_ID,
             others=(BESIDE_ID,) if self._second() else (),
-            alike=not (
-                self.clocks or self.others or self.believes or self.processes or self.broken
-            ),
             shared=bool(self._second() or self.neighbours),
             rows=Rows({row.key: (1, row) for row in NEIGHBOURS} if self.neighbours else {}),
             to_come=(sent(self._submission_beside(self.arrives)),) if self.arrives else (),
@@ -329,59 +345,73 @@ class WorldOf:
             known.version <= self.workflow.version for _, known in self.others
         )
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """While this lasts, the services do one thing after another, quietly, by these rules."""
-        modules = ("scheduler.service", "supervisor.service", "alerts.relay")
-        logged = logging.root.manager.disable
-        logging.disable(logging.CRITICAL)
-        with ExitStack() as patches:
-            patches.enter_context(
-                patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS})
-            )
-            for module in modules:
-                patches.enter_context(patch(f"{module}.run_all", one_after_another))
-            patches.enter_context(patch("stores.orders.settle_all", each_settled))
-            patches.enter_context(patch("alerts.relay.settle_all", each_settled))
-            patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
-            patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
-            patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
-            patches.enter_context(
-                patch("exploration.roles.CALLS_IN_FLIGHT", 1 if self.believes else 10)
-            )
-            patches.enter_context(patch("bootstrap.FOR_EACH_CALL", 1))
-            patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
-            patches.enter_context(patch("exploration.roles.PROVIDERS", self._providers()))
-            patches.enter_context(patch("exploration.roles.ANSWERS", self.answered))
-            patches.enter_context(patch("exploration.roles.REMEMBERS_REFUSALS", self.remembers))
-            within = LONG if self.accepts else None
-            patches.enter_context(patch("exploration.roles.ANSWER_WITHIN", within))
-            keys_last = LONG if self.forgets else None
-            patches.enter_context(patch("exploration.roles.KEYS_LAST", keys_last))
-            patches.enter_context(patch("exploration.roles.HAS_JUST_SPOKEN", self.busy))
-            patches.enter_context(patch("exploration.roles.MOST_ATTEMPTS", self._most_attempts()))
-            patches.enter_context(patch("exploration.driving.EITHER_WAY", self.either_way))
-            known = dict.fromkeys(filter(None, (self.workflow, self._second())))
-            patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(*known)))
-            patches.enter_context(patch("exploration.roles.PROCESSES", self._processes()))
-            known = {slot: Workflows(workflow) for slot, workflow in self.others}
-            patches.enter_context(patch("exploration.roles.KNOWN", known))
-            patches.enter_context(patch("exploration.roles.CLOCKS", dict(self.clocks)))
-            patches.enter_context(
-                patch("supervisor.service.SupervisorService._tell_of_silence", _tells_nobody)
-            )
-            page = 2 if self._second() else 1  # so that a sweep of all orders has two pages
-            patches.enter_context(patch("supervisor.service.PAGE", page))
-            try:
-                yield
-            finally:
-                logging.disable(logged)
+    def running(self) -> AbstractContextManager[None]:
+        """While this lasts, the services do one thing after another, quietly."""
+        page = 2 if self._second() else 1  # so that a sweep of all orders has two pages
+        return running(page=page, may_pass_over=lambda order_id: order_id == GARBAGE_ID)
 
-    def _providers(self) -> Mapping[str, str]:
-        return {agent: "psp" if self.one_provider else agent for agent in self.agents}
+    def deployed(self) -> Deployment:
+        """What is explored."""
+        known = dict.fromkeys(filter(None, (self.workflow, self._second())))
+        business = Business(
+            workflows=Workflows(*known),
+            default_workflow="order",
+            agents=[self._agent(name) for name in self.agents],
+            payload=MEASURED.payload,
+        )
+        differ = self.clocks or self.others or self.believes or self.processes or self.broken
+        return Deployment(
+            business=business,
+            settings=self._settings(business),
+            slots={kind: self._slots(kind) for kind in SLOTS},
+            requests={kind: agent for kind, agent in ASKED_OF.items() if agent in self.agents},
+            alike=() if differ else ALIKE,
+            known={slot: Workflows(workflow) for slot, workflow in self.others},
+            clocks=dict(self.clocks),
+            answered=self.answered,
+            has_just_spoken=self.busy,
+            most_attempts=self._most_attempts(),
+            believing=self.believes,
+            either_way=self.either_way,
+        )
 
-    def _processes(self) -> int:
-        return len({slot for kind in ("wake", "reply", "poll") for slot in self._slots(kind)})
+    def _agent(self, name: str) -> Agent:
+        """An agent that offers what every step needs."""
+        return Agent(
+            name=name,
+            offers="payment",
+            address=name,
+            calls_in_flight=1 if self.believes else 10,
+            provider="psp" if self.one_provider else name,
+            remembers_refusals=self.remembers,
+            answer_within=LONG if self.accepts else None,
+            keys_last=self._keys_last(),
+        )
+
+    def _keys_last(self) -> timedelta | None:
+        if not self.forgets:
+            return None
+        return DAY if self.remembers else LONG
+
+    def _settings(self, business: Business) -> Settings:
+        times = {
+            "step_timeout": ALLOWED,
+            "agent_margin": MARGIN,
+            "remote_call_timeout": ALLOWED,
+            "clock_tolerance": TOLERANCE,
+            "cooldown": COOLDOWN,
+        }
+        return settings_for(
+            business,
+            {
+                **{f"{name}_seconds": time.total_seconds() for name, time in times.items()},
+                "buckets": 1,
+                "reply_to_prefix": "status-",
+                "failure_threshold": self.threshold,
+                "unknown_name_tries": 1,
+                "notice_tries": 1,
+            },
+        )
 
     def _slots(self, kind: str) -> tuple[str, ...]:
         """Who there is to do this."""
@@ -393,15 +423,6 @@ class WorldOf:
             for place, name in enumerate(SLOTS[kind])
             if not (self.alone and place) or name in extra
         )
-
-
-async def _tells_nobody(_: Any, silent: Mapping[str, datetime]) -> None:
-    """Stand in for who tells which agents are silent: nothing of an order follows from that."""
-
-
-def _must_not_happen(message: str, *, extra: Mapping[str, Any]) -> None:
-    """Stand in for the log where it would tell of an order that is passed over, but for a neighbour."""
-    demand(extra["order_id"] == GARBAGE_ID, message)
 
 
 ALL_ACTS = ("resubmit", "skip", "cancel")
@@ -566,6 +587,19 @@ ACCEPTED = WorldOf(
     alone=True,
 )
 """The service does things later, and may be asked again, or for the undo, meanwhile."""
+STRIPE_LIKE = WorldOf(
+    faults=1,
+    acts=1,
+    operator=("resubmit", "renew"),
+    threshold=1,
+    workflow=ASKED,
+    remembers=True,
+    forgets=True,
+    alone=True,
+)
+"""A payment service: it repeats a refusal for its key for a day, and then forgets the key."""
+CARRIER_LIKE = replace(STRIPE_LIKE, remembers=False, accepts=True)
+"""A carrier: it accepts a call, does it later, and forgets keys."""
 TOLD = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )

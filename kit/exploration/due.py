@@ -1,6 +1,8 @@
-"""When timers have something to do. What they should find is read off the records: the shipped agenda is not asked."""
+"""When timers have something to do.
 
-from collections.abc import Mapping
+What they should find is read off the records: the shipped agenda is not asked.
+"""
+
 from datetime import datetime
 
 from core import agenda
@@ -8,17 +10,16 @@ from core.agenda import AgendaRow, Kind
 from core.keys import sortable
 from core.life import ENDED
 from core.orders import Snapshot
-from exploration.roles import TOLERANCE
-from exploration.turns import ready
-from exploration.world import World
+from core.workflow import Workflows
+from kit.exploration.turns import ready
+from kit.exploration.world import World
 from scheduler.service import WAKE_UP_TIME
 
 
 def is_due(world: World, kind: str, now: datetime) -> bool:
     """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
     return any(
-        should_find(part, kind, now) or _would_find(part.agenda(), kind, now)
-        for part in world.each()
+        should_find(part, kind, now) or _would_find(part, kind, now) for part in world.each()
     )
 
 
@@ -31,25 +32,30 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     if order is None:
         return False
     if kind == "sweep":
-        return any(now > step.complete_by + TOLERANCE for step in order.steps if step.complete_by)
-    return may_go_on(order) and now >= polled_from(order)
+        tolerance = world.deployed.tolerance
+        return any(now > step.complete_by + tolerance for step in order.steps if step.complete_by)
+    return may_go_on(order, world.deployed.workflows) and now >= polled_from(order)
 
 
-def may_go_on(order: Snapshot) -> bool:
+def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
     is_open = order.state.process_state not in ENDED and order.state.held_since is None
-    return is_open and bool(ready(order) or not order.running())
+    return is_open and bool(ready(order, workflows) or not order.running())
 
 
 def polled_from(order: Snapshot) -> datetime:
-    """From when on a poll takes it: at the time that was chosen, or once its wake-up has had its time."""
+    """From when on a poll takes it.
+
+    That is the time that was chosen, or when its wake-up has had its time.
+    """
     return order.state.not_before or order.state.updated_at + WAKE_UP_TIME
 
 
-def _would_find(rows: Mapping[str, AgendaRow], kind: str, now: datetime) -> bool:
+def _would_find(world: World, kind: str, now: datetime) -> bool:
     """Whether the shipped code finds something, which may be too early."""
+    rows = world.agenda()
     if kind == "sweep":
-        start, end = agenda.overdue(now - TOLERANCE)
+        start, end = agenda.overdue(now - world.deployed.tolerance)
         return any(start <= key < end for key in rows)
     pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
     return kind == "poll" and any(_is_taken(row, now) for row in pending)

@@ -1,54 +1,56 @@
-"""What can happen next in a world: every delivery, every effect with every outcome, every fault that is left."""
+"""What can happen next in a world: each delivery, each outcome of an effect, each fault."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from core.actions import possible
+from core.actions import possible, why_customer_cannot_cancel
 from core.agenda import Kind
 from core.changes import Change
 from core.errors import (
     ConflictError,
     NewerWorkflowError,
     RefusedError,
-    RejectedError,
-    TransientError,
     UnavailableError,
 )
 from core.keys import bucket_of
-from core.messages import AgentRequest, BusMessage
+from core.messages import BusMessage
 from core.orders import Snapshot
-from exploration import invariants, roles
-from exploration.beliefs import closed_until, next_look, text_of_belief
-from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.due import is_due, may_go_on, polled_from
-from exploration.ports import RETRY_AFTER, QueuedError
-from exploration.roles import (
-    INSTANCES,
-    KINDS,
-    LEASE,
-    MARGIN,
-    QUEUES,
-    SENDERS,
-    SLOTS,
-    TOLERANCE,
-    begin,
-    clock_of,
+from kit.exploration import invariants
+from kit.exploration.beliefs import closed_until, next_look, text_of_belief
+from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, LEASE, Deployment
+from kit.exploration.driving import (
+    Answer,
+    Effect,
+    Ended,
+    Handler,
+    Job,
+    Raised,
+    Returned,
+    run,
+    settled,
 )
-from exploration.side_by_side import check_room, check_turn
-from exploration.told import check_published
-from exploration.violations import ViolationError
-from exploration.world import Rows, Sent, World, forget_texts, text_of
+from kit.exploration.due import is_due, may_go_on, polled_from
+from kit.exploration.ports import RETRY_AFTER
+from kit.exploration.roles import begin
+from kit.exploration.services import Outcome, outcomes_of_call, with_effect
+from kit.exploration.side_by_side import check_room, check_turn
+from kit.exploration.told import check_published
+from kit.exploration.violations import ViolationError
+from kit.exploration.world import Rows, Sent, World, forget_texts, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth
+from stores.agent_health import OPERATOR, AgentHealth
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
+PEOPLE = ("operator", "customer")
+"""Who does something because they want to."""
 READS = {"load", "committed", "agenda", "acquire", "heard"}
-"""Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
+"""Done at once: to read later is to be slow before the write, which then conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,10 @@ class Move:
 
     @property
     def by_itself(self) -> bool:
-        """Whether it happens although nothing goes wrong and nobody acts: sooner or later, if nothing else does."""
+        """Whether it happens although nothing goes wrong and nobody acts.
+
+        It then happens sooner or later, if nothing else does.
+        """
         return not (self.fault or self.act)
 
 
@@ -77,8 +82,9 @@ def moves(world: World) -> Iterator[Move]:
 def _moves(world: World) -> Iterator[Move]:
     """Everything that can happen now.
 
-    The time passes by itself only when there is nothing left to do before; that something takes too long is a fault
-    like any other. So is what it leads to: a call without an answer, a message that expires, a lease that lapses.
+    The time passes by itself only when there is nothing left to do before; that something takes too
+    long is a fault like any other. So is what it leads to: a call without an answer, a message that
+    expires, a lease that lapses.
     """
     yield from _acts(world)
     urgent = [*_beginnings(world), *_landings(world)]
@@ -92,6 +98,8 @@ def _moves(world: World) -> Iterator[Move]:
         yield tick
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
+    for name in sorted(world.held):
+        yield Move(f"the hold of the agent {name} ends", world.but(held=world.held - {name}))
     for message in world.to_come:
         rest = tuple(each for each in world.to_come if each != message)
         yield Move(
@@ -118,7 +126,7 @@ def _beginnings(world: World) -> Iterator[Move]:
             )
     for kind in TIMERS:
         for slot in _idle(world, kind):
-            if is_due(world, kind, clock_of(slot, world.now)):
+            if is_due(world, kind, world.deployed.clock_of(slot, world.now)):
                 begun = _begun(
                     world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}"
                 )
@@ -127,29 +135,43 @@ def _beginnings(world: World) -> Iterator[Move]:
 
 
 def _idle(world: World, kind: str) -> list[str]:
-    """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
-    idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
-    if kind == "sweep" or not world.alike:
+    """The slots that may take a job of this kind.
+
+    Of several that are the same but for their names, it is the first.
+    """
+    idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
+    if kind == "sweep" or not world.deployed.alike:
         return idle
     return idle[:1]
 
 
 def _acts(world: World) -> Iterator[Move]:
-    """What an operator may do now: at any moment, but nobody waits for it."""
-    if not world.acts_left or "operator" in world.handlers:
+    """What people may do now: at any moment, but nobody waits for it."""
+    if not world.acts_left or not world.handlers.keys().isdisjoint(PEOPLE):
         return
     spent = world.but(acts_left=world.acts_left - 1)
     for part in world.each():
-        order = part.order()
-        for kind in possible(order, world.now) if order else ():
-            if kind in world.operator and invariants.is_true(part, order, kind):
-                begun = _begun(
-                    spent,
-                    "operator",
-                    Job(kind=kind, body=part.order_id),
-                    f"operator begins to {kind}",
-                )
-                yield replace(begun, act=True)
+        for slot, kind in _wishes(part):
+            job, words = Job(kind=kind, body=part.order_id), kind.removeprefix(f"{slot}-")
+            yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
+    if HOLD_AGENT in world.operator:
+        for name in sorted(world.deployed.agents.keys() - world.held):
+            held = spent.but(held=world.held | {name})
+            yield Move(f"operator holds the agent {name}", held, act=True)
+
+
+def _wishes(world: World) -> Iterator[tuple[str, str]]:
+    """What operators and the customer may want of the order, where it makes sense."""
+    order = world.order()
+    if order is None:
+        return
+    for kind in possible(order, world.now):
+        if kind in world.operator and invariants.is_true(world, order, kind):
+            yield "operator", kind
+    door = world.deployed.door_of(order.state.workflow)
+    until = door.cancel_until if door else None
+    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
+        yield "customer", CUSTOMER_CANCEL
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
@@ -170,7 +192,10 @@ def forget() -> None:
 
 
 def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
-    """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
+    """Run the handler on its log.
+
+    That is remembered, for in most worlds where it stands here it learns the same.
+    """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = map(text_of, handler.log)
     key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
@@ -187,7 +212,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
             ids += 1
             return f"~{ids}~"
 
-        known = _runs[key] = (*run(handler, begin, ask), ids)
+        known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
     return known
 
 
@@ -199,7 +224,7 @@ def _go_on(world: World, handler: Handler) -> World:
         if isinstance(reached, Ended):
             rested = world.without_handler(handler.slot).believing(handler.slot, handler.belief)
             return _ended(rested, handler, reached.error)
-        if reached.name not in READS:
+        if not _is_read(world, reached):
             invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
         invariants.check_read(world, handler, reached)
@@ -207,13 +232,18 @@ def _go_on(world: World, handler: Handler) -> World:
         handler = handler.told(answer)
 
 
+def _is_read(world: World, effect: Effect) -> bool:
+    is_settled = effect.name == "choose" and not world.deployed.either_way
+    return effect.name in READS or is_settled
+
+
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
     if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
         return _given_back(world, handler)
-    if error is not None and not (handler.slot == "operator" and isinstance(error, RefusedError)):
+    if error is not None and not (handler.slot in PEOPLE and isinstance(error, RefusedError)):
         raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
-    if handler.slot == "operator" and error is None:
+    if handler.slot in PEOPLE and error is None:
         invariants.check_acted(world.about(handler.job.body), handler)
     return world
 
@@ -231,9 +261,9 @@ def _causes(error: Exception | None) -> Iterator[Exception]:
 
 def _given_back(world: World, handler: Handler) -> World:
     job = handler.job
-    if handler.slot == "operator":
+    if handler.slot in PEOPLE:
         return world.but(acts_left=world.acts_left + 1)
-    if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
+    if job.kind not in world.deployed.queues or (job.expires and job.expires <= world.now):
         return world
     return world.with_messages(
         [Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)]
@@ -247,6 +277,8 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
             return world, Returned(None)
         until = world.now + LEASE
         return world.but(lease=(slot, until)), Returned(until)
+    if effect.name == "choose":
+        return world, Returned(value=False)
     if effect.name == "heard":
         return world, Returned(begun_by(world) if handler.job.kind == "sweep" else _circuits(world))
     if effect.name == "load":
@@ -261,24 +293,42 @@ def begun_by(world: World) -> list[AgentHealth]:
 
 
 def _circuits(world: World) -> list[AgentHealth]:
-    """What the agents say of their circuits: where that of one instance is open, the others say that they work."""
+    """What the agents say of their circuits.
+
+    Where that of one instance is open, the others say that they work.
+    """
     now, until = world.now, world.now + RETRY_AFTER
-    said = []
+    instances = world.deployed.instances
+    said: list[AgentHealth] = []
+    said += [_hold(name, now, until) for name in sorted(world.held)]
     for name in sorted(world.open):
-        agent = next((agent for agent, slots in INSTANCES.items() if name in slots), name)
+        agent = next((agent for agent, slots in instances.items() if name in slots), name)
         working = (
-            [slot for slot in INSTANCES[agent] if slot not in world.open] if name != agent else []
+            [slot for slot in instances[agent] if slot not in world.open] if name != agent else []
         )
         said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
         said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
     return said
 
 
+def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
+    """The row by which an operator holds an agent."""
+    return AgentHealth(
+        agent=agent,
+        instance=OPERATOR,
+        at=now,
+        asked_until=until,
+        held_by="grace",
+        held_because="it is mended",
+    )
+
+
 def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     """Everything that can come of the effect for which a handler waits."""
     effect = handler.pending
-    assert effect is not None
-    if effect.name == "call" and not roles.ANSWERS:  # the lock of its message outlives the request
+    if (
+        effect.name == "call" and not world.deployed.answered
+    ):  # the lock of its message outlives the request
         killed = world.without_handler(handler.slot).believing(handler.slot, None)
         yield Move(f"{handler.slot}: the call kills the process", killed)
         return
@@ -302,8 +352,8 @@ def _spoiled(world: World) -> World:
 
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
-    """The last thing that a handler does may be followed by a crash before its message is settled."""
-    if handler.job.kind in QUEUES:
+    """After the last thing that a handler does it may crash before its message is settled."""
+    if handler.job.kind in world.deployed.queues:
         crashed = _given_back(
             world.without_handler(handler.slot).believing(handler.slot, None), handler
         )
@@ -314,13 +364,11 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
         )
 
 
-Outcome = tuple[str, World, Answer, bool]
-
-
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
     invariants.check_charged(handler, change)
+    invariants.check_held(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
@@ -361,8 +409,9 @@ def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
 
 
 def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> Iterator[Outcome]:
-    notices = [message.body for message in messages if message.queue.startswith(SENDERS)]
-    sent = [_sent(message, world.now) for message in messages if message.body not in notices]
+    senders = world.deployed.settings.reply_to_prefix
+    notices = [message.body for message in messages if message.queue.startswith(senders)]
+    sent = [_sent(message, world) for message in messages if message.body not in notices]
     what = (
         f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
     )
@@ -370,135 +419,28 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(UnavailableError), True
-    dead = [each.expires for each in sent if each.kind == "request" and each.expires]
+    dead = [each.expires for each in sent if each.kind in world.deployed.requests and each.expires]
     if dead:
         yield (
             f"{what}: the bus says nothing until it is dead",
-            _at(world, max(dead)),
+            world.at(max(dead)),
             Raised(UnavailableError),
             True,
         )
 
 
-def _sent(message: BusMessage, now: datetime) -> Sent:
-    kind = KINDS[message.queue]
-    expires = now + message.time_to_live if message.time_to_live else None
+def _sent(message: BusMessage, world: World) -> Sent:
+    kind = world.deployed.kinds[message.queue]
+    expires = world.now + message.time_to_live if message.time_to_live else None
     agent = message.queue.removesuffix("-responses") if kind == "reply" else ""
     return Sent(kind=kind, body=message.body, agent=agent, expires=expires)
-
-
-def _call(
-    world: World, handler: Handler, request: AgentRequest, timeout: timedelta
-) -> Iterator[Outcome]:
-    world = _remembering(world, request.idempotency_key)
-    known_until = dict(world.known).get(request.idempotency_key)
-    if known_until and known_until <= world.now:
-        yield from _call_with_a_forgotten_key(world, request)
-        return
-    happened = _served(world, handler, request)
-    happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
-    transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
-    undone = f"{request.idempotency_key} undo" in world.effects
-    if request.action == "do" and undone and not _late_effect_window(world, request):
-        yield "the service refuses what was undone", world, rejected, False
-        return
-    invariants.check_call(world.about(request.order_id), request)
-    if world.now >= handler.since + timeout:
-        yield "the service has not answered in time", _hanging(world, request), transient, False
-        yield (
-            "the service has not answered in time, though it did its work",
-            happened,
-            transient,
-            False,
-        )
-        return
-    if request.idempotency_key in world.refused and request.action == "do":
-        yield "the service repeats its refusal", world, rejected, False
-        return
-    call = _call_of(request)
-    if roles.ANSWER_WITHIN and call not in world.accepted:
-        later = Raised(QueuedError, "queued")
-        accepted = world.but(accepted=world.accepted | {call})
-        yield "the service accepts it, to do it later", accepted, later, False
-        at_once = happened.but(accepted=accepted.accepted)
-        yield "the service accepts it, and does it", at_once, later, False
-        return
-    done = Returned({"reference": "r"})
-    yield "the service does its work", happened, done, False
-    late = _at(happened, max(world.now, request.complete_by))
-    yield "the service does its work, which the agent hears too late", late, done, True
-    yield "the service does its work, but its answer is lost", happened, transient, True
-    yield "the service stumbles", world, transient, True
-    is_remembered = roles.REMEMBERS_REFUSALS and call in world.effects
-    if not is_remembered:  # what was done is not refused under its key
-        yield "the service rejects the order", _refusing(world, request), rejected, True
-
-
-def _remembering(world: World, key: str) -> World:
-    """The world in which the service has got this key, and knows it for a while."""
-    if roles.KEYS_LAST is None or key in dict(world.known):
-        return world
-    return world.but(known=tuple(sorted([*world.known, (key, world.now + roles.KEYS_LAST)])))
-
-
-def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
-    """The service does it, again if it did it; only by its own answer it knows what to undo."""
-    invariants.check_forgotten(world, request)
-    undo = request.action == "undo" and not request.content["result"]
-    effects = world.effects if undo else world.effects | {_call_of(request)}
-    happened = world.but(effects=effects)
-    yield "the service does what it has forgotten", happened, Returned({"reference": "r"}), False
-
-
-def _call_of(request: AgentRequest) -> str:
-    return f"{request.idempotency_key} {request.action}"
-
-
-def _refusing(world: World, request: AgentRequest) -> World:
-    """The world in which the service has refused this call; it may remember that."""
-    if not roles.REMEMBERS_REFUSALS or request.action == "undo":
-        return world
-    return world.but(refused=world.refused | {request.idempotency_key})
-
-
-def _served(world: World, handler: Handler, request: AgentRequest) -> World:
-    """The world in which this provider has served the request; only where there are several, that is noted."""
-    if len(set(roles.PROVIDERS.values())) == 1:
-        return world
-    provider = roles.PROVIDERS[
-        "payment-backup" if handler.job.kind == "backup-request" else "payment"
-    ]
-    invariants.check_served(world, request, provider)
-    return world.but(served=world.served | {(request.idempotency_key, provider)})
-
-
-def _with_effect(world: World, key: str, action: str) -> frozenset[str]:
-    """What has happened then; a service that does not refuse an undone key does again what was undone."""
-    again = {f"{key} undo"} if action == "do" else set()
-    return (world.effects | {f"{key} {action}"}) - again
-
-
-def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
-    """How long after its time a call may take effect; nothing for a service that refuses undone keys (UND-2)."""
-    order = world.about(request.order_id).order()
-    step = order.step(request.step) if order else None
-    return step.late_effect_window if step else timedelta()
-
-
-def _hanging(world: World, request: AgentRequest) -> World:
-    """The world in which nobody waits for this call any more, though it may still take effect."""
-    window = _late_effect_window(world, request)
-    if request.action == "undo" or not window:
-        return world
-    call = (request.idempotency_key, request.complete_by + window)
-    return world.but(late=tuple(sorted({*world.late, call})))
 
 
 def _late_effects(world: World) -> Iterator[Move]:
     """A call that nobody waits for takes effect: it may, and nobody can rely on it."""
     for key, until in world.late:
         rest = tuple(call for call in world.late if call != (key, until))
-        happened = world.but(effects=_with_effect(world, key, "do"), late=rest)
+        happened = world.but(effects=with_effect(world, key, "do"), late=rest)
         yield Move(f"the call of {key.rpartition(':')[2]} takes effect late", happened, act=True)
 
 
@@ -508,8 +450,8 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 
 
 def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
-    yield "goes from the first to the last", world, Returned(False), False
-    yield "goes from the last to the first", world, Returned(True), False
+    yield "goes from the first to the last", world, Returned(value=False), False
+    yield "goes from the last to the first", world, Returned(value=True), False
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
@@ -554,7 +496,7 @@ _OUTCOMES: Mapping[str, Any] = {
     "commit": _commit,
     "note": _note,
     "send": _send,
-    "call": _call,
+    "call": outcomes_of_call,
     "say": _say,
     "choose": _choose,
     "publish": _publish,
@@ -583,7 +525,7 @@ def _landings(world: World) -> Iterator[Move]:
 
 def _as_landed(world: World, change: Change) -> World:
     """The world in which this write was a late one; schedulers had to take its slot for free."""
-    if not roles.BELIEVING:
+    if not world.deployed.believing:
         return world
     return world.but(landed=world.landed | {change.after.order_id})
 
@@ -596,15 +538,7 @@ def _tick(world: World, *, in_time: bool) -> Move | None:
     label = f"time passes to {later:%H:%M:%S.%f}" + (
         "" if in_time else ", too fast for what is going on"
     )
-    return Move(label, _at(world, later), fault=not in_time)
-
-
-def _at(world: World, later: datetime) -> World:
-    """The same world at a later time: without messages and leases of which the time is over, and late calls."""
-    queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
-    lease = world.lease if world.lease and world.lease[1] > later else None
-    late = tuple(call for call in world.late if call[1] > later)
-    return world.but(now=later, queue=queue, lease=lease, late=late)
+    return Move(label, world.at(later), fault=not in_time)
 
 
 def _moments(world: World) -> Iterator[datetime]:
@@ -612,7 +546,8 @@ def _moments(world: World) -> Iterator[datetime]:
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
         yield world.lease[1]  # nobody else asks whether it still holds
     elif world.lease and any(
-        is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]
+        is_due(world, "sweep", world.deployed.clock_of(slot, world.now))
+        for slot in world.deployed.slots["sweep"]
     ):
         yield world.lease[1]  # another supervisor may take over
     for handler in world.handlers.values():
@@ -621,7 +556,7 @@ def _moments(world: World) -> Iterator[datetime]:
 
 
 def _set_moments(world: World) -> Iterator[datetime]:
-    """The moments that the order's records set, each when the clocks of those whom it concerns show it."""
+    """The moments that the order's records set, as the clocks of those concerned show them."""
     for part in world.each():
         if order := part.order():
             yield from _moments_of(order, world)
@@ -630,27 +565,33 @@ def _set_moments(world: World) -> Iterator[datetime]:
 
 
 def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
-    if may_go_on(order):
+    deployed = world.deployed
+    if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
-        looks = map(next_look, () if world.open else world.beliefs.values())
+        looks = map(next_look, () if world.open or world.held else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
         yield from (
             look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
-        yield from _shown("poll", begins)
+        yield from _shown(deployed, "poll", begins)
     yield from (step.key_known_until for step in order.steps if step.key_known_until)
     for step in order.running():
         if step.complete_by:
-            yield from _shown("request", step.complete_by - MARGIN)
+            expired = step.complete_by + deployed.tolerance + INSTANT
+            yield from _shown_to_agents(deployed, step.complete_by - deployed.margin)
             yield step.complete_by
-            yield from _shown("reply", step.complete_by + TOLERANCE + INSTANT)
-            yield from _shown("sweep", step.complete_by + TOLERANCE + INSTANT)
+            yield from _shown(deployed, "reply", expired)
+            yield from _shown(deployed, "sweep", expired)
 
 
-def _shown(kind: str, moment: datetime) -> set[datetime]:
+def _shown(deployed: Deployment, kind: str, moment: datetime) -> set[datetime]:
     """When it is that time for those who do this."""
-    return {moment - (clock_of(slot, moment) - moment) for slot in SLOTS[kind]}
+    return {moment - (deployed.clock_of(slot, moment) - moment) for slot in deployed.slots[kind]}
+
+
+def _shown_to_agents(deployed: Deployment, moment: datetime) -> set[datetime]:
+    return set().union(*(_shown(deployed, kind, moment) for kind in deployed.requests))
 
 
 def _faults(world: World) -> Iterator[Move]:
@@ -665,9 +606,8 @@ def _faults(world: World) -> Iterator[Move]:
         )
         if message.expires:
             kept = replace(message, expires=None)
-            late = _at(
-                world.without_message(message), message.expires + TOLERANCE + INSTANT
-            ).with_messages([kept])
+            late_at = message.expires + world.deployed.tolerance + INSTANT
+            late = world.without_message(message).at(late_at).with_messages([kept])
             yield Move(
                 f"the {message.kind} is held up, and delivered after its time", late, fault=True
             )
@@ -681,7 +621,10 @@ def _faults(world: World) -> Iterator[Move]:
 
 
 def _sent_to_the_broken(world: World) -> Iterator[Move]:
-    """Requests that an instance takes whose circuit stays open; which instance takes one, is up to the bus."""
+    """Requests that an instance takes whose circuit stays open.
+
+    Which instance takes one, is up to the bus.
+    """
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
             if slot in world.broken & world.open:

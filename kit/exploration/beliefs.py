@@ -38,7 +38,10 @@ def closed_until(admission: Admission) -> list[datetime]:
 
 
 def text_of_belief(admission: Admission, now: datetime) -> str:
-    """What tells this belief from others: nothing that the next look overrules, once it is time for one."""
+    """What tells this belief from others.
+
+    What the next look overrules, once it is time for one, is left out.
+    """
     turns = {needs: turn % TURN_OF_NORMAL for needs, turn in admission._turns.items()}
     announced = {name: at for name, at in admission._announced.items() if now - at < ANNOUNCED_FOR}
     passed_over = {name: until for name, until in admission._passed_over.items() if until > now}

@@ -1,19 +1,16 @@
 """Running a handler step by step: it stops at each effect, and the explorer says what comes of it.
 
-A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two ways it is run anew,
-twice, on the same log. That works because everything that it learns of the world comes through the log: what its
-effects returned, the time it read, the ids it drew.
+A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two
+ways it is run anew, twice, on the same log. That works because everything that it learns of the
+world comes through the log: what its effects returned, the time it read, the ids it drew.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from core.gathering import results_of
-
-EITHER_WAY = False
-"""Whether what is done side by side is done from the first to the last as well as the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,10 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The error that the world answered with; made anew each time, since an exception collects tracebacks."""
+    """The error that the world answered with.
+
+    It is made anew each time, since an exception collects tracebacks.
+    """
 
     kind: type[Exception]
     text: str = "it was away"
@@ -93,8 +93,7 @@ class Tape:
             self.log.append(Returned(self.ask(what)))
         answer = self.log[self.place]
         self.place += 1
-        assert isinstance(answer, Returned)
-        return answer.value
+        return cast("Returned", answer).value
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -133,7 +132,8 @@ def run(
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
         return _stopped(handler, tape), Ended(error)
     coroutine.close()
-    assert isinstance(effect, Effect), effect
+    if not isinstance(effect, Effect):
+        raise TypeError(f"a handler waits for what no port offers: {effect!r}")
     return _stopped(handler, tape, effect), effect
 
 
@@ -148,7 +148,10 @@ async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
 
 
 async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64) -> list[Any]:
-    """Stands in for `settle_all`: one comes after another, where a world wants it, in either order."""
+    """Stands in for `settle_all`.
+
+    One comes after another, where a world wants it, in either order.
+    """
     del at_most
     coroutines = list(work)
     outcomes = [None] * len(coroutines)
@@ -163,7 +166,7 @@ async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int
 
 async def _places(count: int) -> Sequence[int]:
     places = range(count)
-    return places[::-1] if EITHER_WAY and count > 1 and await Effect("choose") else places
+    return places[::-1] if count > 1 and await Effect("choose") else places
 
 
 async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:

@@ -2,23 +2,25 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from core.agenda import Kind
 from core.changes import Change, Note
-from core.happenings import Ended, Happening, Processed, StepCompleted, StepStarted, StepUndone
+from core.happenings import Ended, Processed, StepCompleted, StepStarted, StepUndone
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import Snapshot, Step
-from exploration import roles
-from exploration.driving import Answer, Effect, Handler, Returned
-from exploration.due import may_go_on
-from exploration.roles import KINDS, TOLERANCE, decode
-from exploration.told import check_alert, check_notices, stands, unsent
-from exploration.turns import dependents, ready
-from exploration.violations import demand
-from exploration.world import World
-from stores.agent_health import AgentHealth
+from core.workflow import Workflows
+from kit.exploration.deployment import CUSTOMER_CANCEL
+from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
+from kit.exploration.due import may_go_on
+from kit.exploration.roles import decode
+from kit.exploration.told import check_alert, check_notices, stands, unsent
+from kit.exploration.turns import dependents, ready
+from kit.exploration.violations import demand
+from kit.exploration.world import Sent, World
+from stores.agent_health import AgentHealth, hold_of
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
@@ -38,8 +40,9 @@ EVENTS_OF = {
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
+    CUSTOMER_CANCEL: {"cancelled"},
 }
-"""What the history says of an operator's action."""
+"""What the history says of what operators and customers do."""
 
 
 def check(world: World) -> None:
@@ -70,15 +73,19 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _owed_as_it_is(world, order)
     _attempts_counted_once(world, order)
     _over_for_good(world)
-    _waits_for_nothing_else(order)
-    _ended_as_its_steps_say(order)
+    _waits_for_nothing_else(world, order)
+    _ended_as_its_steps_say(world, order)
 
 
-def _ended_as_its_steps_say(order: Snapshot) -> None:
-    """An order has ended as its steps have, and no step has failed for which nothing follows (SCH-8, SCH-12, UND-5)."""
+def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
+    """An order has ended as its steps have (SCH-8, SCH-12, UND-5).
+
+    No step has failed for which nothing follows.
+    """
     state, steps = order.state, {step.name: step.state for step in order.steps}
     standing = [step.name for step in order.steps if stands(step)]
-    gone = roles.WORKFLOWS.find(state.workflow, state.workflow_version) is None or roles.KNOWN
+    known = world.deployed.workflows.find(state.workflow, state.workflow_version)
+    gone = known is None or world.deployed.known
     if state.process_state is ProcessState.PROCESSED:
         demand(
             set(steps.values()) <= {StepState.COMPLETED, StepState.SKIPPED},
@@ -121,7 +128,10 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
 
 
 def _one_round_stands(world: World, order: Snapshot) -> None:
-    """At most one round of a step stands, or may: a round begins where the one before is nothing (AGT-3)."""
+    """At most one round of a step stands, or may.
+
+    A round begins where the one before is nothing (AGT-3).
+    """
     for step in order.steps:
         rounds = _standing(world, step) | ({step.round} if step.in_doubt or step.runs else set())
         demand(len(rounds) <= 1, f"of {step.name} these rounds stand, or may: {rounds} (AGT-3)")
@@ -144,8 +154,9 @@ def _key(world: World, step: Step, number: int) -> str:
 
 def _not_lost(world: World) -> None:
     begun = (handler.job for handler in world.handlers.values())
-    on_its_way = (*world.queue, *begun, *world.to_come)
-    here = any(each.kind == "submission" and world.order_id in each.body for each in on_its_way)
+    on_its_way: tuple[Sent | Job, ...] = (*world.queue, *begun, *world.to_come)
+    submitted = [each.body for each in on_its_way if each.kind == "submission"]
+    here = any(world.order_id in body for body in submitted)
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
 
@@ -159,7 +170,10 @@ def _numbered_without_gaps(world: World, order: Snapshot) -> None:
 
 
 def _handled_by_one(world: World, order: Snapshot) -> None:
-    """Claims and what ends them alternate; `LockedBy` says who handles the order, and nothing while nobody does."""
+    """Claims and what ends them alternate.
+
+    `LockedBy` says who handles the order, and nothing while nobody does.
+    """
     held = False
     for entry in world.history():
         if entry.event == "claimed" or entry.event in GIVES_BACK:
@@ -197,7 +211,7 @@ def _shown_as_it_is(order: Snapshot) -> None:
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
     stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
-    owed = set(_owed(order))
+    owed = set(_owed(world, order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
     for row in (world.agenda()[key] for key in owed):
         said = {name: row.data.get(name) for name in ACTED_ON}
@@ -205,7 +219,10 @@ def _owed_as_it_is(world: World, order: Snapshot) -> None:
 
 
 def _acted_on(order: Snapshot) -> dict[str, object]:
-    """What rows of the agenda say that others go by: who waits since when, for whom, and where there is room."""
+    """What rows of the agenda say that others go by.
+
+    They say who waits since when, for whom, and where there is room.
+    """
     state = order.state
     agents = " ".join(step.agent for step in order.steps if step.state in RUNS and step.complete_by)
     times = (state.not_before, state.waits_since, state.updated_at)
@@ -213,14 +230,17 @@ def _acted_on(order: Snapshot) -> dict[str, object]:
     return dict(zip(ACTED_ON, said, strict=True))
 
 
-def _owed(order: Snapshot) -> Iterator[str]:
-    """What is owed to an order, read off its records here once more: the shipped code is not asked."""
+def _owed(world: World, order: Snapshot) -> Iterator[str]:
+    """What is owed to an order, read off its records here once more.
+
+    The shipped code is not asked.
+    """
     state, due = (
         order.state,
         [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by],
     )
-    if may_go_on(order):
-        turn = ready(order)
+    if may_go_on(order, world.deployed.workflows):
+        turn = ready(order, world.deployed.workflows)
         first = (
             min(turn, key=lambda step: step.not_before or state.waits_since).capability
             if turn
@@ -241,13 +261,14 @@ def _owed(order: Snapshot) -> Iterator[str]:
         yield f"!held|{sortable(state.held_since)}|{state.order_id}"
 
 
-def _waits_for_nothing_else(order: Snapshot) -> None:
-    """An order that may go on waits for a time only if one was chosen for every step whose turn it is, and is to come.
+def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
+    """An order waits for a time only if one is to come for every step whose turn it is.
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
     """
     state, now = order.state, order.state.updated_at
-    first = min((step.not_before or now for step in ready(order)), default=now)
+    turn = ready(order, world.deployed.workflows)
+    first = min((step.not_before or now for step in turn), default=now)
     chosen = first if first > now else None
     demand(
         state.not_before == chosen,
@@ -269,7 +290,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
 
 
 def _failures_counted_once(change: Change) -> None:
-    """What expires at the same time counts once for the order, until an operator lets it begin afresh (SUP-3)."""
+    """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
     if change.entry.event in {"resubmitted", "skipped", "renewed"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
@@ -279,7 +300,10 @@ def _failures_counted_once(change: Change) -> None:
 
 
 def _counted_by_the_rules(change: Change, after: Step) -> None:
-    """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
+    """Each expiry of a step counts once, until it begins afresh.
+
+    A full count makes it rest, or fail (SUP-3, SUP-4).
+    """
     before = change.before.step(after.name)
     charged = _expired(change, before) and _expiries(after) > _expiries(before)
     again = before.state is StepState.FAILED and after.state not in (
@@ -313,7 +337,7 @@ def _expired(change: Change, before: Step) -> bool:
 
 
 def check_charged(handler: Handler, change: Change) -> None:
-    """Check that an attempt is charged if, and only if, an agent was heard of that has begun it (SUP-3)."""
+    """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
     heard = [row for answer in handler.log for row in health_in(answer)]
@@ -370,7 +394,8 @@ def check_commit(world: World, change: Change) -> None:
     _nothing_begun_after_a_failure(change)
     _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
-    _by_one_who_knows_it(change)
+    _cancelled_in_time(world, change)
+    _by_one_who_knows_it(world, change)
     _out_of_error_by_an_operator(change)
     check_alert(change)
     _comes_to_something(change)
@@ -389,7 +414,7 @@ def check_commit(world: World, change: Change) -> None:
                 world.now > step.complete_by, "a step was called expired whose time had not passed"
             )
         else:
-            in_time = change.entry.at <= step.complete_by + TOLERANCE
+            in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
             demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
@@ -417,7 +442,7 @@ COMPLETED, UNDONE = StepState.COMPLETED, StepState.UNDONE
 
 
 def _tells_what_changed(change: Change) -> None:
-    """The history has a value for each attempt that begins, each step that is done or undone, and each end."""
+    """The history tells of each attempt that begins, each step done or undone, and each end."""
     before, after = change.before, change.after
     was = {step.name: step for step in before.steps}
     moved = [step for step in after.steps if step.state is not was[step.name].state]
@@ -425,9 +450,10 @@ def _tells_what_changed(change: Change) -> None:
     done, undone = (
         {step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE)
     )
-    expected = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
+    expected: dict[Any, set[str]] = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
+    happened: tuple[Any, ...] = tuple(change.entry.happened)
     for kind, names in expected.items():
-        told = {each.step for each in change.entry.happened if isinstance(each, kind)}
+        told = {each.step for each in happened if isinstance(each, kind)}
         demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")
     ended = (
         after.state.process_state in ENDED
@@ -439,7 +465,10 @@ def _tells_what_changed(change: Change) -> None:
 
 
 def _keeps_its_place(change: Change) -> None:
-    """An order goes to the end of its queue when something has come of it, or somebody has acted on it (SCH-11)."""
+    """An order goes to the end of its queue when something has come of it (SCH-11).
+
+    So it does when somebody has acted on it.
+    """
     before, after, now = change.before, change.after, change.entry.at
     settled = [
         [step.name for step in each.steps if step.state not in WAITS] for each in (before, after)
@@ -455,17 +484,17 @@ def _keeps_its_place(change: Change) -> None:
 
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
-    """Attempts grow by one, take their timeout, and begin no sooner than they may (SUP-3, UND-2)."""
+    """Attempts grow by one, take their timeout, and begin when they may (SUP-3, UND-2)."""
     before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:
         return
     demand(
-        after.attempts <= roles.MOST_ATTEMPTS,
+        after.attempts <= world.deployed.most_attempts,
         f"{after.name} is tried for the {after.attempts}th time",
     )
-    _stays_where_its_key_is_known(before, after)
+    _stays_where_its_key_is_known(world, before, after)
     demand(
         after.complete_by == now + after.timeout,
         f"{after.name} has until {after.complete_by}, begun at {now}",
@@ -476,7 +505,8 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         f"{after.name} begun before {before.not_before}",
     )
     if after.state is StepState.UNDOING and after.late_effect_window:
-        settled = _tried_at(world, after) + after.timeout + TOLERANCE + after.late_effect_window
+        until = _tried_at(world, after) + after.timeout + world.deployed.tolerance
+        settled = until + after.late_effect_window
         demand(
             now >= settled,
             f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
@@ -486,7 +516,7 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
 def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
 
-    def begins(each: Happening) -> bool:
+    def begins(each: Any) -> bool:
         return isinstance(each, StepStarted) and each.step == step.name and not each.undo
 
     return max(
@@ -494,10 +524,10 @@ def _tried_at(world: World, step: Step) -> datetime:
     )
 
 
-def _stays_where_its_key_is_known(before: Step, after: Step) -> None:
-    """What may have been done is tried again, and undone, where its idempotency key is known (AGT-3)."""
+def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> None:
+    """What may have been done is tried again, and undone, where its key is known (AGT-3)."""
     if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
-        asked, now = (roles.PROVIDERS[step.agent] for step in (before, after))
+        asked, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
             asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"
         )
@@ -536,6 +566,26 @@ def _nothing_begun_while_it_is_held(change: Change) -> None:
     )
 
 
+def check_held(handler: Handler, change: Change) -> None:
+    """Check that who has heard of a hold sends that agent nothing until it is over (OPR-9)."""
+    if change.before is None:
+        return
+    heard = [row for answer in handler.log for row in health_in(answer)]
+    ran = {(step.name, step.attempts) for step in change.before.running()}
+    begun = [step for step in change.after.running() if (step.name, step.attempts) not in ran]
+    held = [step.agent for step in begun if hold_of(heard, step.agent, change.entry.at)]
+    demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
+
+
+def _cancelled_in_time(world: World, change: Change) -> None:
+    """A customer cancels until the step begins that the door names (SUB-8)."""
+    if change.entry.actor != "customer":
+        return
+    until = world.deployed.door_of(change.before.state.workflow).cancel_until
+    step = change.before.step(until)
+    demand(not step.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
+
+
 def _nothing_done_again(change: Change) -> None:
     """What is completed is only ever undone (SCH-9)."""
     completed = {step.name for step in change.before.in_state(StepState.COMPLETED)}
@@ -543,19 +593,17 @@ def _nothing_done_again(change: Change) -> None:
     demand(not again, f"{again} completed, and to be done again (SCH-9)")
 
 
-def _by_one_who_knows_it(change: Change) -> None:
-    """Of an order that follows a newer workflow than it knows, a scheduler keeps its hands off (FLT-12)."""
+def _by_one_who_knows_it(world: World, change: Change) -> None:
+    """A scheduler leaves orders alone whose workflow is newer than it knows (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
     demand(
-        role != "scheduler" or not _is_newer(change.before, slot),
+        role != "scheduler" or not _is_newer(change.before, world.deployed.known_to(slot)),
         f"{slot} changed an order that it does not know",
     )
 
 
-def _is_newer(order: Snapshot, slot: str) -> bool:
-    versions = [
-        each.version for each in roles.known_to(slot).all if each.name == order.state.workflow
-    ]
+def _is_newer(order: Snapshot, known: Workflows) -> bool:
+    versions = [each.version for each in known.all if each.name == order.state.workflow]
     return order.state.workflow_version > max(versions, default=0)
 
 
@@ -564,9 +612,10 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     order = world.order()
     if handler.job.kind != "reply" or order is None:
         return
-    answered = roles.decode(AgentReply, handler.job.body)
+    answered = decode(AgentReply, handler.job.body)
     step = order.step(answered.step)
-    if roles.known_to(handler.slot).was_retired(order.state.workflow, order.state.workflow_version):
+    known = world.deployed.known_to(handler.slot)
+    if known.was_retired(order.state.workflow, order.state.workflow_version):
         return
     runs = (
         step
@@ -574,13 +623,14 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
         and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
     )
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
-    counts = right and note.entry.at <= step.complete_by + TOLERANCE
+    counts = right and note.entry.at <= step.complete_by + world.deployed.tolerance
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
 
 
 def check_acted(world: World, handler: Handler) -> None:
-    """Check what an operator was told that it is done: it stands in the state (OPR-6)."""
-    events = {entry.event for entry in world.history() if entry.actor.startswith("operator/")}
+    """Check what somebody was told that it is done: it stands in the state (OPR-6)."""
+    acted = [entry for entry in world.history() if entry.actor.startswith(handler.slot)]
+    events = {entry.event for entry in acted}
     demand(
         events & EVENTS_OF[handler.job.kind],
         f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",
@@ -588,18 +638,22 @@ def check_acted(world: World, handler: Handler) -> None:
 
 
 def check_read(world: World, handler: Handler, effect: Effect) -> None:
-    """Check a look at the store: who sweeps has the lease at each page (SUP-5); it is no fence for what follows."""
+    """Check a look at the store: who sweeps has the lease at each page (SUP-5).
+
+    It is no fence for what follows.
+    """
     if handler.job.kind == "sweep" and effect.name == "agenda":
         held = world.lease is not None and world.lease[0] == handler.slot
         demand(held, f"{handler.slot} looks for overdue orders without the lease (SUP-5)")
 
 
 def check_call(world: World, request: AgentRequest) -> None:
-    """Check what is about to happen at a remote service: in the order of dependence, and back in reverse (UND-1)."""
+    """Check what is about to happen at a service: in the order of steps, or in reverse (UND-1)."""
     order = world.order()
-    workflow = (
-        roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
-    )
+    if order is None:
+        return
+    known, state = world.deployed.workflows, order.state
+    workflow = known.find(state.workflow, state.workflow_version)
     if workflow is None:
         return
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
@@ -614,7 +668,10 @@ def check_call(world: World, request: AgentRequest) -> None:
 
 
 def check_served(world: World, request: AgentRequest, provider: str) -> None:
-    """Check that nobody does or undoes what another provider may have done: it knows another's keys from nowhere."""
+    """Check that nobody does or undoes what another provider may have done (AGT-3).
+
+    It knows another's keys from nowhere.
+    """
     others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
     demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
 
@@ -626,8 +683,8 @@ def check_forgotten(world: World, request: AgentRequest) -> None:
 
 
 def is_true(world: World, order: Snapshot, kind: str) -> bool:
-    """Whether an operator who has found out at the service would say this, where keys are forgotten."""
-    if roles.KEYS_LAST is None:
+    """Whether an operator who has found out would say this, where keys are forgotten."""
+    if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
     stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
     back = order.state.direction is Direction.UNDO
@@ -646,9 +703,10 @@ def check_effect(world: World, handler: Handler, effect: Effect) -> None:
         _called_in_time(world, effect.args[0])
     if effect.name == "send":
         for message in effect.args[0]:
-            if KINDS.get(message.queue) in ("request", "backup-request"):
+            kind = world.deployed.kinds.get(message.queue)
+            if kind in world.deployed.requests:
                 _recorded_first(world, decode(AgentRequest, message.body))
-            if KINDS.get(message.queue) == "reply":
+            if kind == "reply":
                 _replied_in_time(world, handler, message)
 
 
@@ -672,7 +730,7 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
 def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
     request = decode(AgentRequest, agent.job.body)
     demand(world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
-    left = request.complete_by - roles.clock_of(agent.slot, world.now)
+    left = request.complete_by - world.deployed.clock_of(agent.slot, world.now)
     demand(
         reply.time_to_live and reply.time_to_live <= left,
         "a reply outlives the complete-by time (AGT-4)",
@@ -700,7 +758,7 @@ def has_ended(world: World) -> bool:
 
 
 def check_end(world: World) -> None:
-    """Check a state in which nothing happens by itself any more: each order has ended, and nobody owes it anything.
+    """Check a state in which nothing happens by itself: orders have ended, and nothing is owed.
 
     But an operator, if it is in `Error` and was not undone.
     """

@@ -1,12 +1,13 @@
-"""The state of a small world: stored rows, messages on their way, handlers that have begun, the time, the lease.
+"""The state of a small world: rows, messages, handlers that have begun, the time, the lease.
 
-A world is never changed: what happens makes a new one. It is compared by its `key`, in which nothing stands that
-cannot make a difference, such as the change ids of writes that nobody will ask about again.
+A world is never changed: what happens makes a new one. It is compared by its `key`, in which
+nothing stands that cannot make a difference, such as the change ids of writes that nobody will ask
+about again.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,15 +19,19 @@ from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.messages import request_id_of
 from core.orders import OrderState, Snapshot
-from exploration.beliefs import text_of_belief
-from exploration.driving import Handler, settled
+from kit.exploration.beliefs import text_of_belief
+from kit.exploration.deployment import Deployment
+from kit.exploration.driving import Handler, settled
 from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
 from stores.orders import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):
-    """What the store holds, never changed either: so what follows from it is worked out once for all its worlds."""
+    """What the store holds, never changed either.
+
+    So what follows from it is worked out once for all its worlds.
+    """
 
     sound = False
     """Whether it was checked already."""
@@ -58,7 +63,10 @@ class Rows(dict[str, tuple[int, Any]]):
             ),
             None,
         )
-        return settled(self.store(order_id).load(order_id)) if order_id else None
+        if order_id is None:
+            return None
+        order: Snapshot = settled(self.store(order_id).load(order_id))
+        return order
 
     @cached_property
     def history(self) -> list[HistoryEntry]:
@@ -101,6 +109,7 @@ class Sent:
 class World:
     """One state."""
 
+    deployed: Deployment
     now: datetime
     faults_left: int
     acts_left: int
@@ -113,8 +122,6 @@ class World:
     """The orders beside it."""
     shared: bool = False
     """Whether the bucket holds more than the order."""
-    alike: bool = True
-    """Whether the instances of a role differ in nothing but their names."""
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
@@ -122,7 +129,7 @@ class World:
     """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
-    """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
+    """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
     heard: frozenset[str] = frozenset()
@@ -131,11 +138,13 @@ class World:
     only: tuple[str, ...] = ()
     """What goes wrong, by what the labels say; empty if anything may."""
     late: tuple[tuple[str, datetime], ...] = ()
-    """By idempotency key the calls that nobody waits for any more, and until when they may still take effect."""
+    """By idempotency key the calls that nobody waits for, and until when they may take effect."""
     may_open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits may open."""
     open: frozenset[str] = frozenset()
     """The agents, or the instances of agents, whose circuits are open."""
+    held: frozenset[str] = frozenset()
+    """The agents that an operator holds."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
@@ -161,6 +170,16 @@ class World:
         world = object.__new__(World)
         world.__dict__.update(self.__dict__, **changes)
         return world
+
+    def at(self, later: datetime) -> "World":
+        """The same world at a later time.
+
+        Messages and leases of which the time is over are gone, and so are late calls.
+        """
+        queue = tuple(sent for sent in self.queue if sent.expires is None or sent.expires > later)
+        lease = self.lease if self.lease and self.lease[1] > later else None
+        late = tuple(call for call in self.late if call[1] > later)
+        return self.but(now=later, queue=queue, lease=lease, late=late)
 
     def about(self, order_id: str) -> "World":
         """The world as it is for one order alone."""
@@ -191,7 +210,8 @@ class World:
     def state(self) -> OrderState | None:
         """The state record."""
         found = self.rows.get(state_key(self.order_id))
-        return found[1].state if found else None
+        state: OrderState | None = found[1].state if found else None
+        return state
 
     def history(self) -> list[HistoryEntry]:
         """Every entry, oldest first."""
@@ -215,7 +235,10 @@ class World:
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
     def saying(self, begun: Collection[str]) -> "World":
-        """The world in which the agents have said this; without what tells of no attempt that runs."""
+        """The world in which the agents have said this.
+
+        What tells of no attempt that runs is left out.
+        """
         orders = [order for part in self.each() if begun and (order := part.order())]
         running = {
             request_id_of(order.order_id, step) for order in orders for step in order.running()
@@ -257,6 +280,7 @@ class World:
                         self.published,
                         self.poison,
                         self.open,
+                        self.held,
                         self.heard,
                         self.landed,
                     )
@@ -272,16 +296,13 @@ class World:
         )
         text = _with_canonical_ids(rest, self.rows)
         return blake2b(
-            (_with_canonical_names(text) if self.alike else text).encode(), digest_size=16
+            _with_canonical_names(text, self.deployed.alike).encode(), digest_size=16
         ).digest()
 
 
 NOTE = re.compile(r"\|history\|\d+\|")
 
 ID = re.compile(r"~\d+~")
-
-ALIKE = (("scheduler-1", "scheduler-2"), ("agent-1", "agent-2"), ("supervisor-1", "supervisor-2"))
-"""Instances that differ in nothing but their names."""
 
 
 def _with_canonical_ids(rest: str, rows: Rows) -> str:
@@ -295,9 +316,9 @@ def _with_canonical_ids(rest: str, rows: Rows) -> str:
     return ID.sub(lambda found: live.get(found[0], ""), f"{rest}\n--\n{rows.text}")
 
 
-def _with_canonical_names(text: str) -> str:
+def _with_canonical_names(text: str, alike: Sequence[tuple[str, str]]) -> str:
     """Name instances that are alike by where they occur: each may as well be the other."""
-    for one, other in ALIKE:
+    for one, other in alike:
         if other in text.partition(one)[0]:
             text = text.replace(one, "\0").replace(other, one).replace("\0", other)
     return text
@@ -315,7 +336,10 @@ _texts: dict[int, tuple[Any, str]] = {}
 
 
 def text_of(value: Any) -> str:
-    """What a value says, remembered: most of what a state consists of, the state before it had too."""
+    """What a value says, remembered.
+
+    Most of what a state consists of, the state before it had too.
+    """
     known = _texts.get(id(value))
     if known is None or known[0] is not value:
         known = _texts[id(value)] = (value, PARSED_UTC.sub(repr(UTC), repr(value)))

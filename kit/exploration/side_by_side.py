@@ -1,25 +1,23 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
-from datetime import datetime
-
 from core.agenda import Kind
 from core.changes import Change
 from core.orders import Priority, Snapshot, Step
-from exploration import roles
-from exploration.driving import Handler, Returned
-from exploration.due import may_go_on
-from exploration.violations import demand
-from exploration.world import Sent, World
+from kit.exploration.driving import Handler, Returned
+from kit.exploration.due import may_go_on
+from kit.exploration.violations import demand
+from kit.exploration.world import Sent, World
 
 
 def check_turn(world: World, handler: Handler, change: Change) -> None:
-    """Check that a look which finds several orders is followed by a claim of the first: the urgent, then the oldest.
+    """Check that of several orders the first is claimed: the urgent, then the oldest.
 
-    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span of time have waited
-    equally long. Whoever has not looked knows only of those orders of which its process has heard.
+    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
+    of time have waited equally long. Whoever has not looked knows only of those orders of which its
+    process has heard.
     """
     claimed = change.before
-    if not roles.BELIEVING or claimed is None or change.entry.event != "claimed":
+    if not world.deployed.believing or claimed is None or change.entry.event != "claimed":
         return
     found = _found(handler)
     for part in world.each():
@@ -30,7 +28,10 @@ def check_turn(world: World, handler: Handler, change: Change) -> None:
             and _needs(order) & _needs(claimed)
             and _is_before(order, claimed)
         ):
-            waits = may_go_on(order) and (order.state.not_before or world.now) <= world.now
+            waits = (
+                may_go_on(order, world.deployed.workflows)
+                and (order.state.not_before or world.now) <= world.now
+            )
             demand(
                 not waits,
                 f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)",
@@ -64,12 +65,14 @@ def _needs(order: Snapshot) -> set[str]:
 
 
 def check_room(after: World, change: Change) -> None:
-    """Check that no more orders are at an agent than it has slots, for each process that looks for itself (WRK-2).
+    """Check that no more orders are at an agent than it has slots (WRK-2).
 
-    An order of which the answer is there, or the time is over, is at no agent any more, whatever its records say. A
-    claim that arrives late takes a slot that others had to take for free.
+    It has as many for each process that looks for itself.
+
+    An order of which the answer is there, or the time is over, is at no agent any more, whatever
+    its records say. A claim that arrives late takes a slot that others had to take for free.
     """
-    if not roles.BELIEVING or change.entry.event != "claimed":
+    if not after.deployed.believing or change.entry.event != "claimed":
         return
     parts = [part for part in after.each() if part.order_id not in after.landed]
     orders = [order for part in parts if (order := part.order())]
@@ -78,16 +81,17 @@ def check_room(after: World, change: Change) -> None:
     }
     for agent in {step.agent for step in change.after.running()}:
         running = (
-            order
-            for order in orders
-            if any(_is_at(step, agent, after.now) for step in order.running())
+            order for order in orders if any(_is_at(step, agent, after) for step in order.running())
         )
         there = sum(order.order_id not in answered for order in running)
-        demand(there <= roles.CALLS_IN_FLIGHT * roles.PROCESSES, f"{there} orders are at {agent}")
+        room = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
+        demand(there <= room, f"{there} orders are at {agent}")
 
 
-def _is_at(step: Step, agent: str, now: datetime) -> bool:
-    return step.agent == agent and now <= step.complete_by + roles.TOLERANCE
+def _is_at(step: Step, agent: str, world: World) -> bool:
+    until = step.complete_by
+    is_there = until is not None and world.now <= until + world.deployed.tolerance
+    return step.agent == agent and is_there
 
 
 def _answers(sent: Sent, order_id: str) -> bool:

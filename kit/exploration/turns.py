@@ -2,15 +2,17 @@
 
 from core.life import Direction, StepState
 from core.orders import Snapshot, Step
-from core.workflow import Workflow
-from exploration import roles
+from core.workflow import Workflow, Workflows
 
 
-def ready(order: Snapshot) -> list[Step]:
-    """The steps whose turn it is, whether or not their time has come."""
+def ready(order: Snapshot, workflows: Workflows) -> list[Step]:
+    """Return the steps whose turn it is, whether or not their time has come."""
     if order.state.held_since:
         return []
-    workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
+    state = order.state
+    workflow = workflows.find(state.workflow, state.workflow_version)
+    if workflow is None:  # of another version
+        workflow = next(each for each in workflows.all if each.name == state.workflow)
     by_name = {step.name: step for step in order.steps}
     if order.state.direction is Direction.UNDO:
         owed = {
@@ -32,6 +34,6 @@ def ready(order: Snapshot) -> list[Step]:
 
 
 def dependents(workflow: Workflow, step: str) -> set[str]:
-    """The steps that come after this one, directly or not, by the workflow itself."""
+    """Return the steps that come after this one, directly or not, by the workflow itself."""
     direct = {definition.name for definition in workflow.steps if step in definition.after}
     return direct.union(*(dependents(workflow, name) for name in direct))

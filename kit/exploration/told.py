@@ -1,4 +1,7 @@
-"""What operators and senders have to be told of an order, read off its records and its history (ALR-1 to ALR-3)."""
+"""What operators and senders have to be told of an order (ALR-1 to ALR-3).
+
+It is read off its records and its history.
+"""
 
 import json
 from collections.abc import Sequence
@@ -11,8 +14,8 @@ from core.happenings import Ended, StepCompleted, StepStarted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
-from exploration.violations import demand
-from exploration.world import World
+from kit.exploration.violations import demand
+from kit.exploration.world import World
 
 ENDS_TOLD = {
     "processed": "order-completed",
@@ -32,7 +35,7 @@ def stands(step: Step) -> bool:
 
 
 def check_alert(change: Change) -> None:
-    """Check that whoever ends an order in `Error` tells the operators what stands in it, and what they can do."""
+    """Check that who ends an order in `Error` tells operators what stands and what they can do."""
     state, (told, *more) = change.after.state, [*alerts.of(change.after, change.entry)] or [None]
     ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
     demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {[told, *more]}")
@@ -85,7 +88,7 @@ def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
 
 
 def check_published(world: World, events: Sequence[Event]) -> None:
-    """Check that what goes to Event Grid is, to the letter, what was written with the transitions."""
+    """Check that what goes to Event Grid is what was written with the transitions."""
     written = {
         row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS
     }
@@ -101,7 +104,7 @@ def check_published(world: World, events: Sequence[Event]) -> None:
 
 
 def check_notices(world: World) -> None:
-    """Check that the sender was told, or will be, of each thing that happened, once and in order (ALR-2)."""
+    """Check that the sender hears of each thing that happened, once and in order (ALR-2)."""
     if not world.state().reply_to:
         demand(
             all(row.data["To"] == OPERATORS for row in unsent(world)),
@@ -124,7 +127,10 @@ def check_notices(world: World) -> None:
 
 
 def _happened(world: World) -> list[Told]:
-    """What there is to tell the sender, by the history; what is done once an order goes back is undone."""
+    """What there is to tell the sender, by the history.
+
+    What is done once an order goes back is undone.
+    """
     happened: list[Told] = []
     turned_back = False
     for entry in (entry for entry in world.history() if entry.change_id):

@@ -1,0 +1,28 @@
+"""What becomes of a claim whatever goes wrong: every course of events is tried."""
+
+import pytest
+
+from examples.claims.business import CLAIMS
+from kit import Seen, Trial
+
+
+def nothing_is_paid_unapproved(claim: Seen) -> None:
+    """Say what must hold of a claim in every state."""
+    assert "pay" not in claim.standing or {"fraud", "approve"} <= claim.standing
+    assert claim.outcome != "undone" or "assess" not in claim.standing
+
+
+def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
+    """One crash, loss, doubling or failure in each course of events, wherever it may fall."""
+    coverage = Trial(CLAIMS).explore(faults=1, holds=nothing_is_paid_unapproved)
+    assert coverage.whole
+    assert coverage.ends["undone"] > 0
+
+
+@pytest.mark.soak
+def test_nothing_is_paid_unapproved_by_two_processes_of_each_kind() -> None:
+    """The same, with the races between two schedulers, two supervisors and two of each agent."""
+    coverage = Trial(CLAIMS).explore(
+        faults=1, instances=2, holds=nothing_is_paid_unapproved, seconds=600
+    )
+    assert coverage.whole

@@ -1,0 +1,160 @@
+"""What is explored: the app of a business, who runs it, and what its services are like."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from adapters.settings import Settings
+from core.business import Agent, Business, Door, offers_of
+from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from core.workflow import Workflows
+
+Answer = Mapping[str, object]
+
+LEASE = timedelta(seconds=4)
+"""How long the supervisors' lease lasts."""
+
+CUSTOMER_CANCEL = "customer-cancel"
+"""The wish of a customer to cancel the order, by the door of its workflow."""
+
+HOLD_AGENT = "hold-agent"
+"""What operators do who hold an agent."""
+
+SCHEDULERS = ("wake", "reply", "poll")
+"""What schedulers do."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Deployment:
+    """One deployment of a business, which stays as it is; what changes is a `World`."""
+
+    business: Business
+    settings: Settings
+    """Those of each instance, but for its name."""
+    slots: Mapping[str, tuple[str, ...]]
+    """By kind of job who may do it; each does one thing at a time, side by side with the others."""
+    requests: Mapping[str, str]
+    """By kind of job the agent that it asks."""
+    alike: Sequence[tuple[str, str]] = ()
+    """Pairs of instances that differ in nothing but their names."""
+    known: Mapping[str, Workflows] = field(default_factory=dict)
+    """By instance of another version of the app what it knows instead (FLT-12)."""
+    clocks: Mapping[str, timedelta] = field(default_factory=dict)
+    """By instance how much its clock is ahead of the true time (FLT-9)."""
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """By step what its service answers, if that is not just a text for each field that is kept."""
+    answered: bool = True
+    """Whether agents live to tell how a call went; if not, each call kills its process."""
+    has_just_spoken: bool = False
+    """Whether agents spoke a moment ago, so that they do not say at once what they begin."""
+    most_attempts: int = 1_000
+    """How often a step may be tried."""
+    believing: bool = False
+    """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
+    either_way: bool = False
+    """Whether what is done side by side is done from the last to the first as well."""
+
+    @property
+    def workflows(self) -> Workflows:
+        """What the app knows."""
+        return self.business.workflows
+
+    @cached_property
+    def agents(self) -> Mapping[str, Agent]:
+        """The agents by their names."""
+        return {agent.name: agent for agent in self.business.agents}
+
+    @cached_property
+    def offers(self) -> Mapping[str, Sequence[str]]:
+        """By capability the agents that offer it."""
+        return offers_of(self.business.agents)
+
+    @cached_property
+    def providers(self) -> Mapping[str, str]:
+        """By agent the provider that knows its idempotency keys."""
+        return {agent.name: agent.provider or agent.name for agent in self.business.agents}
+
+    @cached_property
+    def has_strangers(self) -> bool:
+        """Whether agents of one capability lead to several providers."""
+        providers = [{self.providers[name] for name in names} for names in self.offers.values()]
+        return any(len(each) > 1 for each in providers)
+
+    @cached_property
+    def queues(self) -> Mapping[str, str]:
+        """By kind of job the queue of its messages; where there are several, one of them."""
+        asked = {kind: requests_queue(agent) for kind, agent in self.requests.items()}
+        replies = [responses_queue(agent) for agent in self.agents]
+        fixed = {"submission": "order-submissions", "wake": SCHEDULER_REQUESTS}
+        return fixed | asked | {"reply": replies[0]}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """By queue the kind of job that its messages start."""
+        replies = {responses_queue(agent): "reply" for agent in self.agents}
+        return {queue: kind for kind, queue in self.queues.items()} | replies
+
+    @cached_property
+    def instances(self) -> Mapping[str, tuple[str, ...]]:
+        """The instances of each agent."""
+        return {agent: self.slots[kind] for kind, agent in self.requests.items()}
+
+    @cached_property
+    def schedulers(self) -> int:
+        """How many schedulers look for themselves."""
+        return len({slot for kind in SCHEDULERS for slot in self.slots[kind]})
+
+    @cached_property
+    def tolerance(self) -> timedelta:
+        """By how much clocks may differ."""
+        return timedelta(seconds=self.settings.clock_tolerance_seconds)
+
+    @cached_property
+    def margin(self) -> timedelta:
+        """What agents keep free before the complete-by time."""
+        return timedelta(seconds=self.settings.agent_margin_seconds)
+
+    def door_of(self, workflow: str) -> Door | None:
+        """Return the door of a workflow; None if it has none."""
+        return next((door for door in self.business.doors if door.workflow == workflow), None)
+
+    def agent_asked(self, kind: str) -> Agent:
+        """Return the agent that jobs of this kind ask."""
+        return self.agents[self.requests[kind]]
+
+    def answer_of(self, step: str) -> Answer:
+        """Return what the service answers that does this step."""
+        if step in self.answers:
+            return self.answers[step]
+        definitions = (each.definition(step) for each in self.workflows.all)
+        kept = [each.result_fields for each in definitions if each]
+        return dict.fromkeys(["reference", *(name for names in kept for name in names)], "r")
+
+    def clock_of(self, slot: str, now: datetime) -> datetime:
+        """Return what the clock of this instance shows."""
+        return now + self.clocks.get(slot, timedelta())
+
+    def known_to(self, slot: str) -> Workflows:
+        """Return the workflows that this instance knows."""
+        return self.known.get(slot, self.workflows)
+
+    def business_of(self, slot: str) -> Business:
+        """Return the business as this instance knows it."""
+        if slot not in self._businesses:
+            self._businesses[slot] = replace(self.business, workflows=self.known_to(slot))
+        return self._businesses[slot]
+
+    def settings_of(self, slot: str) -> Settings:
+        """Return what this instance is set to do."""
+        if slot not in self._settings:
+            self._settings[slot] = self.settings.model_copy(update={"instance_id": slot})
+        return self._settings[slot]
+
+    @cached_property
+    def _businesses(self) -> dict[str, Business]:
+        return {}
+
+    @cached_property
+    def _settings(self) -> dict[str, Settings]:
+        return {}

@@ -1,0 +1,191 @@
+"""The ports as the explorer sees them: every call is an effect."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents.protection import HealthReporter
+from core.agenda import AgendaRow
+from core.changes import Change, Event, Note
+from core.errors import AcceptedError, CircuitOpenError, UnavailableError
+from core.messages import AgentRequest, BusMessage
+from kit.exploration.deployment import Answer
+from kit.exploration.driving import Effect, Tape
+from stores.orders import OrderStore
+
+RETRY_AFTER = timedelta(seconds=2)
+ASK_AGAIN = timedelta(seconds=3)
+
+
+class QueuedError(AcceptedError):
+    """What a service raises that has accepted a call, and does it later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retry_after=ASK_AGAIN)
+
+
+class Store:
+    """`OrderStore`: each method stops the handler."""
+
+    buckets = ("b00",)
+    of_each_bucket = OrderStore.of_each_bucket
+
+    async def load(self, order_id: str) -> Any:
+        """See `OrderStore.load`."""
+        return await Effect("load", (order_id,))
+
+    async def commit(self, change: Change) -> Any:
+        """See `OrderStore.commit`."""
+        return await Effect("commit", (change,))
+
+    async def committed(self, change: Change) -> Any:
+        """See `OrderStore.committed`."""
+        return await Effect("committed", (change,))
+
+    async def note(self, note: Note) -> None:
+        """See `OrderStore.note`."""
+        await Effect("note", (note,))
+
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> Any:
+        """See `OrderStore.agenda`."""
+        return await Effect("agenda", (bucket, start, end, limit))
+
+    async def agendas(self, start: str, end: str, limit: int) -> Any:
+        """See `OrderStore.agendas`."""
+        return [await self.agenda(bucket, start, end, limit) for bucket in self.buckets]
+
+    async def announce(self, bucket: str, event: Event) -> None:
+        """See `OrderStore.announce`."""
+        await Effect("announce", (bucket, event))
+
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+        """See `OrderStore.postpone`."""
+        await Effect("postpone", (bucket, key, row))
+
+    async def confirm(self, bucket: str, keys: Iterable[str]) -> None:
+        """See `OrderStore.confirm`."""
+        await Effect("confirm", (bucket, tuple(keys)))
+
+
+class Bus:
+    """`Bus`."""
+
+    async def send(self, messages: Iterable[BusMessage]) -> None:
+        """See `Bus.send`."""
+        await Effect("send", (tuple(messages),))
+
+    async def probe(self, queues: Sequence[str]) -> None:
+        """See `Bus.probe`; nobody asks within what one handler does, since that is too soon."""
+        raise AssertionError(queues)
+
+
+class Publisher:
+    """`EventPublisher`."""
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """See `EventPublisher.publish`."""
+        await Effect("publish", (tuple(events),))
+
+
+class Remote:
+    """`RemoteService`."""
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Answer:
+        """See `RemoteService.call`."""
+        answer: Answer = await Effect("call", (request, timedelta(seconds=timeout_seconds)))
+        return answer
+
+
+class Poison:
+    """`PoisonStore`."""
+
+    async def put(self, source: str, body: bytes, reason: str, arrival: Any) -> None:
+        """See `PoisonStore.put`."""
+        del arrival
+        await Effect("poison", (source, body, reason))
+
+
+class Leadership:
+    """`Leadership`, by the time that has gone by at the holder, as the blob lease does it."""
+
+    def __init__(self, tape: Tape, slot: str) -> None:
+        self._tape = tape
+        self._slot = slot
+        self._until: datetime | None = None
+
+    async def acquire(self) -> bool:
+        """See `Leadership.acquire`."""
+        self._until = await Effect("acquire", (self._slot,))
+        return self._until is not None
+
+    def held(self) -> bool:
+        """See `Leadership.held`."""
+        return self._until is not None and self._tape.read("now") < self._until
+
+
+class CircuitBreaker:
+    """The circuit of an instance of an agent: whether it is open, the world says."""
+
+    open_until = asked_until = None
+
+    def __init__(self, tape: Tape, agent: str, slot: str) -> None:
+        self._tape = tape
+        self._names = f"{agent} {slot}"
+
+    def admit(self) -> None:
+        """See `CircuitBreaker.admit`."""
+        if self._tape.read(f"open {self._names}"):
+            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
+
+    @contextmanager
+    def guard(self, order_id: str) -> Iterator[None]:
+        """See `CircuitBreaker.guard`."""
+        del order_id
+        self.admit()
+        yield
+
+
+class NoBulkhead:
+    """A service that takes as many calls as one likes: to wait for a turn is to be slow."""
+
+    @asynccontextmanager
+    async def turn(self, latest: datetime) -> AsyncIterator[None]:
+        """See `Bulkhead.turn`."""
+        del latest
+        yield
+
+
+class Reporter(HealthReporter):
+    """Says which requests are begun, in an effect.
+
+    Of what else it could say, nothing follows but words.
+    """
+
+    async def turned_away(self) -> None:
+        """See `HealthReporter.turned_away`."""
+
+    async def came_to_nothing(self, fault: str, *, at_door: bool = False) -> None:
+        """See `HealthReporter.came_to_nothing`."""
+        del fault, at_door
+
+    async def _publish(self) -> None:
+        with suppress(UnavailableError):
+            await Effect("say", tuple(self._begun))
+
+
+class AgentHealths:
+    """`AgentHealthLog`: what was begun, and whose circuit is open."""
+
+    async def since(self, moment: datetime) -> Any:
+        """See `AgentHealthLog.since`."""
+        del moment
+        return await Effect("heard")
+
+
+class Sweeps:
+    """`SweepLog` that nobody reads: it is no matter of correctness."""
+
+    async def record(self, sweep: Any) -> None:
+        """See `SweepLog.record`."""
+        del sweep

@@ -1,0 +1,143 @@
+"""The shipped services on the explorer's ports, one set for each handler that begins."""
+
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from adapters import Adapters
+from agents.service import AgentService
+from bootstrap import App
+from core import messages
+from core.actions import BY_NAME
+from core.business import Agent
+from core.messages import AgentReply, AgentRequest, WakeUp
+from kit.exploration.beliefs import recalled
+from kit.exploration.deployment import CUSTOMER_CANCEL, Deployment
+from kit.exploration.driving import Handler, Job, Tape
+from kit.exploration.ports import (
+    AgentHealths,
+    Bus,
+    CircuitBreaker,
+    Leadership,
+    NoBulkhead,
+    Poison,
+    Publisher,
+    Remote,
+    Reporter,
+    Store,
+    Sweeps,
+)
+from operators.requests import ActRequest
+from scheduler.admission import Admission
+from stores.transitions import Transitions
+
+decode = lru_cache(maxsize=10_000)(messages.decode)
+"""A handler that is run anew reads its message anew: what it says is remembered."""
+
+GRACE = ActRequest(operator="grace", note="mended")
+
+
+def nothing(*_: Any) -> Any:
+    """Stand in for a part that nothing here reaches."""
+
+
+async def tolerated() -> None:
+    """Stand in for the check of the clock: clocks differ here by no more than the tolerance."""
+
+
+class Explored(App):
+    """The app as one event finds it: clock and ids come off the tape."""
+
+    def __init__(self, deployed: Deployment, tape: Tape, slot: str) -> None:
+        adapters = Adapters(
+            table=nothing,
+            queue=nothing,
+            bus=Bus(),
+            events=Publisher(),
+            leadership=Leadership(tape, slot),
+            services=defaultdict(Remote),
+            clock=lambda: deployed.clock_of(slot, tape.read("now")),
+            clock_check=tolerated,
+            new_id=nothing,
+            close=nothing,
+        )
+        super().__init__(deployed.settings_of(slot), deployed.business_of(slot), adapters)
+        self.deployed, self.tape, self.slot = deployed, tape, slot
+        self.store: Any = Store()
+        self.poison_store: Any = Poison()
+        self.agent_health: Any = AgentHealths()
+        self.sweeps: Any = Sweeps()
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """See `App.transitions`."""
+        parts = self.adapters
+        return Transitions(self.store, parts.bus, parts.clock, lambda: str(self.tape.read("id")))
+
+    @cached_property
+    def admission(self) -> Admission:
+        """What the process believes: whatever it did before, where a world lets that last."""
+        lasts = self.deployed.believing
+        belief = (
+            recalled(self.tape.belief, self.adapters.clock)
+            if lasts and self.tape.belief
+            else super().admission
+        )
+        self.tape.belief = belief if lasts else None
+        return belief
+
+    def agent(self, agent: Agent) -> AgentService:
+        """Make the agent of one remote service, whose circuit is the world's."""
+        circuit: Any = CircuitBreaker(self.tape, agent.name, self.slot)
+        clock = self.adapters.clock
+        reporter = Reporter(
+            agent=agent.name,
+            instance=self.slot,
+            circuit=circuit,
+            agent_health=self.agent_health,
+            clock=clock,
+            _said_at=clock() if self.deployed.has_just_spoken else None,
+        )
+        bulkhead: Any = NoBulkhead()
+        service = super().agent(agent)
+        return replace(
+            service, sleep=sleep, circuit=circuit, bulkhead=bulkhead, health_reporter=reporter
+        )
+
+    async def cancel(self, order_id: str) -> None:
+        """Cancel the order at its customer's wish, by the door of its workflow."""
+        order = await self.store.load(order_id)
+        await self.customers.cancel(self.deployed.door_of(order.state.workflow), order_id)
+
+    async def ask(self, job: Job) -> None:
+        """Let the agent that this job asks handle the request."""
+        agent = self.agent(self.deployed.agent_asked(job.kind))
+        await agent.handle(decode(AgentRequest, job.body))
+
+
+async def sleep(seconds: float) -> None:
+    """Stand in for a pause, which is no matter of correctness: time may pass at any moment."""
+
+
+def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
+    """Return the coroutine of the service that a handler runs."""
+    app, job = Explored(deployed, tape, handler.slot), handler.job
+    if job.kind in deployed.requests:
+        return app.ask(job)
+    if job.kind == CUSTOMER_CANCEL:
+        return app.cancel(job.body)
+    if job.kind in BY_NAME:
+        return app.orders.act(BY_NAME[job.kind], job.body, GRACE)
+    return _DOES[job.kind](app, job)
+
+
+_DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
+    "submission": lambda app, job: app.submission.record(job.body.encode()),
+    "wake": lambda app, job: app.scheduler.wake(decode(WakeUp, job.body)),
+    "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
+    "poll": lambda app, _: app.scheduler.poll(),
+    "sweep": lambda app, _: app.supervisor.sweep(),
+    "relay": lambda app, _: app.relay.relay(),
+}

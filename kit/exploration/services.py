@@ -1,0 +1,138 @@
+"""What services do with a call: what their agents declare of them, and every fault of theirs."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from core.business import Agent
+from core.errors import RejectedError, TransientError
+from core.messages import AgentRequest
+from kit.exploration import invariants
+from kit.exploration.driving import Answer, Handler, Raised, Returned
+from kit.exploration.ports import QueuedError
+from kit.exploration.world import World
+
+Outcome = tuple[str, World, Answer, bool]
+"""What it is called, the world then, what the handler learns, and whether it is a fault."""
+
+
+def outcomes_of_call(
+    world: World, handler: Handler, request: AgentRequest, timeout: timedelta
+) -> Iterator[Outcome]:
+    """Yield everything that can come of a call."""
+    agent = world.deployed.agent_asked(handler.job.kind)
+    world = _remembering(world, agent, request.idempotency_key)
+    known_until = dict(world.known).get(request.idempotency_key)
+    if known_until and known_until <= world.now:
+        yield from _call_with_a_forgotten_key(world, request)
+        return
+    happened = _served(world, handler, request)
+    happened = happened.but(effects=with_effect(world, request.idempotency_key, request.action))
+    rejected = Raised(RejectedError, agent.refusal)
+    undone = f"{request.idempotency_key} undo" in world.effects
+    if request.action == "do" and undone and not _late_effect_window(world, request):
+        yield "the service refuses what was undone", world, rejected, False
+        return
+    invariants.check_call(world.about(request.order_id), request)
+    if world.now >= handler.since + timeout:
+        yield from _unanswered(world, happened, request)
+    elif request.idempotency_key in world.refused and request.action == "do":
+        yield "the service repeats its refusal", world, rejected, False
+    elif agent.answer_within and _call_of(request) not in world.accepted:
+        yield from _accepted(world, happened, request)
+    else:
+        yield from _answered(world, happened, request, agent)
+
+
+def _unanswered(world: World, happened: World, request: AgentRequest) -> Iterator[Outcome]:
+    what, transient = "the service has not answered in time", Raised(TransientError)
+    yield what, _hanging(world, request), transient, False
+    yield f"{what}, though it did its work", happened, transient, False
+
+
+def _accepted(world: World, happened: World, request: AgentRequest) -> Iterator[Outcome]:
+    accepted, later = world.accepted | {_call_of(request)}, Raised(QueuedError, "queued")
+    yield "the service accepts it, to do it later", world.but(accepted=accepted), later, False
+    yield "the service accepts it, and does it", happened.but(accepted=accepted), later, False
+
+
+def _answered(
+    world: World, happened: World, request: AgentRequest, agent: Agent
+) -> Iterator[Outcome]:
+    done, transient = Returned(world.deployed.answer_of(request.step)), Raised(TransientError)
+    yield "the service does its work", happened, done, False
+    late = happened.at(max(world.now, request.complete_by))
+    yield "the service does its work, which the agent hears too late", late, done, True
+    yield "the service does its work, but its answer is lost", happened, transient, True
+    yield "the service stumbles", world, transient, True
+    is_remembered = agent.remembers_refusals and _call_of(request) in world.effects
+    if not is_remembered:  # what was done is not refused under its key
+        rejected = Raised(RejectedError, agent.refusal)
+        yield "the service rejects the order", _refusing(world, agent, request), rejected, True
+
+
+def _remembering(world: World, agent: Agent, key: str) -> World:
+    """The world in which the service has got this key, and knows it for a while."""
+    if agent.keys_last is None or key in dict(world.known):
+        return world
+    return world.but(known=tuple(sorted([*world.known, (key, world.now + agent.keys_last)])))
+
+
+def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
+    """The service does it, again if it did it; only by its own answer it knows what to undo."""
+    invariants.check_forgotten(world, request)
+    undo = request.action == "undo" and not request.content["result"]
+    effects = world.effects if undo else world.effects | {_call_of(request)}
+    happened = world.but(effects=effects)
+    done = Returned(world.deployed.answer_of(request.step))
+    yield "the service does what it has forgotten", happened, done, False
+
+
+def _call_of(request: AgentRequest) -> str:
+    return f"{request.idempotency_key} {request.action}"
+
+
+def _refusing(world: World, agent: Agent, request: AgentRequest) -> World:
+    """The world in which the service has refused this call; it may remember that."""
+    if not agent.remembers_refusals or request.action == "undo":
+        return world
+    return world.but(refused=world.refused | {request.idempotency_key})
+
+
+def _served(world: World, handler: Handler, request: AgentRequest) -> World:
+    """The world in which this provider has served the request.
+
+    Only where there are several, that is noted.
+    """
+    if not world.deployed.has_strangers:
+        return world
+    provider = world.deployed.providers[world.deployed.requests[handler.job.kind]]
+    invariants.check_served(world, request, provider)
+    return world.but(served=world.served | {(request.idempotency_key, provider)})
+
+
+def with_effect(world: World, key: str, action: str) -> frozenset[str]:
+    """What has happened then.
+
+    A service that does not refuse an undone key does again what was undone.
+    """
+    again = {f"{key} undo"} if action == "do" else set()
+    return (world.effects | {f"{key} {action}"}) - again
+
+
+def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
+    """How long after its time a call may take effect.
+
+    That is no time for a service that refuses undone keys (UND-2).
+    """
+    order = world.about(request.order_id).order()
+    step = order.step(request.step) if order else None
+    return step.late_effect_window if step else timedelta()
+
+
+def _hanging(world: World, request: AgentRequest) -> World:
+    """The world in which nobody waits for this call any more, though it may still take effect."""
+    window = _late_effect_window(world, request)
+    if request.action == "undo" or not window:
+        return world
+    call = (request.idempotency_key, request.complete_by + window)
+    return world.but(late=tuple(sorted({*world.late, call})))

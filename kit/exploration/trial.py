@@ -1,0 +1,237 @@
+"""What an author explores: every course of events of one order of their own workflow."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.settings import Settings
+from core.actions import BY_NAME
+from core.business import Business
+from core.life import StepState
+from core.orders import Snapshot
+from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, Deployment
+from kit.exploration.explorer import Explored, Limit, explore
+from kit.exploration.moves import Move, sent
+from kit.exploration.running import running
+from kit.exploration.told import stands
+from kit.exploration.world import World
+
+MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT)
+"""What people may do beside the operators' actions on orders."""
+
+ORDER_ID = "b00-00000000000000000000000001"
+
+FAULTS: Mapping[str, Sequence[str]] = {
+    "crashes": ("crashes",),
+    "lost answers": ("answer is lost", "does not learn of it"),
+    "lost messages": (" is lost",),
+    "messages delivered twice": ("delivered twice",),
+    "messages and answers too late": ("held up", "too late", "until it is dead"),
+    "handlers too slow": ("too fast",),
+    "writes without an answer": ("it may arrive later", "conflicts with itself"),
+    "parts that are away": ("is away",),
+    "failures of services": ("the service stumbles", "the service rejects"),
+    "circuits that open": ("the circuit of",),
+}
+"""By kind of fault how the labels tell of it."""
+
+LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app, rates of calls"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What an author asks for."""
+
+    faults: int
+    """How much may go wrong in one course of events."""
+    acts: Sequence[str]
+    """What people may do, once, at any moment: actions of operators, or one of `MORE_ACTS`."""
+    limit: Limit
+    instances: int
+    """How many processes there are of scheduler, supervisor and each agent: 1 or 2."""
+    answers: Mapping[str, Mapping[str, Any]]
+    """By step what its service answers."""
+    holds: Callable[["Seen"], None]
+    """The author's own law, which raises AssertionError for a state that must not be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The order in one state of the exploration."""
+
+    state: str
+    """`Pending`, `Processing`, `Processed` or `Error`."""
+    outcome: str | None
+    """How it ended in `Error`: `failed`, `undone` or `undo-incomplete`."""
+    steps: Mapping[str, str]
+    """The recorded state of each step by its name."""
+    standing: frozenset[str]
+    """The steps that took effect at their services and were not undone, whatever is recorded."""
+
+
+def anything(_: Seen) -> None:
+    """Hold in every state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """What an exploration has covered, and what it has not; as text it is for people."""
+
+    name: str
+    """The workflow, with its version."""
+    wanted: Wanted
+    explored: Explored
+    ends: Counter[str] = field(default_factory=Counter)
+    """How often the order ends how, by what a person would call it."""
+
+    @property
+    def states(self) -> int:
+        """How many states there are, or were seen until the limit was met."""
+        return self.explored.states
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, in processor time."""
+        return self.explored.seconds
+
+    @property
+    def whole(self) -> bool:
+        """Whether every state was seen, so that no limit was met."""
+        return self.explored.whole
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """By kind of fault at how many different places it happened."""
+        return Counter(map(_kind, self.explored.faults))
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        faults = ", ".join(f"{count} {kind}" for kind, count in sorted(self.faults.items()))
+        ends = ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items()))
+        wanted = self.wanted
+        return [
+            f"{self.name}: {self.explored}",
+            f"covered: {self._covered()}, and up to {wanted.faults} of the faults in each",
+            f"kinds of faults, by place: {faults or 'none'}",
+            f"ends: {ends or 'none'}",
+            f"left out: {self._left_out()}",
+        ]
+
+    def _covered(self) -> str:
+        many = f"{self.wanted.instances} of each process"
+        acts = f", one act: {' or '.join(self.wanted.acts)}" if self.wanted.acts else ""
+        if self.whole:
+            return f"every course of events to its end, {many}{acts}"
+        return f"the first {self.explored.events} events of every course, {many}{acts}"
+
+    def _left_out(self) -> str:
+        races = ", races between two processes of one kind" * (self.wanted.instances == 1)
+        rest = "" if self.whole else "what comes after these events, "
+        return f"{rest}{LEFT_OUT}{races}, more faults"
+
+
+def explore_order(
+    business: Business, settings: Settings, submission: Mapping[str, Any], wanted: Wanted
+) -> Coverage:
+    """Explore one order; raises `FoundError` with the shortest way to what must not be.
+
+    Raises LookupError for an act that there is not.
+    """
+    _refuse_unknown(wanted.acts)
+    deployed = deployed_of(business, settings, wanted)
+    world = _beginning(deployed, submission, wanted)
+    ends: Counter[str] = Counter()
+
+    def watch(world: World, following: Sequence[Move]) -> None:
+        order = world.order()
+        if order is None:
+            return
+        wanted.holds(_seen(world, order))
+        if not any(move.by_itself for move in following):
+            ends[_end(order)] += 1
+
+    with running():
+        explored = explore(world, limit=wanted.limit, watch=watch)
+    name = submission.get("workflow") or business.default_workflow
+    version = business.workflows.latest(name).version
+    return Coverage(name=f"{name} {version}", wanted=wanted, explored=explored, ends=ends)
+
+
+def _refuse_unknown(acts: Sequence[str]) -> None:
+    known = [*BY_NAME, *MORE_ACTS]
+    unknown = [act for act in acts if act not in known]
+    if unknown:
+        raise LookupError(f"there is no act {', '.join(unknown)}; there are {', '.join(known)}")
+
+
+def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deployment:
+    """Return the app as it is explored: in one bucket, and without rates of calls."""
+    agents = [replace(agent, per_second=None) for agent in business.agents]
+    requests = {f"request to {agent.name}": agent.name for agent in agents}
+    roles = {"wake": "scheduler", "reply": "scheduler", "poll": "scheduler", "sweep": "supervisor"}
+    roles |= {kind: f"{agent}-agent" for kind, agent in requests.items()}
+    slots = {kind: _instances(role, wanted.instances) for kind, role in roles.items()}
+    pairs = {instances for instances in slots.values() if len(instances) > 1}
+    alone = {"submission": ("submission",), "relay": ("relay",)}
+    less = {"buckets": 1, "unknown_name_tries": 1, "notice_tries": 1, "calls_per_second": {}}
+    return Deployment(
+        business=replace(business, agents=agents),
+        settings=settings.model_copy(update=less),
+        slots=slots | alone,
+        requests=requests,
+        alike=[(one, other) for one, other in sorted(pairs)],
+        answers=wanted.answers,
+    )
+
+
+def _instances(role: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{role}-{number}" for number in range(1, count + 1))
+
+
+def _beginning(deployed: Deployment, submission: Mapping[str, Any], wanted: Wanted) -> World:
+    world = World(
+        deployed=deployed,
+        now=datetime.fromisoformat(submission["placedAt"]),
+        faults_left=wanted.faults,
+        acts_left=1 if wanted.acts else 0,
+        operator=tuple(wanted.acts),
+        order_id=submission["orderId"],
+        may_open=frozenset(deployed.agents),
+    )
+    return world.with_messages([sent(submission)])
+
+
+def _seen(world: World, order: Snapshot) -> Seen:
+    outcome = order.state.outcome
+    return Seen(
+        state=str(order.state.process_state),
+        outcome=None if outcome is None else str(outcome),
+        steps={step.name: str(step.state) for step in order.steps},
+        standing=frozenset(_standing(world.effects)),
+    )
+
+
+def _standing(effects: frozenset[str]) -> set[str]:
+    done = (effect.removesuffix(" do") for effect in effects if effect.endswith(" do"))
+    return {key.split(":")[1] for key in done if f"{key} undo" not in effects}
+
+
+def _end(order: Snapshot) -> str:
+    """Say how an order has ended, with the steps whose effects stand, or may."""
+    if order.state.held_since:
+        return "held"
+    standing = [step.name for step in order.steps if stands(step)]
+    skipped = [step.name for step in order.steps if step.state is StepState.SKIPPED]
+    how = str(order.state.outcome or order.state.process_state)
+    if order.state.outcome and standing:
+        how += f" ({' and '.join(standing)} not undone)"
+    return how + (f" ({' and '.join(skipped)} skipped)" if skipped else "")
+
+
+def _kind(label: str) -> str:
+    found = (kind for kind, words in FAULTS.items() if any(word in label for word in words))
+    return next(found, "others")

@@ -1,0 +1,206 @@
+"""What an author explores: every course of events of an order of their own workflow."""
+
+from dataclasses import replace
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+from pydantic import BaseModel
+
+from bench.workflows import MEASURED
+from core.business import Agent, Business, Door, Sample
+from core.errors import InvalidError
+from core.orders import OnFailure
+from core.workflow import StepDefinition, Workflow, Workflows
+from exploration.planted import PLANTED
+from kit import FoundError, Trial
+from kit.exploration.trial import FAULTS
+from scheduler.admission import Admission
+
+
+def step(name, agent, *after, **more):
+    """A step that can be undone."""
+    return StepDefinition(
+        name=name,
+        capability=agent,
+        operation=f"{name}-it",
+        compensation=f"undo-{name}",
+        request=lambda order, results: {},
+        after=after,
+        **more,
+    )
+
+
+def business(*steps, **declared):
+    """A business with an agent for each capability, declared like this."""
+    names = dict.fromkeys(each.capability for each in steps)
+    return Business(
+        workflows=Workflows(Workflow(name="trip", version=1, steps=steps)),
+        default_workflow="trip",
+        agents=[Agent(name=name, offers=name, address=name, **declared) for name in names],
+        payload=MEASURED.payload,
+        sample=Sample(payload=MEASURED.sample.payload),
+    )
+
+
+FLIGHT, HOTEL = step("flight", "airline"), step("hotel", "hotelier")
+IN_SEQUENCE = business(FLIGHT, step("hotel", "hotelier", "flight", on_failure=OnFailure.UNDO))
+SIDE_BY_SIDE = business(FLIGHT, HOTEL)
+
+
+def no_hotel_without_a_flight(order):
+    """The author's own law."""
+    assert "hotel" not in order.standing or "flight" in order.standing, "a hotel, and no flight"
+
+
+def test_a_law_of_the_author_holds_in_every_state():
+    """Where the steps come one after another, nothing is left out, and every kind of fault was tried."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=1, holds=no_hotel_without_a_flight)
+    assert coverage.whole
+    assert set(coverage.faults) == {*FAULTS}
+    assert coverage.ends["Processed"] > 0
+    assert coverage.ends["undone"] > 0
+
+
+def test_a_mistake_in_a_workflow_is_told_as_a_story():
+    """Where the author forgot the order of the steps, the shortest way there is told, with the order's history."""
+    with pytest.raises(FoundError, match="a hotel, and no flight") as found:
+        Trial(SIDE_BY_SIDE).explore(faults=0, holds=no_hotel_without_a_flight)
+    told = str(found.value).splitlines()
+    assert "  1. submission takes the submission" in told
+    done = found.value.labels.index("hotelier-agent-1: the service does its work")
+    assert f"{done + 1:3}. hotelier-agent-1: the service does its work" in told
+    assert told[-1].strip().endswith("claimed: flight attempt 1 started; hotel attempt 1 started")
+
+
+def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
+    """In states or in seconds; what was left out is printed too."""
+    few = Trial(IN_SEQUENCE).explore(states=200)
+    none = Trial(IN_SEQUENCE).explore(seconds=0)
+    told = capsys.readouterr().out
+    assert not few.whole
+    assert 200 <= few.states < 300
+    assert f"covered: the first {few.explored.events} events of every course" in told
+    assert "left out: what comes after these events, " in told
+    assert (none.whole, none.states, none.explored.events) == (False, 1, 0)
+
+
+def test_two_processes_of_each_kind_race():
+    """So there is more to see, and something conflicts."""
+    one = Trial(business(FLIGHT)).explore(faults=1)
+    two = Trial(business(FLIGHT)).explore(faults=1, instances=2)
+    assert two.states > one.states
+    assert any(label.startswith("scheduler-2") for label in two.explored.labels)
+    assert "races between two processes" in str(one)
+    assert "races between two processes" not in str(two)
+
+
+def test_an_operator_may_act_at_any_moment():
+    """What is cancelled is undone, however far it was."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["cancel"])
+    assert coverage.whole
+    assert coverage.ends["undone"] > 0
+    assert "one act: cancel" in str(coverage)
+
+
+DOOR = Door(workflow="trip", content=BaseModel, open=True, cancel_until="hotel")
+WITH_A_DOOR = replace(IN_SEQUENCE, doors=[DOOR])
+
+
+@pytest.mark.proves("SUB-8")
+def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
+    """At any moment until then; so a hotel is never booked, or never taken back because the customer asked."""
+    ended = set()
+
+    def watch(order):
+        if order.outcome == "undone":
+            ended.add(order.steps["hotel"])
+
+    coverage = Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"], holds=watch)
+    assert coverage.whole
+    assert coverage.ends["undone"] > 0
+    assert ended == {"NotStarted"}
+    assert coverage.explored.happened("customer begins to cancel")
+
+
+def test_a_customer_who_cancels_too_late_would_be_found():
+    """Where the rule is not asked again after another writer was first."""
+    with (
+        patch("core.actions.why_customer_cannot_cancel", lambda order, until: ""),
+        pytest.raises(FoundError, match="SUB-8"),
+    ):
+        Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"])
+
+
+def test_without_a_door_no_customer_cancels():
+    """There is nothing by which they could."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["customer-cancel"])
+    assert not coverage.explored.happened("customer")
+
+
+@pytest.mark.proves("OPR-9")
+def test_an_agent_may_be_held_at_any_moment():
+    """Nobody who has heard of it sends it anything, and when it is released the order goes on."""
+    coverage = Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+    assert coverage.whole
+    assert set(coverage.ends) == {"Processed"}
+    assert coverage.explored.happened("operator holds the agent hotelier")
+
+
+def test_requests_to_an_agent_that_is_held_would_be_found():
+    """Where schedulers do not listen to holds."""
+    with (
+        patch.object(Admission, "learn", lambda self, reports: None),
+        pytest.raises(FoundError, match="OPR-9"),
+    ):
+        Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])
+
+
+def test_there_is_no_such_act():
+    """An act that would never happen is no exploration."""
+    with pytest.raises(LookupError, match="there is no act dance; there are resubmit, "):
+        Trial(IN_SEQUENCE).explore(acts=["cancel", "dance"])
+
+
+def test_services_are_as_their_agents_declare_them():
+    """One accepts and does it later, remembers refusals, and forgets keys."""
+    declared = {
+        "answer_within": timedelta(minutes=2),
+        "remembers_refusals": True,
+        "keys_last": timedelta(hours=24),
+    }
+    coverage = Trial(business(FLIGHT, **declared)).explore(faults=1, acts=["resubmit", "renew"])
+    happened = coverage.explored.happened
+    assert happened("the service accepts it, to do it later")
+    assert happened("commits “resubmitted”")
+    assert happened("commits “renewed”")
+
+
+def test_a_service_answers_what_the_author_says():
+    """Else it answers a text for each field that is kept."""
+    asked = []
+
+    def request(order, results):
+        asked.append(results["flight"])
+        return {}
+
+    hotel = replace(HOTEL, request=request, uses=("flight",), after=("flight",))
+    trip = business(replace(FLIGHT, result_fields=("seat",)), hotel)
+    Trial(trip).explore(faults=0)
+    Trial(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
+    assert {each["seat"] for each in asked} == {"r", "12A"}
+
+
+def test_a_fault_of_the_engine_is_found_on_the_author_s_workflow():
+    """The laws hold for any business: here, that steps begin in their order."""
+    plant, _ = PLANTED["SCH-10 starts steps in any order"]
+    with plant(), pytest.raises(FoundError, match="SCH-10"):
+        Trial(IN_SEQUENCE).explore(faults=0)
+
+
+def test_what_cannot_be_submitted_cannot_be_explored():
+    """An order that the app refuses, or none at all where the business has no sample."""
+    with pytest.raises(InvalidError):
+        Trial(IN_SEQUENCE).explore({"customer": "Ada"})
+    with pytest.raises(TypeError, match="no sample"):
+        Trial(replace(IN_SEQUENCE, sample=None)).explore()
