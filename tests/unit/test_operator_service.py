@@ -158,8 +158,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     assert both_open.next_at == NOW + seconds(20)
     assert (
         "(circuit of payment open, until 2026-01-31 08:15:30 UTC; "
-        "circuit of payment-backup open, until 2026-01-31 08:15:20 UTC)"
-        in both_open.waiting_for
+        "circuit of payment-backup open, until 2026-01-31 08:15:20 UTC)" in both_open.waiting_for
     )
     assert "payment attempt 1 started at payment-backup" in both_open.summary
     assert both_open.if_nothing_happens.startswith(
@@ -501,6 +500,7 @@ async def test_what_is_owed_is_read_once_in_two_seconds():
     later = await overview.look()
     assert (first.at, later.at) == (NOW, NOW + seconds(2))
     assert [each.open_orders["Pending"].count for each in (first, later)] == [0, 1]
+
 
 @pytest.mark.proves("OPR-1", "OPR-2", "SUB-8")
 async def test_an_order_is_known_to_operators_before_it_is_recorded():
