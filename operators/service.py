@@ -11,7 +11,7 @@ from core.actions import Action, Asked, possible
 from core.agenda import LISTS, AgendaRow
 from core.business import Payload
 from core.changes import Change
-from core.errors import InvalidError, UnreadableRowError
+from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
@@ -164,6 +164,8 @@ class OperatorService:
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
         """
         asked = asked_for(action, request)
+        if isinstance(await self.find(order_id), datetime):
+            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
         decision = await self.transitions.apply(
             order_id, lambda order, now: action.act(order, asked, now)
         )

@@ -23,13 +23,14 @@ from pydantic import ValidationError
 from adapters.clock import order_ids, order_time
 from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
-from core.errors import InvalidError, UnavailableError, UnknownOrderError
+from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from core.life import Outcome, ProcessState, StepState
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.cli.formatting import order_text
 from operators.requests import (
+    ActRequest,
     AlertsPage,
     BulkRequest,
     FindRequest,
@@ -514,6 +515,15 @@ async def test_an_order_is_known_to_operators_before_it_is_recorded():
     assert (said.next_actor, said.next_at) == ("submission", None)
     assert said.summary.startswith("The order is Accepted; it waits for submission")
     assert order_text(seen.model_dump(mode="json", by_alias=True))
+
+
+async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now():
+    """It is no order that nobody knows."""
+    order_id = order_ids(1)()
+    service = app_at(lambda: order_time(order_id)).orders
+    request = ActRequest(operator="grace", note="a mistake")
+    with pytest.raises(RefusedError, match="not recorded yet: try again in a second"):
+        await service.act(BY_NAME["cancel"], order_id, request)
 
 
 @pytest.mark.proves("OPR-1")
