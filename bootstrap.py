@@ -357,6 +357,7 @@ class App:
                 longest_upgrade=self._longest_upgrade,
             ),
             agent_health=self.agent_health,
+            find=self.customers.find,
         )
 
     @cached_property

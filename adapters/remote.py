@@ -75,16 +75,20 @@ class HttpRemoteService:
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """See `RemoteService.call`; the time-out includes the token and the whole answer."""
-        path = path_of(self.form, request)
         try:
             async with asyncio.timeout(timeout_seconds):
-                answer = await self._answer(path, request)
+                answer = await self.answer(request)
         except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
             raise TransientError(f"no answer: {_why(error)}") from error
         return self._result(request.operation, answer)
 
-    async def _answer(self, path: str, request: AgentRequest) -> Answer:
-        """Call the service; call it once more if it takes another token than the one it saw."""
+    async def answer(self, request: AgentRequest) -> Answer:
+        """Return the service's answer, whatever it says; takes no longer than its caller lets it.
+
+        It is called once more if it takes another token than the one it saw. Raises `RejectedError`
+        if the request has no path, and what the connection raises.
+        """
+        path = path_of(self.form, request)
         if self.credential is None:
             return await self._send(path, request, {})
         shown = await self.credential.headers()

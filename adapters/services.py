@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache, partial
 
+import aiohttp
+
 from adapters.clock import utc_now
 from adapters.code import CodeService
 from adapters.connections import Connections
@@ -12,9 +14,13 @@ from adapters.credentials import ClientGrant, Credential, Fixed, Tokens, context
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
 from core.business import Agent, is_simulated
-from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
+from core.credentials import ApiKey, Auth, ClientCertificate, ClientCredentials, EntraToken
 from core.forms import Form
 from core.ports import RemoteService
+
+Value = Callable[[str], str]
+"""Returns the value of a setting."""
+Session = Callable[[], aiohttp.ClientSession]
 
 
 def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteService]:
@@ -62,22 +68,27 @@ def _credential(agent: Agent, settings: Settings, pool: Connections) -> Credenti
         return Tokens(partial(pool.token, scope), utc_now)
     if is_simulated(agent.name, settings.addresses[agent.name]):
         return None
-    match agent.auth:
+    return credential_of(agent.auth, settings.value, lambda: pool.http)
+
+
+def credential_of(auth: Auth | None, value: Value, session: Session) -> Credential | None:
+    """Return what calls show by this declaration; None for a certificate, or a token of the app."""
+    match auth:
         case ApiKey(setting, header, prefix):
-            return Fixed({header: prefix + settings.value(setting)})
+            return Fixed({header: prefix + value(setting)})
         case ClientCredentials():
-            return Tokens(_grant(agent.auth, settings, pool), utc_now)
+            return Tokens(_grant(auth, value, session), utc_now)
         case ClientCertificate() | EntraToken() | None:
             return None
 
 
-def _grant(auth: ClientCredentials, settings: Settings, pool: Connections) -> ClientGrant:
+def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGrant:
     return ClientGrant(
-        session=lambda: pool.http,
-        url=settings.value(auth.token_url),
-        client_id=settings.value(auth.client_id),
-        secret=settings.value(auth.secret),
-        scope=settings.value(auth.scope) if auth.scope else None,
+        session=session,
+        url=value(auth.token_url),
+        client_id=value(auth.client_id),
+        secret=value(auth.secret),
+        scope=value(auth.scope) if auth.scope else None,
         in_body=auth.in_body,
         clock=utc_now,
     )

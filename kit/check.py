@@ -3,79 +3,23 @@
 import argparse
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 
+from core.business import Agent
+from core.errors import RejectedError, TransientError
+from core.forms import Form
 from core.messages import OPERATION
-from kit.checks import Service, Told, Verdict, findings
+from kit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
+from kit.checks import Service, Verdict, findings
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-MAX_BYTES = 128 * 1024
-"""The longest answer that an agent takes."""
-
-SHORTEST = 0.1
-"""The seconds between two calls at least, whatever the service asks for."""
-
 WORKS, FAILS, NOT_TRIED = 0, 1, 2
 """The exit codes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Caller:
-    """Calls a service over HTTP, as an agent does."""
-
-    session: aiohttp.ClientSession
-    url: str
-    headers: Mapping[str, str]
-    patience: float
-    """Seconds for which a call that was accepted (202) is asked for again."""
-
-    async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> Told:
-        """Call an operation; ask again for what was only accepted."""
-        left = self.patience
-        while True:
-            told, pause = await self._once(operation, key, content)
-            if told.status != 202 or left <= 0:
-                return told
-            await asyncio.sleep(min(pause, left))
-            left -= pause
-
-    async def _once(
-        self, operation: str, key: str, content: Mapping[str, Any]
-    ) -> tuple[Told, float]:
-        """Return one answer, and the seconds after which it asks to come again."""
-        body = {"orderId": key.partition(":")[0], "step": "check", "order": dict(content)}
-        headers = {**self.headers, "Idempotency-Key": key}
-        async with self.session.post(
-            f"{self.url.rstrip('/')}/{operation}",
-            json=body,
-            headers=headers,
-            allow_redirects=False,
-        ) as answer:
-            asked = answer.headers.get("Retry-After", "")
-            pause = max(SHORTEST, float(asked)) if asked.isascii() and asked.isdigit() else 1.0
-            return Told(status=answer.status, content=await _content(answer)), pause
-
-
-async def _content(answer: aiohttp.ClientResponse) -> Mapping[str, Any] | None:
-    """Return the JSON object of an answer; None if it is none, or too long."""
-    body = b""
-    async for chunk in answer.content.iter_chunked(16 * 1024):
-        body += chunk
-        if len(body) > MAX_BYTES:
-            answer.close()
-            return None
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,32 +27,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         return asyncio.run(_check(asked))
+    except (NotCalledError, RejectedError, TransientError) as fault:
+        print(fault, file=sys.stderr)
+        return NOT_TRIED
     except (aiohttp.ClientError, OSError, TimeoutError) as away:
         print(f"no answer from the service: {type(away).__name__}", file=sys.stderr)
         return NOT_TRIED
 
 
 async def _check(asked: argparse.Namespace) -> int:
-    timeout = aiohttp.ClientTimeout(total=asked.timeout)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        caller = Caller(
-            session=session,
-            url=asked.url,
-            headers=_credential(asked.token_from),
-            patience=asked.patience,
-        )
+    agent = declared(asked.agent) if asked.agent else BUILT_FOR_THE_APP
+    url = asked.url or _address_of(agent)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        token = setting(asked.token_from) if asked.token_from else None
+        there = remote(agent, url, token, session)
         service = Service(
-            post=caller.post,
+            post=Caller(remote=there, timeout=asked.timeout, patience=asked.patience).post,
             do=asked.do,
             undo=asked.undo,
             content=asked.content,
             other=asked.other,
             refused=asked.refused,
+            refusals=agent.refusals,
+            undo_needs_answer=_needs_answer(there.form, asked.undo),
         )
-        if not (asked.yes or _agreed(service, asked.url)):
+        if by_code := [each for each in (asked.do, asked.undo) if each in agent.code]:
+            raise NotCalledError(f"{by_code[0]} is a function of the business: try it by kit.Trial")
+        if not (asked.yes or _agreed(service, url)):
             print("nothing was called")
             return NOT_TRIED
         return await _tell(service)
+
+
+def _address_of(agent: Agent) -> str:
+    """Return the address of an agent's service; raises `NotCalledError`."""
+    if agent is BUILT_FOR_THE_APP:
+        raise NotCalledError("give the address of the service, or its agent with --agent")
+    try:
+        return _address(setting(agent.address))
+    except argparse.ArgumentTypeError as error:
+        raise NotCalledError(f"{agent.address}: {error}") from error
+
+
+def _needs_answer(form: Form, undo: str | None) -> bool:
+    """Whether the path of the undo has a field of the answer to what it takes back."""
+    fields = form.route(undo).fields if undo else ()
+    return any(field.partition(".")[0] == "result" for field in fields)
 
 
 async def _tell(service: Service) -> int:
@@ -137,19 +101,19 @@ def _agreed(service: Service, url: str) -> bool:
     return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _credential(variable: str | None) -> Mapping[str, str]:
-    """Return the header of a bearer token that an environment variable holds."""
-    if variable is None:
-        return {}
-    if not (token := os.environ.get(variable)):
-        raise SystemExit(f"the environment variable {variable} is empty")
-    return {"Authorization": f"Bearer {token}"}
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kit.check", description=__doc__)
     parser.add_argument(
-        "url", type=_address, help="the address of the service, before /<operation>"
+        "url",
+        nargs="?",
+        type=_address,
+        help="the address of the service, before /<operation>; with --agent, that of its setting",
+    )
+    parser.add_argument(
+        "--agent",
+        metavar="MODULE:NAME",
+        help="the agent of a business, such as shop.business:provider: the service is called as it "
+        "declares, and its settings come from the environment",
     )
     parser.add_argument("--do", type=_operation, required=True, help="the operation to try")
     parser.add_argument("--undo", type=_operation, help="the operation that takes it back")

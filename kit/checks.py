@@ -6,7 +6,7 @@ tell: two effects that answer the same cannot be told apart.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -67,6 +67,10 @@ class Service:
     """Another content that would be done; None if that is not tried."""
     refused: Mapping[str, Any] | None = None
     """What the service refuses for good; None if that is not tried."""
+    refusals: Collection[int] = ()
+    """The statuses of a final refusal that its agent declares, besides 422 and 410."""
+    undo_needs_answer: bool = False
+    """Whether its undo cannot be called without the answer to what it takes back."""
 
     @property
     def effects(self) -> int:
@@ -81,7 +85,8 @@ async def findings(service: Service) -> AsyncIterator[Finding]:
     if service.other is not None:
         yield await other_content(service, service.other)
     if service.undo is not None:
-        yield await undo_of_unknown(service, service.undo)
+        if not service.undo_needs_answer:
+            yield await undo_of_unknown(service, service.undo)
         yield await undo_of_done(service, service.undo)
     if service.refused is not None:
         yield await refusal(service, service.refused)
@@ -123,8 +128,8 @@ async def other_content(service: Service, content: Mapping[str, Any]) -> Finding
     name, key = "the same key, other content", _new_key()
     first = await service.post(service.do, key, service.content)
     other = await service.post(service.do, key, content)
-    if other.status == 422:
-        return _ok(name, "422: refused")
+    if other.status in {422, *service.refusals}:
+        return _ok(name, f"{other.status}: refused")
     if other == first:
         what = "the first answer: no second effect, but a mistake of the caller stays unseen"
         return Finding(name=name, verdict=Verdict.NOTE, what=what)
@@ -138,10 +143,10 @@ async def undo_of_unknown(service: Service, undo: str) -> Finding:
     if not undone.is_done:
         return _failed(name, f"{undo} was answered {undone}; expected that it is undone")
     done = await service.post(service.do, key, service.content)
-    if done.status != 410:
+    if done.status not in {410, *service.refusals}:
         what = f"{service.do} after it was answered {done}; expected 410: a late call takes effect"
         return _failed(name, what)
-    return _ok(name, "it is undone, and 410 from then on")
+    return _ok(name, f"it is undone, and {done.status} from then on")
 
 
 async def undo_of_done(service: Service, undo: str) -> Finding:
@@ -156,9 +161,9 @@ async def undo_of_done(service: Service, undo: str) -> Finding:
     if again != undone:
         return _failed(name, f"{undo} again: {_difference(undone, again)}")
     done = await service.post(service.do, key, service.content)
-    if done.status != 410:
+    if done.status not in {410, *service.refusals}:
         return _failed(name, f"{service.do} after it was answered {done}; expected 410")
-    return _ok(name, "undone once, and 410 from then on")
+    return _ok(name, f"undone once, and {done.status} from then on")
 
 
 async def refusal(service: Service, refused: Mapping[str, Any]) -> Finding:
@@ -167,7 +172,8 @@ async def refusal(service: Service, refused: Mapping[str, Any]) -> Finding:
     first = await service.post(service.do, key, refused)
     if not 400 <= first.status < 500 or first.status in (408, 409, 425, 429):
         return _failed(name, f"answered {first}; expected a final status, such as 422")
-    statuses = "" if first.status in (410, 422) else f"declare refusals=({first.status},); "
+    final = {410, 422, *service.refusals}
+    statuses = "" if first.status in final else f"declare refusals=({first.status},); "
     again = await service.post(service.do, key, service.content)
     if again.is_done:
         remembers = "the key is free again: it remembers no refusals"

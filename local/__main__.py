@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 from azure.core.exceptions import AzureError
 
+from core.business import Business
 from local.business import DEPLOYED, TRIED, named
 from local.ports import Ports, StackError
 from local.settings import app_settings
@@ -73,7 +75,8 @@ def config_from_environment() -> StackConfig:
 
 def describe(stack: Stack, seconds: float) -> str:
     """Return what a person needs to know once the stack is ready."""
-    is_shop = os.environ.get("BUSINESS", DEPLOYED) == TRIED
+    name = os.environ.get("BUSINESS", DEPLOYED)
+    is_shop = name == TRIED
     return f"""
 Ready after {seconds:.0f} s.
 
@@ -85,7 +88,7 @@ Ready after {seconds:.0f} s.
   Service Bus    {stack.service_bus_connection_string}
   Logs           {stack.config.data / "logs"}
 
-{PLACE.format(url=stack.http_url) if is_shop else SUBMIT}
+{PLACE.format(url=stack.http_url) if is_shop else _to_order(named(name)[0], stack.http_url)}
 
 Ctrl-C stops everything; the data stays in {stack.config.data}.
 """
@@ -96,10 +99,15 @@ PLACE = """Look at what the shop sells at {url}/api/products, and place an order
   curl -s {url}/api/orders -H 'Content-Type: application/json' \\
     -d '{{"customer":{{"name":"Ada","email":"ada@example.com"}},"items":[{{"sku":"TEA-SENCHA","quantity":2}}]}}'"""
 
-SUBMIT = """Submit an order, with its payload as JSON:
 
-  .venv/bin/python -m local submit '{...}'"""
-"""For a business that has no front end."""
+def _to_order(business: Business, url: str) -> str:
+    """Return how to place an order of a business: its sample, at its open door or over the queue."""
+    payload = shlex.quote(json.dumps(business.sample.payload) if business.sample else "{...}")
+    for door in business.doors:
+        if door.open:
+            address = f"{url}/api/workflows/{door.workflow}/orders"
+            return f"Place an order:\n\n  curl -s {address} -d {payload}"
+    return f"Submit an order:\n\n  .venv/bin/python -m local submit {payload}"
 
 
 def show(line: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
@@ -95,7 +96,7 @@ class Explanation(View):
     """One sentence."""
     waiting_for: str | None
     """Null for an order that waits for nothing."""
-    next_actor: Actor | None
+    next_actor: Actor | Literal["submission"] | None
     next_at: datetime | None
     """When the scheduler or supervisor acts, or an agent has to answer; null for an operator."""
     if_nothing_happens: str
@@ -130,6 +131,19 @@ def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
         next_actor=Actor.OPERATOR,
         next_at=None,
         if_nothing_happens=AS_IT_IS,
+    )
+
+
+def accepted(order_id: str) -> Explanation:
+    """Return the explanation of an order that is accepted but not recorded yet."""
+    waiting_for = "submission to take it from the queue and record it"
+    return Explanation(
+        order_id=order_id,
+        summary=f"The order is Accepted; it waits for {waiting_for}.",
+        waiting_for=waiting_for,
+        next_actor="submission",
+        next_at=None,
+        if_nothing_happens="It stays on the queue; a message that is refused is kept as poison.",
     )
 
 
@@ -259,8 +273,8 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
     needs, since = order.needs(), order.state.waits_since
     if not needs or needs not in rules.offers:
         return ""
-    if expected.circuits_open and expected.at:
-        why = _why_closed(needs, rules, now, expected.at)
+    if expected.circuits_open:
+        why = _why_closed(needs, rules, max(now, order.state.not_before or now))
         return f", once an agent for {needs} makes calls again ({why})"
     if now > _polled_from(order, rules):
         loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
@@ -269,17 +283,19 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
     return f", once an agent for {needs} has room"
 
 
-def _why_closed(needs: str, rules: ActingRules, now: datetime, until: datetime) -> str:
-    offering = rules.offers[needs]
-    holds = [hold_of(rules.agent_health, agent, now) for agent in offering]
-    if held := [hold_in_words(hold) for hold in holds if hold]:
-        return "; ".join(held)
-    reports = (each for each in rules.agent_health if each.agent in offering)
-    asked = {each.agent for each in reports if each.asked_until and each.asked_until > now}
-    if asked:
-        service = f"the service of {' and '.join(sorted(asked))}"
-        return f"{service} asks not to be called, until {_clock(until)}"
-    return f"circuits open: {' and '.join(offering)}, until {_clock(until)}"
+def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
+    """Return why no agent for it makes calls: each has a reason of its own."""
+    return "; ".join(_why_agent_is_closed(agent, rules, now) for agent in rules.offers[needs])
+
+
+def _why_agent_is_closed(agent: str, rules: ActingRules, now: datetime) -> str:
+    if hold := hold_of(rules.agent_health, agent, now):
+        return hold_in_words(hold)
+    until = _clock(closed_until(rules.agent_health, agent, now) or now)
+    reports = (each for each in rules.agent_health if each.agent == agent)
+    if any(each.asked_until and each.asked_until > now for each in reports):
+        return f"the service of {agent} asks not to be called, until {until}"
+    return f"circuit of {agent} open, until {until}"
 
 
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:

@@ -1,7 +1,9 @@
 """The operators' reads and actions; each action is written to the state first (OPR-6)."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import starmap
 
 from core import agenda, keys
@@ -9,12 +11,12 @@ from core.actions import Action, Asked, possible
 from core.agenda import LISTS, AgendaRow
 from core.business import Payload
 from core.changes import Change
-from core.errors import InvalidError, UnknownOrderError, UnreadableRowError
+from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
 from operators import views
-from operators.explain import ActingRules, Explanation, explain, unreadable
+from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operators.requests import ActRequest, OrdersPage, Search
 from operators.views import (
     Acted,
@@ -42,6 +44,13 @@ A page may be short or even empty without being the last one.
 """
 
 
+Find = Callable[[str], Awaitable[Snapshot | datetime]]
+"""Returns an order; or when it was placed, if it is accepted but not recorded yet.
+
+Raises `UnknownOrderError`.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OperatorService:
     """Shows orders to operators, and acts on single orders."""
@@ -53,6 +62,7 @@ class OperatorService:
     payload: Payload
     acting: ActingRules
     agent_health: AgentHealthLog
+    find: Find
 
     async def probe(self) -> None:
         """Ask the state store for one row; raises `UnavailableError` if it is away."""
@@ -122,16 +132,14 @@ class OperatorService:
             more=page.continuation.startswith(beginning),
         )
 
-    async def load(self, order_id: str) -> Snapshot:
-        """Return the order; raises `UnknownOrderError`."""
-        order = await self.store.load(order_id)
-        if order is None:
-            raise UnknownOrderError
-        return order
-
     async def inspect(self, order_id: str) -> OrderView:
-        """Show an order with its steps and its whole history; raises `UnknownOrderError`."""
-        order = await self.load(order_id)
+        """Show an order with its steps and its whole history, if it is recorded.
+
+        Raises `UnknownOrderError`.
+        """
+        order = await self.find(order_id)
+        if isinstance(order, datetime):
+            return views.accepted_view(order_id, order)
         return views.order_view(
             order, self.payload, await self.store.history(order_id), self.clock()
         )
@@ -142,9 +150,11 @@ class OperatorService:
         Raises `UnknownOrderError` (OPR-2).
         """
         try:
-            order, now = await self.load(order_id), self.clock()
+            order, now = await self.find(order_id), self.clock()
         except UnreadableRowError as fault:
             return unreadable(order_id, fault)
+        if isinstance(order, datetime):
+            return accepted(order_id)
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
         return explain(order, possible(order, now), acting, now)
 
@@ -154,6 +164,8 @@ class OperatorService:
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
         """
         asked = asked_for(action, request)
+        if isinstance(await self.find(order_id), datetime):
+            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
         decision = await self.transitions.apply(
             order_id, lambda order, now: action.act(order, asked, now)
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
@@ -18,6 +18,7 @@ from core.keys import key_in
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure, Priority, Snapshot, Step
 from entrypoints.models import View
+from operators.vocabulary import ACCEPTED
 from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
@@ -37,6 +38,8 @@ class StepView(View):
     complete_by: datetime | None
     not_before: datetime | None
     attempts: int
+    round: int
+    """The number of the round, from 0: its attempts share an idempotency key."""
     failure_count: int
     threshold: int
     on_failure: OnFailure
@@ -66,7 +69,8 @@ class StateView(View):
     order_id: str
     locked_by: str | None
     complete_by: datetime | None
-    process_state: ProcessState
+    process_state: ProcessState | Literal["Accepted"]
+    """`Accepted` if the queue holds it; no order is recorded in such a state."""
     failure_count: int
     direction: Direction
     outcome: Outcome | None
@@ -111,6 +115,37 @@ def order_view(
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in history],
         actions=possible(order, now),
+    )
+
+
+def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
+    """Return what is known of an order that is accepted but not recorded yet."""
+    return OrderView(
+        order_id=order_id,
+        locked_by=None,
+        complete_by=None,
+        process_state="Accepted",
+        failure_count=0,
+        direction=Direction.FORWARD,
+        outcome=None,
+        reason=None,
+        priority=Priority.NORMAL,
+        workflow="unknown",
+        workflow_version=0,
+        version=0,
+        waits_since=placed_at,
+        not_before=None,
+        updated_at=placed_at,
+        situation=ACCEPTED,
+        held_by=None,
+        held_because=None,
+        held_since=None,
+        placed_at=placed_at,
+        payload={},
+        keys=[],
+        steps=[],
+        history=[],
+        actions=[],
     )
 
 

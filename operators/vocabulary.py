@@ -23,6 +23,13 @@ class OrderTerm(Term):
     """Whether nothing happens to the order until an operator acts on it."""
 
 
+ACCEPTED = "accepted"
+"""The situation of an order that the queue holds; none is recorded in it."""
+NOT_RECORDED = OrderTerm(
+    word="Accepted", mark=Mark.PENDING, is_over=False, waits_for_operator=False
+)
+
+
 class StepTerm(Term):
     """The word for the state of a step, and its mark."""
 
@@ -96,8 +103,9 @@ class Vocabulary(View):
 def vocabulary() -> Vocabulary:
     """Return the vocabulary of orders."""
     events = happenings.meanings()
+    orders = {str(name): OrderTerm.model_validate(each) for name, each in MEANINGS.items()}
     return Vocabulary(
-        orders={name: OrderTerm.model_validate(each) for name, each in MEANINGS.items()},
+        orders={ACCEPTED: NOT_RECORDED, **orders},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         events={name: EventTerm.model_validate(each) for name, each in events.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],

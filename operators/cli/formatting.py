@@ -60,9 +60,16 @@ def order_text(order: Json) -> str:
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    names = ("name", "state", "attempts", "failureCount", "cooldowns", "reason")
+    names = ("failureCount", "cooldowns", "reason")
     result = json.dumps(step["result"]) if step["result"] else ""
-    return (*(step[name] for name in names), result)
+    more = (step[name] for name in names)
+    return (step["name"], step["state"], _attempts(step), *more, result)
+
+
+def _attempts(step: Json) -> str:
+    """Return how often a step was tried; a round has an idempotency key of its own."""
+    in_round = f" (round {step['round'] + 1})" if step.get("round") else ""
+    return f"{step['attempts']}{in_round}"
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:

@@ -44,6 +44,13 @@ def test_unit_and_deployment_tests_pass(root):
 
 
 @pytest.mark.soak
+def test_the_package_of_the_other_one_does_all_its_work(root):
+    """Its orders end, fail and go on; its roles and what is provisioned are what it uses, and nothing else."""
+    at_work = "tests/deployment/test_package_at_work.py"
+    assert "passed" in run(root, "-m", "pytest", "-n", "0", "-m", "soak", at_work)
+
+
+@pytest.mark.soak
 def test_all_other_tests_pass(root):
     """On the whole system too, whose tests run on the shop."""
     itself = "--ignore=tests/deployment/test_another_business.py"

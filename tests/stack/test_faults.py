@@ -62,7 +62,14 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "greeting"),
-    [("shop.business:SHOP", "api/products"), ("examples.claims.business:CLAIMS", "local submit")],
+    [
+        ("shop.business:SHOP", "api/products"),
+        (
+            "examples.claims.business:CLAIMS",
+            '/api/workflows/claim/orders -d \'{"claimNumber": "C-1000',
+        ),
+        ("examples.start.business:START", "local submit '{\""),
+    ],
 )
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):
     """A link to the shop leads nowhere where another business runs, whichever is deployed."""

@@ -76,8 +76,9 @@ class Client:
         return answer["orderId"]
 
     async def order(self, order_id: str) -> dict[str, Any] | None:
+        """Return the order as operators see it; None before it is recorded."""
         status, answer = await self.request("GET", f"/api/operator/orders/{order_id}")
-        return answer if status == 200 else None
+        return answer if status == 200 and answer["processState"] != "Accepted" else None
 
     async def until(self, order_id: str, state: str, failures: int = 0) -> dict[str, Any]:
         """Wait until the order is in this state, and has failed at least so often; it may not end otherwise."""

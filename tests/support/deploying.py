@@ -16,12 +16,14 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 from core.messages import bus_queues
-from local.business import DEPLOYED, named
+from core.orders import OnFailure
+from local.business import DEPLOYED, TRIED, named
 from local.servicebus_config import ROOT
 from local.settings import simulated
 
-AGENTS = named(DEPLOYED)[0].agents
-"""Those of the business that is deployed."""
+BUSINESS, _ = named(DEPLOYED)
+"""The business that is deployed."""
+AGENTS = BUSINESS.agents
 GIVEN = {
     "environmentName": "test",
     "location": "westeurope",
@@ -86,26 +88,30 @@ class AtWork(NamedTuple):
 
 async def do_everything(stack, client):
     """Go through all that the app can do: orders that end well, fail, time out, go on and are undone; poison."""
-    order_id = await place_with_key(client)
-    assert order_id == await place_with_key(client)
-    await client.until(order_id, "Processed")
-    await submit(stack, followed := new_order_id(), replyTo=RESPONSES)
+    for address, body in doors():
+        order_id = await place_with_key(client, address, body)
+        assert order_id == await place_with_key(client, address, body)
+        await client.until(order_id, "Processed")
+    await submit(stack, followed := new_order_id(), payload=sample(), replyTo=RESPONSES)
     await client.until(followed, "Processed")
-    await client.fault("reject")
-    failed = await client.place()
-    await client.until(failed, "Error")
+    refused, slow_one = steps_that_fail()
+    await fault(client, refused, "reject")
+    failed = await place_sample(client)
+    actions = (await client.until(failed, "Error"))["actions"]
     await eventually(lambda: client.alerts(failed))
-    await client.fault("hang")
-    status, answer = await client.resubmit(failed)
-    assert status == 202, answer
-    slow = await client.place("TEA-EARL-GREY")
+    await fault(client, refused, "none")
+    await fault(client, slow_one, "hang")
+    if "resubmit" in actions:
+        status, answer = await client.resubmit(failed)
+        assert status == 202, answer
+    slow = await place_sample(client)
     await eventually(lambda: recovered(client, slow))
-    await client.fault("none")
+    await fault(client, slow_one, "none")
     await client.until(slow, "Processed")
     await poison_every_queue(stack, client)
     _, listed = await client.request("GET", "/api/operator/alerts")
     for path, more in {
-        f"orders/{order_id}/erase": {},
+        f"orders/{followed}/erase": {},
         "customers/find": {"email": "ada@example.com"},
         "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
     }.items():
@@ -131,14 +137,54 @@ async def recovered(client, order_id):
     return order and "recovered" in events(order)
 
 
-async def place_with_key(client):
+def sample():
+    """The payload of an order that people try the app with."""
+    return BUSINESS.sample.payload
+
+
+def steps_that_fail():
+    """A step whose refusal is left to an operator, if there is one; and one whose time-outs are tried again."""
+    steps = BUSINESS.workflows.latest(BUSINESS.sample.workflow or BUSINESS.default_workflow).steps
+    left = [step for step in steps if step.on_failure is not OnFailure.UNDO]
+    patient = [step for step in steps if step.threshold is None]
+    return (left or steps)[0], (patient or steps)[0]
+
+
+async def fault(client, step, mode):
+    """Let every service that a step may be done by have a fault, or none."""
+    for agent in AGENTS:
+        if agent.offers == step.capability:
+            await client.fault(mode, service=agent.name)
+
+
+async def place_sample(client):
+    """Place the sample order of the business, as the console does."""
+    status, answer = await client.request("POST", "/simulator/sample", json={})
+    assert status == 202, answer
+    return answer["orderId"]
+
+
+PURCHASE = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
+
+
+def doors():
+    """The addresses at which orders are placed over HTTP, and what is sent there; the shop has one of its own."""
+    if DEPLOYED == TRIED:
+        return [("/api/orders", PURCHASE)]
+    return [
+        (f"/api/{'' if door.open else 'operator/'}workflows/{door.workflow}/orders", sample())
+        for door in BUSINESS.doors
+    ]
+
+
+async def place_with_key(client, address, body):
     """Place an order under a key of the customer's; the second time it is the same order."""
-    body = {
-        "customer": {"name": "Ada", "email": "ada@example.com"},
-        "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
-    }
-    headers = {"Idempotency-Key": "one-key-for-one-purchase"}
-    _, answer = await client.request("POST", "/api/orders", json=body, headers=headers)
+    headers = {"Idempotency-Key": f"one-key-for-one-order-at-{address}"}
+    status, answer = await client.request("POST", address, json=body, headers=headers)
+    assert status == 202, answer
     return answer["orderId"]
 
 

@@ -1,6 +1,10 @@
 """Workflows written as functions: what they compile to, and every fault that they can have."""
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -27,6 +31,8 @@ from flow import (
     Personal,
     business,
 )
+from local.business import packages
+from local.servicebus_config import ROOT
 from shop.business import SHOP
 
 # As values, by hand
@@ -759,3 +765,114 @@ def test_an_author_can_read_the_language_in_half_an_hour(file):
     lines = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
     assert len(text.splitlines()) <= 200
     assert {name: count for name, count in lines.items() if count > 30} == {}
+
+
+# What a type checker finds
+
+TYPED = """
+from flow import UNDO, Agent, Flow, Model, Operation
+
+
+class Stay(Model):
+    nights: int
+
+
+class Wish(Model):
+    nights: int
+
+
+class Room(Model):
+    number: str | None = None
+
+
+class Hotel(Agent):
+    book = Operation(Wish, Room)
+    cancel = Operation(Wish)
+    clean = Operation(Room)
+
+
+hotel = Hotel("hotel")
+stays = Flow("stay", Stay)
+
+
+@stays.step(hotel.book, undo=hotel.cancel, on_failure=UNDO)
+def book(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+
+
+@stays.step(hotel.clean, after=[book])
+def clean(book: Room) -> Room:
+    return Room(number=book.number)
+
+
+@stays.step(hotel.book)  # wrong
+def another_request(stay: Stay) -> Room:
+    return Room()
+
+
+@stays.step(hotel.book, undo=hotel.clean)  # wrong
+def an_undo_that_asks_something_else(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+
+
+@stays.step(hotel.book)
+def a_field_that_no_payload_has(stay: Stay) -> Wish:
+    return Wish(nights=stay.days)  # wrong
+
+
+@stays.step(hotel.clean)
+def a_field_that_no_answer_has(book: Room) -> Room:
+    return Room(number=book.numbre)  # wrong
+
+
+@stays.step(hotel.clean)
+def a_field_that_no_request_has(book: Room) -> Room:
+    return Room(numbre=book.number)  # wrong
+
+
+@stays.step(hotel.book)
+def an_answer_that_may_be_missing(book: Room) -> Wish:
+    return Wish(nights=len(book.number))  # wrong
+
+
+@stays.step(hotel.book, treshold=1)  # wrong
+def a_rule_that_no_step_has(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+
+
+@stays.step(hotel.bok)  # wrong
+def an_operation_that_no_agent_has(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+
+
+@stays.step(hotel.book, after=["book"])  # wrong
+def after_a_name(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+"""
+
+
+@pytest.mark.soak
+def test_a_type_checker_finds_what_the_start_cannot(tmp_path):
+    """In each of the wrong lines, and nowhere else: what is right needs no word for it."""
+    (tmp_path / "typed.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    ran = subprocess.run(
+        [*command, str(tmp_path / "typed.py")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = {int(each) for each in re.findall(r"typed\.py:(\d+): error", ran.stdout)}
+    lines = enumerate(TYPED.splitlines(), 1)
+    assert found == {number for number, line in lines if line.endswith("# wrong")}, ran.stdout
+
+
+def test_no_business_asks_a_type_checker_to_look_away():
+    """Neither in a line nor in the configuration, which is strict for each of them."""
+    for package in packages(ROOT):
+        for file in (ROOT / package.replace(".", "/")).rglob("*.py"):
+            assert "type: ignore" not in file.read_text(), file
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    assert said["strict"]
+    assert "overrides" not in said

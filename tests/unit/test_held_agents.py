@@ -250,6 +250,22 @@ async def test_an_explanation_tells_of_the_hold_of_one_of_several_agents():
     assert "; payment-backup: not heard of lately)" in said.waiting_for
 
 
+@pytest.mark.proves("OPR-9", "OPR-2", "AGT-8")
+async def test_an_explanation_names_the_hold_of_one_agent_and_the_open_circuit_of_the_other():
+    """Each with its own time; the order goes on at the earlier one."""
+    world = Held(offers=OFFERS)
+    (order_id,) = await world.recorded()
+    await world.hold()
+    opens = world.now + seconds(90)
+    health = AgentHealth(agent="payment-backup", instance="a", at=world.now, open_until=opens)
+    await world.there.agent_health.publish(health)
+    said = await world.there.orders.explain(order_id)
+    held = "grace holds payment until 2026-01-31 09:15:00 UTC, because: bank maintenance"
+    broken = "circuit of payment-backup open, until 2026-01-31 08:16:30 UTC"
+    assert f"makes calls again ({held}; {broken})" in said.waiting_for
+    assert said.next_at == opens
+
+
 @pytest.mark.proves("OPR-9", "OPR-2")
 async def test_a_hold_that_was_ended_is_no_word_of_the_agent(world):
     """The row is there for a moment; no instance has spoken."""

@@ -6,10 +6,14 @@ import sys
 from collections import Counter
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
 from simulated_world import World
 
-from kit.check import FAILS, MAX_BYTES, NOT_TRIED, WORKS, main
+from adapters.answers import MAX_BYTES
+from flow import Agent, ApiKey, Body, Model, Operation
+from kit.check import FAILS, NOT_TRIED, WORKS, main
 from kit.checks import Service, Told, Verdict, findings
 from kit.keys import MemoryKeys
 from kit.memory import of_columns
@@ -154,6 +158,108 @@ def test_what_makes_no_sense_is_refused_before_any_call(arguments, words, capsys
     with pytest.raises(SystemExit):
         main([*arguments, "--do", "pay", "--yes"])
     assert words in capsys.readouterr().err
+
+
+class Deposit(Model):
+    """What is asked of the dealer."""
+
+    amount: str
+
+
+class Held(Model):
+    """The dealer's answer, which names what was made."""
+
+    id: str
+
+
+class Dealing(Agent):
+    """A service that was not built for this app."""
+
+    hold = Operation(Deposit, Held, method="PUT", path="/v1/holds/{key}")
+    free = Operation(Deposit, method="DELETE", path="/v1/holds/{key}/{result.id}")
+
+
+dealer = Dealing(
+    "dealer",
+    key_header="X-Request-Key",
+    headers={"Api-Version": "7"},
+    body=Body.CONTENT,
+    auth=ApiKey("DEALER_KEY", prefix="Key "),
+    refusals=(409,),
+)
+
+
+class Dealer:
+    """Keeps holds by their keys, in a form of its own; `called` has what it was shown."""
+
+    def __init__(self):
+        self.holds, self.gone, self.called = {}, set(), []
+        self.app = web.Application()
+        self.app.router.add_put("/v1/holds/{key}", self.hold)
+        self.app.router.add_delete("/v1/holds/{key}/{id}", self.free)
+
+    async def hold(self, request):
+        body = await self._heard(request)
+        key = request.match_info["key"]
+        if key in self.gone or self.holds.setdefault(key, body) != body:
+            return web.Response(status=409)
+        return web.json_response({"id": f"h-{list(self.holds).index(key)}"})
+
+    async def free(self, request):
+        await self._heard(request)
+        self.gone.add(request.match_info["key"])
+        return web.Response(status=204)
+
+    async def _heard(self, request):
+        names = ("Authorization", "Api-Version")
+        shown = [request.headers.get(name) for name in names]
+        is_key = request.headers.get("X-Request-Key") == request.match_info["key"]
+        self.called.append((request.method, *shown, is_key))
+        return await request.text()
+
+
+async def test_a_declared_agent_is_tried_as_it_calls_its_service(capsys, monkeypatch):
+    """By its method, path, headers, body and key, at the address of its setting; 409 is final here."""
+    there = Dealer()
+    asked = ("--agent", f"{__name__}:dealer", "--do", "hold", "--undo", "free", "--yes")
+    contents = ("--content", json.dumps(CONTENT), "--other", json.dumps(OTHER))
+    monkeypatch.setenv("DEALER_KEY", "secret")
+    async with TestServer(there.app) as server:
+        monkeypatch.setenv("DEALER_URL", str(server.make_url("")))
+        assert await run(*asked, *contents) == WORKS
+    assert set(there.called) == {
+        ("PUT", "Key secret", "7", True),
+        ("DELETE", "Key secret", "7", True),
+    }
+    assert set(there.holds.values()) == {json.dumps(CONTENT)}
+    said = capsys.readouterr().out
+    assert "other content: 409: refused" in said
+    assert "undo of what was done: undone once, and 409 from then on" in said
+    assert UNKNOWN not in said  # its path has the answer to what it takes back
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "words"),
+    [
+        ({}, (), "the environment variable DEALER_URL is empty"),
+        ({"DEALER_URL": "http://dealer.example"}, (), "DEALER_URL: expected https://, or http://"),
+        ({"DEALER_URL": "https://dealer.example"}, (), "variable DEALER_KEY is empty"),
+        ({}, ("--agent", "shop.business:SHOP"), "shop.business:SHOP is no agent"),
+        ({}, ("--agent", "nowhere:dealer"), "nowhere:dealer: No module named 'nowhere'"),
+    ],
+)
+async def test_an_agent_that_cannot_call_says_why(settings, arguments, words, capsys, monkeypatch):
+    """Before any call, and without what its settings hold."""
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    asked = ("--agent", f"{__name__}:dealer", "--do", "hold", "--yes")
+    assert await run(*asked, *arguments) == NOT_TRIED
+    assert words in capsys.readouterr().err
+
+
+async def test_nothing_is_called_without_an_address_or_an_agent(capsys):
+    assert await run("--do", "hold", "--yes") == NOT_TRIED
+    assert "give the address of the service, or its agent" in capsys.readouterr().err
 
 
 async def test_a_service_that_is_not_there_was_not_tried(capsys):

@@ -98,6 +98,17 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     ]
 
 
+@pytest.mark.proves("AGT-3", "OPR-1")
+def test_an_order_is_shown_with_the_round_of_a_step():
+    """One in its first round, as most are, shows no word of it."""
+    order = new_order()
+    again = replace(order.steps[0], round=1, attempts=2)
+    for each, expected in ((order, "NotStarted  0  "), (order.with_steps(again), "2 (round 2)")):
+        view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
+        assert view["steps"][0]["round"] == each.steps[0].round
+        assert expected in formatting.order_text(view)
+
+
 def test_an_order_is_shown_with_its_keys():
     """One without any shows no line of them."""
     order = new_order()

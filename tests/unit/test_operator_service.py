@@ -20,14 +20,17 @@ from builders import (
 )
 from pydantic import ValidationError
 
+from adapters.clock import order_ids, order_time
 from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
-from core.errors import InvalidError, UnavailableError
+from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from core.life import Outcome, ProcessState, StepState
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
+from operators.cli.formatting import order_text
 from operators.requests import (
+    ActRequest,
     AlertsPage,
     BulkRequest,
     FindRequest,
@@ -155,8 +158,8 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
     assert (
-        "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC"
-        in both_open.waiting_for
+        "(circuit of payment open, until 2026-01-31 08:15:30 UTC; "
+        "circuit of payment-backup open, until 2026-01-31 08:15:20 UTC)" in both_open.waiting_for
     )
     assert "payment attempt 1 started at payment-backup" in both_open.summary
     assert both_open.if_nothing_happens.startswith(
@@ -498,3 +501,36 @@ async def test_what_is_owed_is_read_once_in_two_seconds():
     later = await overview.look()
     assert (first.at, later.at) == (NOW, NOW + seconds(2))
     assert [each.open_orders["Pending"].count for each in (first, later)] == [0, 1]
+
+
+@pytest.mark.proves("OPR-1", "OPR-2", "SUB-8")
+async def test_an_order_is_known_to_operators_before_it_is_recorded():
+    """Page, explanation and words for it; nothing of it is asked of a store that has no row."""
+    order_id = order_ids(1)()
+    service = app_at(lambda: order_time(order_id) + seconds(1)).orders
+    seen, said = await service.inspect(order_id), await service.explain(order_id)
+    assert (seen.order_id, seen.process_state, seen.steps) == (order_id, "Accepted", [])
+    assert (seen.placed_at, seen.history, seen.actions) == (order_time(order_id), [], [])
+    assert (await service.vocabulary()).orders[seen.situation].word == "Accepted"
+    assert (said.next_actor, said.next_at) == ("submission", None)
+    assert said.summary.startswith("The order is Accepted; it waits for submission")
+    assert order_text(seen.model_dump(mode="json", by_alias=True))
+
+
+async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now():
+    """It is no order that nobody knows."""
+    order_id = order_ids(1)()
+    service = app_at(lambda: order_time(order_id)).orders
+    request = ActRequest(operator="grace", note="a mistake")
+    with pytest.raises(RefusedError, match="not recorded yet: try again in a second"):
+        await service.act(BY_NAME["cancel"], order_id, request)
+
+
+@pytest.mark.proves("OPR-1")
+async def test_an_order_that_is_not_recorded_in_time_is_unknown_to_operators():
+    """Its message was refused, or nobody has sent it."""
+    order_id = order_ids(1)()
+    service = app_at(lambda: order_time(order_id) + timedelta(minutes=2)).orders
+    for ask in (service.inspect, service.explain):
+        with pytest.raises(UnknownOrderError):
+            await ask(order_id)

@@ -58,6 +58,11 @@ export function orderPage(place, _, id) {
           ),
         ),
       ),
+    ...(order.steps.length ? recorded(order) : []),
+  ];
+
+  /** What is known of an order once it is more than accepted. */
+  const recorded = (order) => [
     h(
       "section",
       { "aria-labelledby": "flow" },
@@ -97,7 +102,8 @@ function title(order) {
       h(
         "span",
         { class: "muted" },
-        `${order.workflow} v${order.workflowVersion}, ${order.priority} priority, placed `,
+        order.steps.length > 0 && `${order.workflow} v${order.workflowVersion}, ${order.priority} priority, `,
+        "placed ",
         at(order.placedAt),
       ),
       order.keys.length > 0 && h("span", null, `known as ${order.keys.join(", ")}`),
@@ -138,6 +144,10 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
   );
 }
 
+/** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
+const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
+  `${attempts}${round ? ` (now round ${round + 1})` : ""}, failed ${failureCount} of ${threshold}`;
+
 /** The steps in words: what the graph shows, for whoever does not see it. */
 const steps = ({ steps: all }) =>
   h(
@@ -176,7 +186,7 @@ const steps = ({ steps: all }) =>
             step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
           ),
           h("td", { "data-name": "State" }, badge(look, word)),
-          h("td", { "data-name": "Attempts" }, `${step.attempts}, failed ${step.failureCount} of ${step.threshold}`),
+          h("td", { "data-name": "Attempts" }, attemptsOf(step)),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),
           h("td", { "data-name": "Reason or result" }, text(said)),

@@ -1,0 +1,151 @@
+"""How a service is called that is tried from outside: as its agent calls it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from adapters.answers import LONGEST_PAUSE, Answer
+from adapters.clock import utc_now
+from adapters.credentials import Fixed, context_of
+from adapters.remote import ACCEPTED, HttpRemoteService
+from adapters.services import credential_of
+from core.business import Agent as Declared
+from core.business import is_simulated
+from core.credentials import ClientCertificate, EntraToken
+from core.messages import AgentRequest
+from flow.services import Agent
+from kit.checks import Told
+
+SHORTEST = 0.1
+"""The seconds between two calls at least, whatever the service asks for."""
+
+BUILT_FOR_THE_APP = Declared(name="check", offers="check", address="CHECK_URL")
+"""The agent of a service that is called in the default form."""
+
+
+class NotCalledError(Exception):
+    """A service cannot be called as asked; the text says why."""
+
+
+def declared(name: str) -> Declared:
+    """Return the agent of a business of this name, such as `shop.business:provider`.
+
+    Raises `NotCalledError`.
+    """
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), attribute, None)
+    except (ImportError, ValueError) as error:
+        raise NotCalledError(f"{name}: {error}") from error
+    if isinstance(found, Agent):
+        return found.declaration()
+    if isinstance(found, Declared):
+        return found
+    raise NotCalledError(f"{name} is no agent; expected a name such as shop.business:provider")
+
+
+def setting(name: str) -> str:
+    """Return an agent's setting, from the environment; raises `NotCalledError`."""
+    if value := os.environ.get(name):
+        return value
+    raise NotCalledError(f"the environment variable {name} is empty")
+
+
+def remote(
+    agent: Declared, url: str, token: str | None, session: aiohttp.ClientSession
+) -> HttpRemoteService:
+    """Return what calls the service, with a bearer token or with what the agent declares.
+
+    The settings of the agent come from the environment. Raises `NotCalledError`.
+    """
+    service = HttpRemoteService(
+        base_url=url,
+        session=lambda: session,
+        credential=Fixed({"Authorization": f"Bearer {token}"}) if token else None,
+        longest_wait=timedelta(0),
+        clock=utc_now,
+    )
+    if is_simulated(agent.name, url):
+        return service
+    if isinstance(agent.auth, EntraToken) and not token:
+        raise NotCalledError("its token is one of the app's identity: give one with --token-from")
+    return replace(
+        service,
+        form=agent.form,
+        credential=service.credential or credential_of(agent.auth, setting, lambda: session),
+        certificate=_certificate(agent),
+    )
+
+
+def _certificate(agent: Declared) -> Callable[[], Any] | None:
+    if not isinstance(agent.auth, ClientCertificate):
+        return None
+    try:
+        context = context_of(setting(agent.auth.setting))
+    except OSError as error:
+        raise NotCalledError(f"{agent.auth.setting}: no certificate with its key") from error
+    return lambda: context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Calls a service over HTTP."""
+
+    remote: HttpRemoteService
+    timeout: float
+    """Seconds for one call."""
+    patience: float
+    """Seconds for which a call that was accepted (202) is asked for again."""
+
+    async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> Told:
+        """Call an operation; ask again for what was only accepted.
+
+        Raises `RejectedError` if the content lacks a field of the path.
+        """
+        left = self.patience
+        while True:
+            answer = await self._once(operation, key, content)
+            if answer.status != ACCEPTED or left <= 0:
+                return Told(status=answer.status, content=self._content(operation, answer))
+            seconds = _pause(answer)
+            await asyncio.sleep(min(seconds, left))
+            left -= seconds
+
+    async def _once(self, operation: str, key: str, content: Mapping[str, Any]) -> Answer:
+        # The key says who calls, so it is not that of an order, and no order has this id.
+        now = utc_now()
+        request = AgentRequest.model_construct(
+            order_id=key.partition(":")[0],
+            step="check",
+            attempt=1,
+            issued_at=now,
+            complete_by=now + timedelta(seconds=self.timeout),
+            operation=operation,
+            idempotency_key=key,
+            content=content,
+        )
+        async with asyncio.timeout(self.timeout):
+            return await self.remote.answer(request)
+
+    def _content(self, operation: str, answer: Answer) -> Mapping[str, Any] | None:
+        """Return the JSON object of an answer; None if it is none, or too long."""
+        if not answer.body and self.remote.form.route(operation).answer_may_be_empty:
+            return {}
+        return None if answer.is_too_long else answer.content
+
+
+def _pause(answer: Answer) -> float:
+    """Return the seconds until the next call; one, unless the service says how many."""
+    if answer.retry_after == "0":
+        return SHORTEST
+    wait = answer.asks_to_wait(utc_now(), LONGEST_PAUSE)
+    return max(SHORTEST, wait.total_seconds()) if wait else 1.0

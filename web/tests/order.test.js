@@ -1,0 +1,51 @@
+/** The page of an order. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { orderPage } from "../static/console/order.js";
+import { know } from "../static/console/words.js";
+import { giveStorage, textOf } from "./support.js";
+
+const AT = "2026-01-31T12:00:00Z";
+const EXPLANATION = { summary: "Why.", nextActor: null, nextAt: null, ifNothingHappens: "Nothing." };
+const ORDER = { orderId: "b00-1", situation: "s", keys: [], actions: [], steps: [], history: [], placedAt: AT };
+const STEP = { name: "pay", state: "NotStarted", attempts: 2, failureCount: 0, threshold: 3 };
+
+/** What the page of this order shows. */
+async function shown(order) {
+  const seen = [];
+  globalThis.innerWidth = 1000;
+  globalThis.fetch = async (url) => Response.json(String(url).endsWith("/explain") ? EXPLANATION : order);
+  const place = {
+    show: (...children) => void seen.push(textOf(children)),
+    say: () => {},
+    changed: () => {},
+    askKey: () => {},
+    again: () => {},
+  };
+  const page = orderPage(place, new URLSearchParams(), order.orderId);
+  while (!seen.some((text) => text.includes("Why."))) await new Promise((resolve) => setImmediate(resolve));
+  page.stop();
+  return seen.at(-1);
+}
+
+beforeEach(() => {
+  giveStorage();
+  const document = { hidden: false, addEventListener: () => {}, removeEventListener: () => {} };
+  Object.defineProperty(globalThis, "document", { value: document, configurable: true });
+  know({ orders: {}, steps: {}, actions: [] });
+});
+
+test("an order that is accepted and not recorded yet has no workflow to be drawn", async () => {
+  const text = await shown(ORDER);
+  assert.match(text, /Why\./);
+  assert.doesNotMatch(text, /Workflow|version|undefined/);
+});
+
+test("the round of a step is shown from the second on", async () => {
+  const history = [{ at: AT, actor: "t", event: "e", detail: "", happened: [] }];
+  const of = (round) => shown({ ...ORDER, payload: {}, history, steps: [{ ...STEP, round }] });
+  assert.match(await of(1), /2 \(now round 2\), failed 0 of 3/);
+  for (const round of [0, undefined]) assert.match(await of(round), /Agent.*2, failed 0 of 3/);
+});
