@@ -1,5 +1,7 @@
 """Which fault meets a call, and what becomes of the call."""
 
+from dataclasses import replace
+
 import pytest
 from builders import NOW, seconds
 from pydantic import ValidationError
@@ -14,6 +16,7 @@ from simulator.rules import (
     FaultInForce,
     Plan,
     check,
+    content_of,
     fault_for,
     in_force,
     plan,
@@ -90,11 +93,66 @@ FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
             "remember", 0, Plan(is_remembered=True, reason="card declined"), id="remember"
         ),
         pytest.param("forget", 0, Plan(keys_last=seconds(10)), id="forget"),
+        pytest.param(
+            "busy",
+            0,
+            Plan(effect=False, status=429, reason="too many calls", retry_after=seconds(5)),
+            id="busy",
+        ),
+        pytest.param(
+            "unauthorized",
+            0,
+            Plan(effect=False, status=401, reason="the token is not accepted"),
+            id="unauthorized",
+        ),
     ],
 )
 def test_each_mode_has_its_own_outcome(mode, chance, expected):
     """A mode decides whether there is an effect, what the answer is, and when it comes."""
     assert plan(PAYMENT, fault(mode, failureRate=0.4), chance) == expected
+
+
+def test_only_the_first_call_of_a_key_is_unauthorized():
+    """As if its token had just expired, and the caller then had a new one."""
+    assert plan(PAYMENT, fault("unauthorized"), 0, calls=2) == Plan()
+
+
+REMEMBERING = replace(PAYMENT, remembers_refusals=True, keys_last=seconds(7))
+
+
+def test_a_service_remembers_what_its_agent_declares():
+    """How long it knows a key, and whether it repeats a refusal."""
+    agents = [replace(each, remembers_refusals=True, keys_last=seconds(7)) for each in SHOP.agents]
+    service = simulated(replace(SHOP, agents=tuple(agents)))["payment"]
+    assert (service.remembers_refusals, service.keys_last) == (True, seconds(7))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param(None, Plan(keys_last=seconds(7)), id="no fault"),
+        pytest.param(fault("none"), Plan(keys_last=seconds(7)), id="none"),
+        pytest.param(fault("forget"), Plan(keys_last=seconds(10)), id="forget"),
+        pytest.param(
+            fault("reject"),
+            Plan(keys_last=seconds(7), is_remembered=True, reason="card declined"),
+            id="reject",
+        ),
+    ],
+)
+def test_what_a_service_remembers_shows_in_the_course_of_a_call(said, expected):
+    """A fault says otherwise only of what it is about."""
+    assert plan(REMEMBERING, said, 0) == expected
+
+
+def test_the_content_of_a_call_is_compared_where_refusals_are_remembered():
+    """By its values alone, on every host alike."""
+    one, same = {"amount": "5.00", "to": {"name": "A"}}, {"to": {"name": "A"}, "amount": "5.00"}
+    calls = [Call(order_id="o", order=order) for order in (one, same, {})]
+    first, second, other = (content_of(REMEMBERING, call) for call in calls)
+    assert first == second == "5de4fe44e77395d6"
+    assert other != first
+    assert content_of(PAYMENT, calls[0]) == ""
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.999])

@@ -83,6 +83,18 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     )
 
 
+@pytest.mark.proves("AGT-12")
+def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
+    """Two might begin in one claim: neither hides the other."""
+    order = doubtful()
+    both = replace(order, steps=(*order.steps, replace(order.step("payment"), name="stock")))
+    ended = FORGETS.claim(both, MONDAY).after
+    assert [(step.state, step.for_operator) for step in ended.steps] == [
+        (StepState.FAILED, True),
+        (StepState.FAILED, True),
+    ]
+
+
 @pytest.mark.proves("ALR-1")
 def test_the_alert_offers_what_an_operator_can_say():
     """And no resubmit, which would be refused."""

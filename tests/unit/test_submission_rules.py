@@ -194,6 +194,18 @@ def test_every_fault_of_keys_is_named_beside_those_of_the_business():
 
 
 @pytest.mark.proves("SUB-2")
+@pytest.mark.parametrize(
+    ("numbers", "keys"), [(["K-1", "K-2", "K-1"], {"K-1", "K-2"}), ([], set())], ids=["two", "none"]
+)
+def test_an_order_is_recorded_with_a_row_for_each_key_of_its_business(numbers, keys):
+    """A key that the business names twice has one row."""
+    terms = replace(CLAIMS_TERMS, payload=KEYED)
+    claim = {"claimant": NAME, "numbers": numbers}
+    rows = order_of(*submitted(claim), terms, NOW, "t").after.order.key_rows
+    assert set(rows or ()) == {business_key(key, ORDER_ID) for key in keys}
+
+
+@pytest.mark.proves("SUB-2")
 def test_the_longest_key_fits_into_a_row_key():
     """However each of its characters is escaped; a row key has 512 characters at most."""
     longest = business_key("\U0010ffff" * MAX_KEY, ORDER_ID)
