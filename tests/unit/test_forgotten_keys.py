@@ -286,6 +286,12 @@ def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
     lasting.check([*lasting.agents, forgetful], **usual)
 
 
+def test_where_no_settings_are_known_a_step_is_tried_once_at_least():
+    """No more is assumed of it, so that no business is refused for settings that nobody made."""
+    made = business({"timeout": timedelta(minutes=4)}, keys_last=timedelta(minutes=5))
+    made.check(made.agents)
+
+
 @pytest.mark.proves("AGT-12")
 @pytest.mark.parametrize(
     ("keys_last", "fault"),

@@ -366,6 +366,14 @@ def test_an_order_that_is_put_back_says_until_when():
     assert scheduler.receive(later, reply, NOW).entry.happened[-1] == PutBack(until=LATER)
 
 
+@pytest.mark.proves("SUP-3")
+def test_a_step_that_nobody_began_says_who_was_asked():
+    """So that whoever explains the order can name the agent."""
+    order = claimed()
+    recovered = supervisor.recover(order, timed_out(order), heard=[]).after
+    assert recovered.steps[0].reason == "payment is not known to have begun it"
+
+
 @pytest.mark.proves("SCH-6")
 def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
     """No newer version of the app knows more of it."""
