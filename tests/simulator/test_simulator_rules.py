@@ -1,5 +1,7 @@
 """Which fault meets a call, and what becomes of the call."""
 
+from dataclasses import replace
+
 import pytest
 from builders import NOW, seconds
 from pydantic import ValidationError
@@ -14,6 +16,7 @@ from simulator.rules import (
     FaultInForce,
     Plan,
     check,
+    content_of,
     fault_for,
     in_force,
     plan,
@@ -77,6 +80,44 @@ TOO_MANY = Plan(effect=False, status=429, reason="too many calls", retry_after=s
 def test_each_mode_has_its_own_outcome(mode, how, expected):
     """A mode decides whether there is an effect, what the answer is, and when it comes."""
     assert plan(PAYMENT, fault(mode, failureRate=0.4), **{"chance": 0} | how) == expected
+
+
+REMEMBERING = replace(PAYMENT, remembers_refusals=True, keys_last=seconds(7))
+
+
+def test_a_service_remembers_what_its_agent_declares():
+    """How long it knows a key, and whether it repeats a refusal."""
+    agents = [replace(each, remembers_refusals=True, keys_last=seconds(7)) for each in SHOP.agents]
+    service = simulated(replace(SHOP, agents=tuple(agents)))["payment"]
+    assert (service.remembers_refusals, service.keys_last) == (True, seconds(7))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, Plan(keys_last=seconds(7))),
+        (fault("none"), Plan(keys_last=seconds(7))),
+        (fault("forget"), Plan(keys_last=seconds(10))),
+        (
+            fault("reject"),
+            Plan(keys_last=seconds(7), is_remembered=True, reason="card declined"),
+        ),
+    ],
+    ids=["no fault", "none", "forget", "reject"],
+)
+def test_what_a_service_remembers_shows_in_the_course_of_a_call(said, expected):
+    """A fault says otherwise only of what it is about."""
+    assert plan(REMEMBERING, said, 0) == expected
+
+
+def test_the_content_of_a_call_is_compared_where_refusals_are_remembered():
+    """By its values alone, on every host alike."""
+    one, same = {"amount": "5.00", "to": {"name": "A"}}, {"to": {"name": "A"}, "amount": "5.00"}
+    calls = [Call(order_id="o", order=order) for order in (one, same, {})]
+    first, second, other = (content_of(REMEMBERING, call) for call in calls)
+    assert first == second == "5de4fe44e77395d6"
+    assert other != first
+    assert content_of(PAYMENT, calls[0]) == ""
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.999])
