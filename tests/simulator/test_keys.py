@@ -114,11 +114,3 @@ async def test_a_service_that_compares_refuses_a_key_with_other_content(world, m
     other = await world.call(skus=("CUP",))
     assert (other.status, other.reason) == (400, "the key came with other content before")
     assert (await world.call(skus=("TEA",))).status == (422 if mode == "reject" else 200)
-
-
-async def test_a_service_that_does_not_remember_refusals_forgets_them(world):
-    """As the seven modes do."""
-    await world.fault("reject")
-    assert (await world.call()).status == 422
-    await world.fault("none")
-    assert (await world.call()).status == 200

@@ -1,5 +1,7 @@
 """Which fault meets a call, and what becomes of the call."""
 
+from dataclasses import replace
+
 import pytest
 from builders import NOW, seconds
 from pydantic import ValidationError
@@ -14,6 +16,7 @@ from simulator.rules import (
     FaultInForce,
     Plan,
     check,
+    content_of,
     fault_for,
     in_force,
     plan,
@@ -46,55 +49,75 @@ FOR_ORDER = entry(mode="late", match={"orderId": "o1"})
 FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
 
 
-@pytest.mark.parametrize(
-    ("mode", "chance", "expected"),
-    [
-        pytest.param("none", 0, Plan(effect=True, status=200), id="none"),
-        pytest.param(
-            "down", 0.9, Plan(effect=False, status=503, reason="the service is down"), id="down"
-        ),
-        pytest.param("slow", 0, Plan(effect=True, status=200, delay_seconds=1), id="slow"),
-        pytest.param(
-            "hang",
-            0,
-            Plan(effect=False, status=504, reason="no answer", delay_seconds=10),
-            id="hang",
-        ),
-        pytest.param(
-            "late",
-            0,
-            Plan(
-                effect=True,
-                effect_is_late=True,
-                status=504,
-                reason="the answer came too late",
-                delay_seconds=10,
-            ),
-            id="late",
-        ),
-        pytest.param(
-            "flaky",
-            0.19,
-            Plan(effect=False, status=503, reason="the service stumbled"),
-            id="flaky before the effect",
-        ),
-        pytest.param(
-            "flaky",
-            0.2,
-            Plan(effect=True, status=502, reason="the answer was lost"),
-            id="flaky after it",
-        ),
-        pytest.param("flaky", 0.4, Plan(effect=True, status=200), id="flaky and lucky"),
-        pytest.param("accept", 0, Plan(done_after=seconds(1)), id="accept"),
-        pytest.param(
-            "remember", 0, Plan(is_remembered=True, reason="card declined"), id="remember"
-        ),
-        pytest.param("forget", 0, Plan(keys_last=seconds(10)), id="forget"),
-    ],
+UNAUTHORIZED = Plan(effect=False, status=401, reason="the token is not accepted")
+TOO_LATE = Plan(
+    effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=10
 )
-def test_each_mode_has_its_own_outcome(mode, chance, expected):
+TOO_MANY = Plan(effect=False, status=429, reason="too many calls", retry_after=seconds(5))
+
+
+@pytest.mark.parametrize(
+    ("mode", "how", "expected"),
+    [
+        ("none", {}, Plan()),
+        ("down", {"chance": 0.9}, Plan(effect=False, status=503, reason="the service is down")),
+        ("slow", {}, Plan(delay_seconds=1)),
+        ("hang", {}, Plan(effect=False, status=504, reason="no answer", delay_seconds=10)),
+        ("late", {}, TOO_LATE),
+        ("flaky", {"chance": 0.19}, Plan(effect=False, status=503, reason="the service stumbled")),
+        ("flaky", {"chance": 0.2}, Plan(status=502, reason="the answer was lost")),
+        ("flaky", {"chance": 0.4}, Plan()),
+        ("reject", {}, Plan(effect=False, status=422, reason="card declined")),
+        ("accept", {}, Plan(done_after=seconds(1))),
+        ("remember", {}, Plan(is_remembered=True, reason="card declined")),
+        ("forget", {}, Plan(keys_last=seconds(10))),
+        ("busy", {}, TOO_MANY),
+        ("unauthorized", {}, UNAUTHORIZED),
+        ("unauthorized", {"calls": 2}, Plan()),
+    ],
+    ids=str,
+)
+def test_each_mode_has_its_own_outcome(mode, how, expected):
     """A mode decides whether there is an effect, what the answer is, and when it comes."""
-    assert plan(PAYMENT, fault(mode, failureRate=0.4), chance) == expected
+    assert plan(PAYMENT, fault(mode, failureRate=0.4), **{"chance": 0} | how) == expected
+
+
+REMEMBERING = replace(PAYMENT, remembers_refusals=True, keys_last=seconds(7))
+
+
+def test_a_service_remembers_what_its_agent_declares():
+    """How long it knows a key, and whether it repeats a refusal."""
+    agents = [replace(each, remembers_refusals=True, keys_last=seconds(7)) for each in SHOP.agents]
+    service = simulated(replace(SHOP, agents=tuple(agents)))["payment"]
+    assert (service.remembers_refusals, service.keys_last) == (True, seconds(7))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, Plan(keys_last=seconds(7))),
+        (fault("none"), Plan(keys_last=seconds(7))),
+        (fault("forget"), Plan(keys_last=seconds(10))),
+        (
+            fault("reject"),
+            Plan(keys_last=seconds(7), is_remembered=True, reason="card declined"),
+        ),
+    ],
+    ids=["no fault", "none", "forget", "reject"],
+)
+def test_what_a_service_remembers_shows_in_the_course_of_a_call(said, expected):
+    """A fault says otherwise only of what it is about."""
+    assert plan(REMEMBERING, said, 0) == expected
+
+
+def test_the_content_of_a_call_is_compared_where_refusals_are_remembered():
+    """By its values alone, on every host alike."""
+    one, same = {"amount": "5.00", "to": {"name": "A"}}, {"to": {"name": "A"}, "amount": "5.00"}
+    calls = [Call(order_id="o", order=order) for order in (one, same, {})]
+    first, second, other = (content_of(REMEMBERING, call) for call in calls)
+    assert first == second == "5de4fe44e77395d6"
+    assert other != first
+    assert content_of(PAYMENT, calls[0]) == ""
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.999])
@@ -104,31 +127,11 @@ def test_the_failure_rate_may_be_none_or_all(rate, statuses, chance):
     assert plan(PAYMENT, fault("flaky", failureRate=rate), chance).status in statuses
 
 
-def test_a_call_without_a_fault_is_carried_out():
-    """Nothing in force means an effect and an answer at once."""
-    assert plan(PAYMENT, None, 0) == Plan(effect=True, status=200)
-
-
 @pytest.mark.parametrize("mode", ["slow", "hang", "late"])
 def test_the_latency_is_in_milliseconds(mode):
     """`latencyMs` says how long an answer is held back, zero included."""
     assert plan(PAYMENT, fault(mode, latencyMs=250), 0).delay_seconds == 0.25
     assert plan(PAYMENT, fault(mode, latencyMs=0), 0).delay_seconds == 0
-
-
-@pytest.mark.parametrize(
-    ("service", "reason"),
-    [
-        ("payment", "card declined"),
-        ("inventory", "out of stock"),
-        ("shipping", "address not deliverable"),
-    ],
-)
-def test_a_refusal_says_why(service, reason):
-    """Each service refuses for a reason of its own, and nothing happens."""
-    assert plan(simulated(SHOP)[service], fault("reject"), 0) == Plan(
-        effect=False, status=422, reason=reason
-    )
 
 
 @pytest.mark.parametrize(

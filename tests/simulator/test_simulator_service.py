@@ -45,14 +45,6 @@ async def test_a_repetition_gets_the_stored_result(world):
     assert await world.effects("o1") == (2, ["authorise"])
 
 
-@pytest.mark.proves("AGT-7")
-async def test_fifty_calls_at_once_have_one_effect(world):
-    """All of them are counted and get the same answer."""
-    answers = await asyncio.gather(*(world.call() for _ in range(50)))
-    assert answers == [answers[0]] * 50
-    assert await world.effects() == (50, ["authorise"])
-
-
 @pytest.mark.parametrize(
     ("service", "do", "undo"),
     [

@@ -144,19 +144,6 @@ async def test_a_lasting_fault_ends_in_error_with_one_alert_and_an_operator_resu
     assert "Processed" in refusal["detail"]
 
 
-@pytest.mark.proves("SCH-8", "AGT-6", "ALR-1")
-async def test_a_rejected_payment_is_an_error_at_once_with_the_services_reason(client, stack):
-    """No retries: one call, Error with "card declined"; after the fault is off a resubmit works."""
-    order_id = await placed_to_fail(client, stack, "reject", "order")
-    order = await client.until(order_id, "Error")
-    assert (order["reason"], order["failureCount"]) == ("card declined", 0)
-    assert "recovered" not in events(order)
-    assert (await client.ledger(order_id))["calls"] == 1
-    await fault(client, "payment", "none", order_id)
-    await client.resubmit(order_id)
-    await client.until(order_id, "Processed")
-
-
 @pytest.mark.proves("AGT-2")
 async def test_a_flaky_service_is_tried_again_within_one_attempt(client, stack):
     """Transient faults are the agent's to retry: the order needs no recovery."""

@@ -197,6 +197,25 @@ def test_what_others_have_open_counts(admission):
 
 
 @pytest.mark.proves("WRK-2")
+def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
+    """What else the order has open stays open; of an order that nobody has seen, nothing is."""
+    admission.look(f"o{number} first third" for number in range(ROOM))
+    admission.answered("o1", "third")
+    admission.answered("never seen", "third")
+    assert admission.room() == {"payment": ["second"], "stock": ["third"]}
+    assert len(admission.fill("stock")) == 1
+
+
+@pytest.mark.proves("WRK-2", "AGT-10")
+def test_the_steps_of_an_order_that_run_on_take_room_from_its_next_ones(admission):
+    """The slots that it held until now are free for it."""
+    admission.look(f"o{number} third" for number in range(ROOM))
+    assert "stock" not in admission.room()
+    assert "stock" in admission.room("o1")
+    assert "stock" not in admission.room("o1", ["third"])
+
+
+@pytest.mark.proves("WRK-2")
 def test_the_next_look_overrules_what_was_believed(admission):
     """Whatever happened to those orders elsewhere; and also that a slot is free."""
     admission.fill()
@@ -266,6 +285,16 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     assert "stock" in admission.room()
     admission.learn(said_in(turned_away(asked=True), "third", admission.clock()))
     assert "stock" not in admission.room()
+
+
+@pytest.mark.proves("AGT-8")
+def test_a_reply_says_of_its_agent_what_it_carries():
+    """One without an instance and a time, of an older version, closes nothing beyond this moment."""
+    bare = answer(outcome="notTried", circuit_open=True)
+    assert said_in(bare, "third", NOW) == (
+        AgentHealth(agent="third", instance="", at=NOW, open_until=NOW),
+    )
+    assert said_in(answer(outcome="notTried", retry_after=5.0), "third", NOW) == ()
 
 
 @pytest.mark.proves("AGT-8")
@@ -363,6 +392,15 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
         [*(each.order_id for each in some(ROOM)), "pays", "ends"]
     )
     assert "stock" not in admission.room()
+
+
+@pytest.mark.proves("SCH-11", "AGT-10")
+def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admission):
+    """Those of the preferred agent first."""
+    admission.look(waiting=some(1000, needs="payment"))
+    assert len(taken(admission, ROOM)) == ROOM
+    assert admission.room()["payment"] == ["second"]
+    assert len(taken(admission)) == ROOM
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")

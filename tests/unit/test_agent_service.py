@@ -89,22 +89,14 @@ async def test_a_request_that_arrives_expired_is_dropped_without_a_call(early):
 
 
 @pytest.mark.proves("AGT-6")
-async def test_a_refusal_is_answered_at_once_with_the_reason():
-    """An unrecoverable fault is not retried: the reply says why."""
-    agency = Agency(RejectedError("card declined"))
+@pytest.mark.parametrize("for_operator", [False, True])
+async def test_a_refusal_is_answered_at_once_with_the_reason(for_operator):
+    """It is not retried; if it is no word of the service, the reply says that an operator has to see to it."""
+    agency = Agency(RejectedError("card declined", for_operator=for_operator))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.reason, len(agency.remote.calls)) == ("failed", "card declined", 1)
-    assert not reply.for_operator
-
-
-@pytest.mark.proves("AGT-6")
-async def test_a_fault_that_is_no_word_of_the_service_is_one_for_an_operator():
-    """The reply says so, since no policy of the step was made for it."""
-    agency = Agency(RejectedError("400", for_operator=True))
-    await agency.agent.handle(agency.request)
-    ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.for_operator, len(agency.remote.calls)) == ("failed", True, 1)
+    assert (reply.outcome, reply.reason) == ("failed", "card declined")
+    assert (reply.for_operator, len(agency.remote.calls)) == (for_operator, 1)
 
 
 @pytest.mark.proves("AGT-10")

@@ -87,6 +87,7 @@ async def test_a_longer_pause_is_left_to_the_scheduler(asked, again):
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.accepted, reply.in_doubt) == ("notTried", True, True)
     assert (reply.retry_after, reply.circuit_open, agency.pauses) == (again, False, [])
+    assert reply.reason == "queued"
 
 
 async def test_a_service_that_names_no_pause_is_not_called_without_one():

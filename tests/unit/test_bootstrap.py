@@ -13,6 +13,7 @@ from adapters.azure import connect
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
 from core.business import Agent, Sample
+from core.credentials import ClientCertificate
 from core.errors import UnavailableError
 from core.messages import MAX_RETRY_AFTER_SECONDS
 from core.workflow import DeclarationError
@@ -129,22 +130,17 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
-def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
-    """By agent; those that are not named have what is usual."""
+@pytest.mark.parametrize(("of_a_process", "usual"), [("", 7), ("5", 5)])
+def test_how_much_may_be_asked_of_a_service_is_a_setting(
+    settings, monkeypatch, of_a_process, usual
+):
+    """By agent; others have what is usual, and no process has more under way than one may."""
+    if of_a_process:
+        monkeypatch.setenv("CALLS_PER_PROCESS", of_a_process)
     app = made()
     declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
     limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
-    assert (limits["payment"], limits["inventory"]) == (3, 7)
-
-
-@pytest.mark.proves("WRK-2")
-def test_a_process_has_no_more_under_way_than_one_process_may(settings, monkeypatch):
-    """Whatever the service takes of all instances together."""
-    monkeypatch.setenv("CALLS_PER_PROCESS", "5")
-    app = made()
-    declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
-    limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
-    assert (limits["payment"], limits["inventory"]) == (3, 5)
+    assert (limits["payment"], limits["inventory"]) == (3, usual)
 
 
 @pytest.mark.proves("AGT-6", "AGT-8")
@@ -164,7 +160,8 @@ def test_what_an_agent_declares_of_its_service_reaches_what_calls_it(settings, m
 @pytest.mark.parametrize("status", [200, 302, 399, 408, 425, 429, 500, 503])
 def test_what_is_no_refusal_cannot_be_declared_as_one(status):
     """It would end orders that only had to wait."""
-    with pytest.raises(ValueError, match=rf"agent payment.*{status}"):
+    why = rf"agent payment.*{status}.*: expected 400 to 499 without \(408, 425, 429\)"
+    with pytest.raises(ValueError, match=why):
         replace(SHOP.agents[0], refusals=(402, status))
 
 
@@ -244,6 +241,7 @@ def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
     ]
 
 
+NEXT_DAY = timedelta(days=1)
 AGENT = Agent(name="post", offers="post", address="POST_URL")
 FAULTY_AGENTS = {
     "a name that sorts before the others": (
@@ -292,6 +290,31 @@ def test_an_agent_that_cannot_work_is_told_at_the_start(settings, label):
     first, second = caught.value.faults
     assert first.startswith(fault)
     assert second == "there is no workflow teatime, which is the default"
+
+
+JUST_RIGHT = {
+    "the first and the last refusal": {"refusals": (400, 499)},
+    "one call": {"calls_in_flight": 1},
+    "the lowest rate": {"per_second": 1e-4},
+    "the highest rate": {"per_second": 1e6},
+    "an answer as late as the key lasts": {"answer_within": NEXT_DAY, "keys_last": NEXT_DAY},
+}
+
+
+@pytest.mark.parametrize("label", JUST_RIGHT)
+def test_what_is_just_within_the_bounds_of_an_agent_is_no_fault(label):
+    """Nor is a sample of the business's own workflow."""
+    agents = [*SHOP.agents, replace(AGENT, **JUST_RIGHT[label])]
+    replace(SHOP, agents=agents, sample=replace(SHOP.sample, workflow="order")).check(agents)
+
+
+def test_an_agent_of_functions_alone_has_nobody_to_show_a_secret():
+    """Its auth would be read, and never used."""
+    agent = replace(AGENT, address="", auth=ClientCertificate("POST_CERTIFICATE"))
+    with pytest.raises(DeclarationError) as caught:
+        replace(SHOP, agents=[*SHOP.agents, agent]).check(SHOP.agents)
+    why = "its auth is for calls over HTTP, and all of its operations are functions"
+    assert caught.value.faults == [f"agent post: {why}"]
 
 
 TOO_MUCH = {

@@ -46,14 +46,6 @@ def test_what_is_left_of_an_erased_claim_is_nothing_personal():
     assert not PAYLOAD.belongs_to(erased, "ada@example.com")
 
 
-@pytest.mark.parametrize("recorded", [{}, {"policyHolder": "Ada"}, {"policyHolder": {}}])
-def test_what_another_version_may_have_recorded_breaks_nothing(recorded):
-    """None of what is asked of a recorded claim raises."""
-    PAYLOAD.personal(recorded)
-    PAYLOAD.erased(recorded)
-    assert not PAYLOAD.belongs_to(recorded, "ada@example.com")
-
-
 def test_its_workflow_can_be_carried_out_by_its_agents():
     """Their simulated services do and take back all that it asks for."""
     CLAIMS.workflows.check(offers_of(CLAIMS.agents))

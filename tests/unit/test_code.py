@@ -20,7 +20,7 @@ from adapters.azure import connect
 from adapters.code import CodeService
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap
-from core.errors import NotTriedError, RejectedError, TransientError
+from core.errors import InvalidError, NotTriedError, RejectedError, TransientError
 from core.messages import responses_queue
 from core.workflow import DeclarationError
 from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
@@ -115,6 +115,21 @@ async def test_no_exception_of_a_thread_ends_anything_else(error):
 
     with pytest.raises(TransientError, match=f"raised {error.__name__}"):
         await doing(authorise).call(request(), 5)
+
+
+class Dated(Model):
+    """An answer of two words."""
+
+    paid_at: str
+    by: str
+
+
+def test_a_kept_answer_that_fits_no_model_any_more_is_told_with_every_fault():
+    """It was kept by another version; an answer has the names of the wire."""
+    call = Call(order_id="o", step="s", key="k", seconds_left=1.0, result={"paidAt": 5})
+    with pytest.raises(InvalidError) as raised:
+        call.kept(Dated)
+    assert raised.value.faults == ["paidAt: Input should be a valid string", "by: Field required"]
 
 
 async def test_a_function_that_cancels_itself_does_not_cancel_the_agent():

@@ -83,6 +83,18 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     )
 
 
+@pytest.mark.proves("AGT-12")
+def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
+    """Two might begin in one claim: neither hides the other."""
+    order = doubtful()
+    both = replace(order, steps=(*order.steps, replace(order.step("payment"), name="stock")))
+    ended = FORGETS.claim(both, MONDAY).after
+    assert [(step.state, step.for_operator) for step in ended.steps] == [
+        (StepState.FAILED, True),
+        (StepState.FAILED, True),
+    ]
+
+
 @pytest.mark.proves("ALR-1")
 def test_the_alert_offers_what_an_operator_can_say():
     """And no resubmit, which would be refused."""
@@ -160,13 +172,16 @@ def test_the_operator_says_that_it_was_done():
 
 def test_nothing_is_renewed_whose_key_is_known():
     """The service tells with the same key whether it was done: that is what resubmit asks."""
-    with pytest.raises(RefusedError, match="no step is in doubt whose key was forgotten"):
+    with pytest.raises(RefusedError, match=r"^no step is in doubt whose key was forgotten$"):
         renew(in_error(), NOW + seconds(60))
 
 
 def test_an_order_without_a_failure_is_not_renewed():
     """It says what it is."""
-    with pytest.raises(RefusedError, match="the order is Pending: only one in Error"):
+    with pytest.raises(
+        RefusedError,
+        match=r"the order is Pending: only one in Error can be freed of a step that failed$",
+    ):
         renew(new_order(), MONDAY)
 
 
@@ -179,6 +194,22 @@ def test_one_step_is_renewed_and_the_order_waits_for_the_other():
     assert change.after.state.process_state is ProcessState.ERROR
 
 
+@pytest.mark.proves("AGT-12")
+def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
+    """Both are named where a resubmit is refused; only one of them is renewed."""
+    order = in_error()
+    both = replace(order, steps=(*order.steps, replace(order.step("payment"), name="stock")))
+    then = "what stands; skip it if it was done, or renew it if it was not"
+    with pytest.raises(RefusedError, match=f"key of payment and stock: find out there {then}$"):
+        resubmit(both, ASKED, MONDAY)
+    with pytest.raises(RefusedError, match="name one of them: payment, stock"):
+        renew(both, MONDAY)
+    with pytest.raises(RefusedError, match="can be renewed; of this order that is: payment, stock"):
+        act("renew", both, ASKED.model_copy(update={"step": "capture"}), MONDAY)
+    one = act("renew", both, ASKED.model_copy(update={"step": "stock"}), MONDAY).after
+    assert [step.round for step in one.steps] == [0, 1]
+
+
 @pytest.mark.proves("AGT-12", "UND-4", "UND-5")
 def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     """Nobody can trust an undo under a key that the service does not know."""
@@ -188,9 +219,11 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     assert (order.state.outcome, change.messages) == (Outcome.UNDO_INCOMPLETE, ())
     assert order.state.reason.startswith(f"it may stand, and payment knows {KEY} only until")
     assert possible(order, MONDAY) == ["skip"]
-    with pytest.raises(RefusedError, match="what stands; skip it"):
+    with pytest.raises(RefusedError, match=r"what stands; skip it$"):
         resubmit(order, ASKED, MONDAY)
-    with pytest.raises(RefusedError, match="skip the step once nothing of it stands"):
+    with pytest.raises(
+        RefusedError, match=r"^the order is being undone: skip the step once nothing of it stands$"
+    ):
         renew(order, MONDAY)
     gone = FORGETS.claim(skip(order, ASKED, MONDAY).after, MONDAY).after
     assert gone.state.outcome is Outcome.UNDONE
@@ -251,6 +284,12 @@ def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
     lasting = business(step)
     forgetful = replace(made.agents[0], name="till", offers="till")
     lasting.check([*lasting.agents, forgetful], **usual)
+
+
+def test_where_no_settings_are_known_a_step_is_tried_once_at_least():
+    """No more is assumed of it, so that no business is refused for settings that nobody made."""
+    made = business({"timeout": timedelta(minutes=4)}, keys_last=timedelta(minutes=5))
+    made.check(made.agents)
 
 
 @pytest.mark.proves("AGT-12")

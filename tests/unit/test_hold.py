@@ -68,6 +68,15 @@ def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
     assert kinds(answered.after) == [Kind.HELD]
 
 
+@pytest.mark.proves("OPR-7", "SCH-5")
+def test_an_order_that_ends_is_held_no_more():
+    """Its last step ran; columns say of it what they say of any that ended then."""
+    ended = scheduler.receive(held(claimed()), answer(), NOW + seconds(2)).after.state
+    assert ended.process_state is ProcessState.PROCESSED
+    assert (ended.held_by, ended.held_because, ended.held_since) == (None, None, None)
+    assert ended.updated_at == NOW + seconds(2)
+
+
 def next_step():
     return replace(new_order().steps[0], name="after", after=("payment",))
 

@@ -19,7 +19,7 @@ from builders import (
 )
 
 from core import alerts
-from core.actions import possible, why_not_cancel
+from core.actions import possible, why_customer_cannot_cancel, why_not_cancel
 from core.changes import HistoryEntry
 from core.errors import RefusedError
 from core.life import Direction, Outcome, ProcessState, StepState
@@ -184,7 +184,7 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     failed = failed.with_steps(replace(failed.steps[1], reason="card declined"))
     with pytest.raises(RefusedError, match="name one of them: stock, payment"):
         skip(failed, skipping(), NOW)
-    with pytest.raises(RefusedError, match="of this order that is: stock, payment"):
+    with pytest.raises(RefusedError, match="can be skipped; of this order that is: stock, payment"):
         skip(failed, skipping("capture"), NOW)
     change = skip(failed, skipping("stock"), NOW)
     assert change.after.state.process_state == "Error"
@@ -282,6 +282,25 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
     """It is refused with the reason."""
     with pytest.raises(RefusedError, match=why_not_cancel(snapshot)):
         cancel(snapshot, REQUEST, NOW)
+
+
+@pytest.mark.proves("SUB-8")
+@pytest.mark.parametrize(
+    ("snapshot", "until", "why"),
+    [
+        (new_order(), "payment", ""),
+        (new_order(), None, "such an order cannot be cancelled"),
+        (
+            PROCESSED.with_steps(replace(PROCESSED.steps[3], state=NOT, attempts=0)),
+            "capture",
+            "the order is done",
+        ),
+    ],
+    ids=["it can", "never", "ended before that step"],
+)
+def test_a_customer_reads_why_an_order_cannot_be_cancelled(snapshot, until, why):
+    """In words that name nothing of the app."""
+    assert why_customer_cannot_cancel(snapshot, until) == why
 
 
 POSSIBLE = {

@@ -244,6 +244,7 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     change = scheduler.claim(new_order(workflow_version=0), NOW)
     assert change.after.state.process_state is ProcessState.ERROR
     assert "version 0" in change.after.state.reason
+    assert told(change)[0].data["step"] == ""
     back = new_order(workflow_version=0, direction=Direction.UNDO)
     change = scheduler.claim(back.with_steps(replace(back.steps[0], state=StepState.UNDOING)), NOW)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE

@@ -37,15 +37,6 @@ async def test_the_same_message_again_changes_nothing(world):
     assert await kept(world.poison_store) == []
 
 
-@pytest.mark.proves("SUB-5")
-async def test_a_private_response_queue_is_stored_if_its_name_is_allowed(world):
-    """`replyTo` stands in the state; a queue without the configured prefix is a fault."""
-    order = await world.submitted(',"replyTo":"status-shop-7"')
-    assert order.state.reply_to == "status-shop-7"
-    with pytest.raises(InvalidError, match="replyTo: only queues whose names begin with status-"):
-        read((MESSAGE % ',"replyTo":"scheduler-requests"').encode(), world.terms)
-
-
 @pytest.mark.proves("SUB-4")
 async def test_every_fault_of_a_message_is_named(world):
     """All faults are named together, stage by stage."""

@@ -15,7 +15,7 @@ from core.orders import OnFailure, Order, Priority
 from stores.orders import columns_of_record
 from stores.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
-from submission.rules import read, refusal_of, same_submission
+from submission.rules import read, same_submission
 
 
 def with_payload(**changes):
@@ -44,18 +44,6 @@ def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_n
 def test_a_message_that_asks_for_something_else_is_another_submission(other):
     """Whoever sent it would believe that it is done so."""
     assert not same_submission(new_order(), new_order().with_state(**other), PAYLOAD)
-
-
-@pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
-def test_each_message_that_would_have_overwritten_an_order_is_told_of():
-    """Once, however often it comes."""
-    notes = [
-        refusal_of(new_order(), body, NOW, NOW, "submission/i")
-        for body in (b"one", b"other", b"one")
-    ]
-    for ids in ([note.note_id for note in notes], [note.events[0].event_id for note in notes]):
-        assert len(set(ids)) == 2
-        assert ids[0] == ids[2]
 
 
 @pytest.mark.proves("SUP-3")
@@ -191,6 +179,18 @@ def test_every_fault_of_keys_is_named_beside_those_of_the_business():
         "body: a key of the order has 51 characters; it can have 50",
         "claimant: expected a person",
     ]
+
+
+@pytest.mark.proves("SUB-2")
+@pytest.mark.parametrize(
+    ("numbers", "keys"), [(["K-1", "K-2", "K-1"], {"K-1", "K-2"}), ([], set())], ids=["two", "none"]
+)
+def test_an_order_is_recorded_with_a_row_for_each_key_of_its_business(numbers, keys):
+    """A key that the business names twice has one row."""
+    terms = replace(CLAIMS_TERMS, payload=KEYED)
+    claim = {"claimant": NAME, "numbers": numbers}
+    rows = order_of(*submitted(claim), terms, NOW, "t").after.order.key_rows
+    assert set(rows or ()) == {business_key(key, ORDER_ID) for key in keys}
 
 
 @pytest.mark.proves("SUB-2")

@@ -8,7 +8,7 @@ from builders import NOW, PAYLOAD, failed_for_good, new_order
 
 from core import life
 from core.actions import possible, possible_at
-from core.agenda import LISTS
+from core.agenda import LISTS, situation_in
 from core.alerts import STALLED, Alert
 from core.changes import Event
 from core.life import Mark, Outcome, StepMeaning, StepState
@@ -52,6 +52,17 @@ def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
         "accepted": ("accepted", Mark.AGAIN),
         "expired": ("no answer in time", Mark.AGAIN),
         "step-failed": ("failed", Mark.ERROR),
+    }
+
+
+def test_the_orders_of_each_list_have_a_usual_situation():
+    """By it a row that nobody can read is told."""
+    usual = {name: str(situation_in(name)) for name in LISTS}
+    assert usual == {
+        "Pending": "pending",
+        "Processing": "processing",
+        "Error": "failed",
+        "Held": "held",
     }
 
 

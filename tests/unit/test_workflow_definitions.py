@@ -47,127 +47,93 @@ def test_the_shipped_workflows_are_right():
     SHOP.workflows.check(CAPABILITIES)
 
 
-@pytest.mark.parametrize(
-    ("workflow", "fault"),
-    [
-        pytest.param(flow(), "there is no step", id="empty"),
-        pytest.param(flow(step("a"), step("a")), "step a is defined twice", id="twice"),
-        pytest.param(
-            flow(step("a", "b")),
-            "step a: it comes after b, which is no step above it",
-            id="unknown step",
-        ),
-        pytest.param(
-            flow(step("a"), step("b", uses=("a",))),
-            "step b: it uses what a answers, and does not come after it",
-            id="uses what may not be there",
-        ),
-        pytest.param(
-            flow(step("a", capability="postman")),
-            "step a: no agent offers postman",
-            id="nobody offers it",
-        ),
-        pytest.param(
-            flow(step("a", "a")), "step a: it comes after a, which is no step above it", id="itself"
-        ),
-        pytest.param(
-            flow(step("a"), step("b", "a", "d"), step("c", "b"), step("d", "c")),
-            "step b: it comes after d, which is no step above it",
-            id="a circle",
-        ),
-        pytest.param(
-            flow(step("a", compensation="y", result_fields=("q",), compensation_needs=("q", "r"))),
-            "step a: its undo needs r, which is not kept",
-            id="an undo without data",
-        ),
-        pytest.param(
-            flow(step("reserve_stock")),
-            "step reserve_stock: its name has to match ^[a-z][a-z0-9-]{0,40}$",
-            id="a name that no message can bear",
-        ),
-        pytest.param(
-            flow(step("a", compensation="void/all")),
-            "step a: operation void/all has to match [a-z][a-z0-9-]{0,40}",
-            id="an undo that no message can ask for",
-        ),
-        pytest.param(
-            flow(step("a", threshold=0)),
-            "step a: threshold is 0; it has to be more",
-            id="no try at all",
-        ),
-        pytest.param(
-            flow(step("a", timeout=timedelta(0))),
-            "step a: timeout is 0:00:00; it has to be more",
-            id="no time",
-        ),
-        pytest.param(
-            flow(step("a", timeout=timedelta(minutes=10))),
-            "step a: timeout is 0:10:00; it can be 0:04:30 at most",
-            id="longer than the host lets a function run",
-        ),
-        pytest.param(
-            flow(step("a", threshold=10**6)),
-            "step a: threshold is 1000000; it can be 1000 at most",
-            id="never given up",
-        ),
-        pytest.param(
-            flow(step("a", cooldown=timedelta(days=10**6))),
-            "step a: cooldown is 1000000 days, 0:00:00; it can be 30 days, 0:00:00 at most",
-            id="cools down beyond the calendar",
-        ),
-        pytest.param(
-            flow(step("a", max_cooldowns=-1)),
-            "step a: max_cooldowns is -1; it has to be more",
-            id="no cooldown",
-        ),
-        pytest.param(
-            flow(step("a", max_cooldowns=1001)),
-            "step a: max_cooldowns is 1001; it can be 1000 at most",
-            id="cools down for ever",
-        ),
-        pytest.param(
-            flow(step("a", late_effect_window=timedelta(seconds=-1))),
-            "step a: late_effect_window is -1 day, 23:59:59; it has to be more",
-            id="takes effect before its time",
-        ),
-        pytest.param(
-            flow(step("a", late_effect_window=timedelta(days=31))),
-            "step a: late_effect_window is 31 days, 0:00:00; it can be 30 days, 0:00:00 at most",
-            id="is never undone",
-        ),
-        *(
-            pytest.param(
-                flow(step("a", capability=name)),
-                f"step a: capability {name} has to match ^[a-z][a-z0-9-]{{0,40}}$",
-                id=f"capability {name}",
-            )
-            for name in ("card|eu", "card/3ds", "3ds", "Card")
-        ),
-        *(
-            pytest.param(
-                replace(flow(step("a")), version=version),
-                "its version has to be from 1 to 1000000",
-                id=f"v{version}",
-            )
-            for version in (0, 2**31)
-        ),
-        pytest.param(
-            flow(*(step(f"s{number}") for number in range(MAX_STEPS + 1))),
-            f"there are {MAX_STEPS + 1} steps; an order can keep {MAX_STEPS}",
-            id="more steps than a column holds",
-        ),
-        pytest.param(
-            flow(step("a", result_fields=("r",), compensation_needs=("r",))),
-            "step a: it says what its undo needs, but not what undoes it",
-            id="nothing undoes it",
-        ),
-    ],
-)
-def test_a_wrong_definition_is_reported(workflow, fault):
+WRONG = {
+    "empty": (flow(), "there is no step"),
+    "twice": (flow(step("a"), step("a")), "step a is defined twice"),
+    "unknown step": (
+        flow(step("a", "b")),
+        "step a: it comes after b, which is no step above it",
+    ),
+    "uses what may not be there": (
+        flow(step("a"), step("b", uses=("a",))),
+        "step b: it uses what a answers, and does not come after it",
+    ),
+    "itself": (flow(step("a", "a")), "step a: it comes after a, which is no step above it"),
+    "a circle": (
+        flow(step("a"), step("b", "a", "d"), step("c", "b"), step("d", "c")),
+        "step b: it comes after d, which is no step above it",
+    ),
+    "a name that no message can bear": (
+        flow(step("reserve_stock")),
+        "step reserve_stock: its name has to match ^[a-z][a-z0-9-]{0,40}$",
+    ),
+    "v0": (replace(flow(step("a")), version=0), "its version has to be from 1 to 1000000"),
+    "v2**31": (replace(flow(step("a")), version=2**31), "its version has to be from 1 to 1000000"),
+    "more steps than a column holds": (
+        flow(*(step(f"s{number}") for number in range(MAX_STEPS + 1))),
+        f"there are {MAX_STEPS + 1} steps; an order can keep {MAX_STEPS}",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_definition_is_reported(what):
     """In the terms of the definition."""
+    workflow, fault = WRONG[what]
     with pytest.raises(DeclarationError) as error:
         Workflows(workflow).check(CAPABILITIES)
     assert f"w version {workflow.version}: {fault}" in error.value.faults
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ({"capability": "postman"}, "no agent offers postman"),
+        *(
+            ({"capability": name}, f"capability {name} has to match ^[a-z][a-z0-9-]{{0,40}}$")
+            for name in ("card|eu", "card/3ds", "3ds", "Card")
+        ),
+        (
+            {"compensation": "y", "result_fields": ("q",), "compensation_needs": ("q", "r")},
+            "its undo needs r, which is not kept",
+        ),
+        (
+            {"result_fields": ("r",), "compensation_needs": ("r",)},
+            "it says what its undo needs, but not what undoes it",
+        ),
+        (
+            {"compensation": "void/all"},
+            "operation void/all has to match [a-z][a-z0-9-]{0,40}",
+        ),
+        ({"threshold": 0}, "threshold is 0; it has to be more"),
+        ({"threshold": 10**6}, "threshold is 1000000; it can be 1000 at most"),
+        ({"timeout": 0 * DAY}, "timeout is 0:00:00; it has to be more"),
+        ({"timeout": seconds(600)}, "timeout is 0:10:00; it can be 0:04:30 at most"),
+        (
+            {"cooldown": 10**6 * DAY},
+            "cooldown is 1000000 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+        ),
+        ({"max_cooldowns": -1}, "max_cooldowns is -1; it has to be more"),
+        ({"max_cooldowns": 1001}, "max_cooldowns is 1001; it can be 1000 at most"),
+        (
+            {"late_effect_window": seconds(-1)},
+            "late_effect_window is -1 day, 23:59:59; it has to be more",
+        ),
+        (
+            {"late_effect_window": 31 * DAY},
+            "late_effect_window is 31 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_step_is_reported(said, fault):
+    """With its name, and what it can be."""
+    with pytest.raises(DeclarationError) as error:
+        Workflows(flow(step("a", **said))).check(CAPABILITIES)
+    assert f"w version 1: step a: {fault}" in error.value.faults
 
 
 def test_what_is_just_within_its_bounds_is_no_fault():
