@@ -7,6 +7,7 @@ param environmentName string
 
 @description('Azure region of all resources. It has to offer Flex Consumption and, for zone redundancy, availability zones.')
 @minLength(1)
+@metadata({ azd: { type: 'location' } })
 param location string
 
 @description('Where alerts are sent: the operators\' e-mail address.')
@@ -27,15 +28,30 @@ param networkIsolation bool = false
 @description('Keep orders in Azure Cosmos DB for Table instead of Table Storage. No order was ever processed there: docs/scale.md says what speaks against it.')
 param cosmosForTables bool = false
 
-@description('Instances that are always ready for HTTP calls, for new orders and for the scheduler; 0 costs nothing while nothing happens.')
+@description('Instances that are always ready for each function on the way of an order, and for HTTP calls; 0 costs nothing while nothing happens.')
 @minValue(0)
 @maxValue(20)
 param alwaysReadyInstances int = 0
 
-@description('Instances at most, for all functions together.')
-@minValue(40)
+@description('Instances at most, for HTTP calls together and for each other function by itself. What all may have is the quota of the region.')
+@minValue(1)
 @maxValue(1000)
 param maximumInstances int = 100
+
+@description('HTTP calls that an instance handles at the same time. Without it Azure starts an instance for each, since the app is in Python.')
+@minValue(1)
+@maxValue(1000)
+param httpConcurrency int = 32
+
+@description('How a new version or a changed setting gets to the instances: Recreate ends what runs, RollingUpdate (in preview) lets it end.')
+@allowed([
+  'Recreate'
+  'RollingUpdate'
+])
+param updateStrategy string = 'Recreate'
+
+@description('Keep instances of the app in several zones, for which Azure bills two that are always ready for HTTP calls and for each function.')
+param zoneRedundantApp bool = false
 
 @description('Memory of one instance in MB.')
 @allowed([
@@ -59,6 +75,9 @@ param simulatedServices bool = false
 @description('What the agents need to call their services, by the names of the app\'s settings: addresses, scopes, secrets or where Key Vault has them.')
 @secure()
 param serviceSettings object = {}
+
+@description('Further settings of the app by name, which take the place of those that the templates set.')
+param appSettings object = {}
 
 @description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
 @minValue(0)
@@ -300,6 +319,9 @@ module app 'modules/app.bicep' = {
     appSubnetId: networkIsolation ? network!.outputs.appSubnetId : ''
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
+    httpConcurrency: httpConcurrency
+    updateStrategy: updateStrategy
+    zoneRedundant: zoneRedundantApp
     instanceMemoryMB: instanceMemoryMB
     pythonVersion: pythonVersion
     frontDoorId: frontDoorId
@@ -307,6 +329,7 @@ module app 'modules/app.bicep' = {
     corsOrigins: corsOrigins
     simulatedServices: simulatedServices
     serviceSettings: serviceSettings
+    appSettings: appSettings
     retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
   }
@@ -371,5 +394,9 @@ module workbook 'modules/workbook.bicep' = {
 output AZURE_LOCATION string = location
 output AZURE_TENANT_ID string = tenant().tenantId
 output AZURE_RESOURCE_GROUP string = group.name
+// What cannot be changed in place: the next preprovision hook compares it with what is asked for.
+output DEPLOYED_REDUNDANCY string = redundancy
+output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
+output DEPLOYED_COSMOS_FOR_TABLES bool = cosmosForTables
 output APP_NAME string = app.outputs.name
 output APP_URL string = app.outputs.url

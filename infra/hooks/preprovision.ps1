@@ -27,6 +27,20 @@ else {
         }
     }
 }
+# azd keeps what the last deployment said of itself. Some of it cannot be changed in place.
+$isolation = if ($env:NETWORK_ISOLATION) { $env:NETWORK_ISOLATION } else { 'false' }
+if ($env:DEPLOYED_NETWORK_ISOLATION -and $env:DEPLOYED_NETWORK_ISOLATION -ne $isolation) {
+    $faults += "NETWORK_ISOLATION: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+}
+$cosmos = if ($env:COSMOS_FOR_TABLES) { $env:COSMOS_FOR_TABLES } else { 'false' }
+if ($env:DEPLOYED_COSMOS_FOR_TABLES -and $env:DEPLOYED_COSMOS_FOR_TABLES -ne $cosmos) {
+    $faults += "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+}
+$redundancy = if ($env:REDUNDANCY) { $env:REDUNDANCY } else { 'zone' }
+$inPlace = 'geo:geo', 'zone:zone', 'zone:geo-zone', 'geo-zone:zone', 'geo-zone:geo-zone'
+if ($env:DEPLOYED_REDUNDANCY -and "$($env:DEPLOYED_REDUNDANCY):$redundancy" -notin $inPlace) {
+    $faults += "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+}
 if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and $env:BUDGET_START -notmatch '^[0-9]{4}-[01][0-9]-01$') {
     $faults += "BUDGET_START: expected the first day of this month, such as 2026-12-01"
 }

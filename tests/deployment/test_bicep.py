@@ -154,7 +154,7 @@ def test_defaults_of_azd_are_those_of_the_template():
     parameters = {each.name: each for each in read(INFRA / "main.bicep") if each.kind == "param"}
     passed = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
     for name, each in passed.items():
-        if name not in GIVEN:
+        if name not in GIVEN and each["value"] != {}:
             default = parameters[name].value[1]
             text = str(default).lower() if isinstance(default, bool) else str(default or "")
             text = "0" if default == 0 and not isinstance(default, bool) else text
@@ -165,7 +165,7 @@ def test_defaults_of_azd_are_those_of_the_template():
     ("name", "value"),
     [
         ("environmentName", ""), ("environmentName", "x" * 41), ("operatorEmail", ""), ("redundancy", "local"),
-        ("alwaysReadyInstances", -1), ("maximumInstances", 1), ("instanceMemoryMB", 1024), ("sweepMissingMinutes", 7),
+        ("alwaysReadyInstances", -1), ("maximumInstances", 0), ("httpConcurrency", 0), ("updateStrategy", "Slots"), ("instanceMemoryMB", 1024), ("sweepMissingMinutes", 7),
         ("networkIsolation", "yes"), ("location", ""), ("pythonVersion", "3.9"), ("monthlyBudget", -1),
     ],
 )  # fmt: skip
@@ -341,6 +341,66 @@ def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
         "eventGrid.outputs"
         in (INFRA / "main.bicep").read_text().partition("module app ")[2].partition("module ")[0]
     )
+
+
+def test_an_instance_takes_many_http_calls_at_a_time(deployed):
+    """Azure's own number is one for Python, so a page of thirty modules would start as many instances.
+
+    learn.microsoft.com/azure/azure-functions/functions-concurrency, "HTTP trigger concurrency".
+    """
+    scale = functions_of(deployed)["scaleAndConcurrency"]
+    assert scale["triggers"] == {"http": {"perInstanceConcurrency": 32}}
+
+
+def functions_of(template):
+    """How the app runs and scales."""
+    return of_type(template, "Microsoft.Web/sites")[0].properties["functionAppConfig"]
+
+
+def test_a_new_version_lets_run_what_runs_if_that_is_wanted():
+    """The default is the platform's; the other is in preview.
+
+    learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates
+    """
+    assert functions_of(whole())["siteUpdateStrategy"] == {"type": "Recreate"}
+    rolling = functions_of(whole(updateStrategy="RollingUpdate"))["siteUpdateStrategy"]
+    assert rolling == {"type": "RollingUpdate"}
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_app_is_in_several_zones_if_that_is_wanted(wanted):
+    """The state has zones by itself; instances cost as always ready.
+
+    learn.microsoft.com/azure/reliability/reliability-functions
+    """
+    [plan] = of_type(whole(zoneRedundantApp=wanted), "Microsoft.Web/serverfarms")
+    assert plan.properties["zoneRedundant"] is wanted
+
+
+def test_a_setting_that_is_given_takes_the_place_of_the_templates():
+    """Whatever it is: settings are written as a whole, so that one set by hand is gone after the next deployment."""
+    given = {"BUCKETS": "32", "AzureWebJobs.supervisor_sweep.Disabled": "true"}
+    template = Template(INFRA / "main.bicep", GIVEN | {"appSettings": given})
+    [settings] = [each.properties for each in template.resources if each.name == "appsettings"]
+    assert given.items() <= settings.items()
+    [usual] = [each.properties for each in whole().resources if each.name == "appsettings"]
+    assert {name: settings[name] for name in usual} == usual | {"BUCKETS": "32"}
+
+
+def test_the_length_of_a_queue_is_read_with_a_right_on_the_namespace():
+    """On a queue alone it was seen not to be enough: Azure/azure-functions-host, issue 8261."""
+    owner = MICROSOFTS["serviceBusDataOwner"]
+    scopes = {
+        wanted: [
+            each.scope.type
+            for each in of_type(
+                whole(scaleByLength=wanted), "Microsoft.Authorization/roleAssignments"
+            )
+            if each.properties["roleDefinitionId"].endswith(owner)
+        ]
+        for wanted in (False, True)
+    }
+    assert scopes == {False: [], True: ["Microsoft.ServiceBus/namespaces"]}
 
 
 @functools.cache

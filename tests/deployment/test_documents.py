@@ -31,7 +31,8 @@ def rows(text, first):
 def test_every_choice_is_described_with_its_default():
     """The table of what can be chosen has the variables that azd passes on, but the agents', and their defaults."""
     parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
-    del parameters["serviceSettings"]
+    for of_many in ("serviceSettings", "appSettings"):
+        del parameters[of_many]
     passed = dict(
         re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups()  # type: ignore[union-attr]
         for each in parameters.values()

@@ -155,6 +155,20 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "in December"}, {"BUDGET_START"}),
         (REMOTE | {FIRST: "https://user:password@pay"}, {FIRST}),
         (REMOTE | {FIRST: "https://"}, {FIRST}),
+        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false"}, set()),
+        (
+            REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false", "NETWORK_ISOLATION": "true"},
+            {"NETWORK_ISOLATION"},
+        ),
+        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "true"}, {"NETWORK_ISOLATION"}),
+        (
+            REMOTE | {"DEPLOYED_COSMOS_FOR_TABLES": "false", "COSMOS_FOR_TABLES": "true"},
+            {"COSMOS_FOR_TABLES"},
+        ),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone"}, set()),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo"}, {"REDUNDANCY"}),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "geo"}, {"REDUNDANCY"}),
     ],
 )
 def test_what_could_not_start_is_not_deployed(environment, wrong):
@@ -206,10 +220,16 @@ def test_windows_is_asked_the_same():
         re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"'),
     )
     assert set(names.findall(posix)) == set(names.findall(windows))
-    assert len(faults.findall(posix)) == 4
+    assert len(faults.findall(posix)) == 7
     assert faults.findall(posix) == faults.findall(windows)
     passed = (ROOT / "infra/main.parameters.json").read_text()
-    assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []
+    said = re.findall(r"^output (\w+)", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
+    asked = set(names.findall(posix)) - set(said)
+    assert [name for name in asked if "{" + name not in passed] == []
+    for pair in re.findall(
+        r"(?<![\w-])(?:geo|zone|geo-zone):(?:geo-zone|geo|zone)(?![\w-])", posix
+    ):
+        assert f"'{pair}'" in windows
 
 
 def test_the_pipeline_deploys_with_every_choice():
