@@ -10,9 +10,16 @@ param environmentName string
 @metadata({ azd: { type: 'location' } })
 param location string
 
-@description('Where alerts are sent: the operators\' e-mail address.')
+@description('Where alerts are sent: the operators\' e-mail addresses, with commas between them.')
 @minLength(6)
 param operatorEmail string
+
+@description('Addresses, https, to which alerts are posted in the common alert schema, with commas between them; they may hold a secret.')
+@secure()
+param operatorWebhooks string = ''
+
+@description('Ask from three places every quarter of an hour whether the app is healthy; not behind Front Door, which alone may call it.')
+param availabilityTest bool = true
 
 @description('Whether the state of the orders is kept in several zones, in two regions, or both. Orders in Cosmos DB are always in several zones of one region; of geo they have the backups.')
 @allowed([
@@ -87,6 +94,20 @@ param retentionDays int = 365
 @description('Log who reads and writes the tables, which hold customers\' names.')
 param accessLog bool = true
 
+@description('How many days the log is kept.')
+@minValue(4)
+@maxValue(730)
+param logDays int = 30
+
+@description('How many days the access log is kept.')
+@minValue(30)
+@maxValue(730)
+param accessLogDays int = 90
+
+@description('Gigabytes of log after which Azure takes no more on that day; 0: no limit. Alerts on the log are blind from there on.')
+@minValue(0)
+param dailyLogGigabytes int = 0
+
 @description('Id of the Azure Front Door through which alone the app may be called; empty: anybody may call its address.')
 param frontDoorId string = ''
 
@@ -127,6 +148,7 @@ var tags = {
   'azd-env-name': environmentName
 }
 
+var operatorEmails = filter(split(replace(operatorEmail, ' ', ''), ','), address => !empty(address))
 var alertQueue = 'operator-alerts'
 var storageSuffix = environment().suffixes.storage
 var blobZone = 'privatelink.blob.${storageSuffix}'
@@ -167,6 +189,9 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     appPrincipalId: identity.outputs.principalId
+    logDays: logDays
+    accessLogDays: accessLogDays
+    dailyLogGigabytes: dailyLogGigabytes
   }
 }
 
@@ -345,9 +370,15 @@ module alerts 'modules/alerts.bicep' = {
     token: token
     location: location
     tags: tags
-    operatorEmail: operatorEmail
+    operatorEmails: operatorEmails
+    operatorWebhooks: operatorWebhooks
     sweepMissingMinutes: sweepMissingMinutes
+    maximumInstances: maximumInstances
+    dailyLogGigabytes: dailyLogGigabytes
     applicationInsightsId: monitoring.outputs.id
+    workspaceId: monitoring.outputs.workspaceId
+    stateAccountId: stateStorage.outputs.id
+    appUrl: availabilityTest && empty(frontDoorId) ? app.outputs.url : ''
     serviceBusId: serviceBus.outputs.id
     topicId: eventGrid.outputs.id
   }
@@ -376,7 +407,7 @@ module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
     token: token
     monthlyAmount: monthlyBudget
     start: budgetStart
-    operatorEmail: operatorEmail
+    operatorEmails: operatorEmails
   }
 }
 

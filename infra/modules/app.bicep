@@ -193,6 +193,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     AzureWebJobsStorage__clientId: identityClientId
     AzureWebJobsDisableHomepage: 'true'
     FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: '262144'
+    AzureFunctionsJobHost__extensions__queues__maxPollingInterval: '00:00:01' // each look is paid for
     APPLICATIONINSIGHTS_CONNECTION_STRING: applicationInsightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
     StateStorage__tableServiceUri: tableEndpoint

@@ -88,11 +88,12 @@ def test_every_file_is_used():
 
 
 def test_no_secret_is_read_or_passed():
-    """No template asks for a key; only the settings of services may be secrets, and no deployment shows those."""
+    """No template asks for a key; what may be one (settings of services, addresses of webhooks) no deployment shows."""
     for path in FILES:
         assert not SECRETS.search(path.read_text()), path
         for each in (each for each in read(path) if each.kind == "param"):
-            assert ("secure" in each.decorators) == (each.name == "serviceSettings"), path
+            secrets = {"serviceSettings", "operatorWebhooks"}
+            assert ("secure" in each.decorators) == (each.name in secrets), path
 
 
 def test_settings_of_services_reach_the_app_as_they_are():
@@ -403,6 +404,46 @@ def test_the_length_of_a_queue_is_read_with_a_right_on_the_namespace():
     assert scopes == {False: [], True: ["Microsoft.ServiceBus/namespaces"]}
 
 
+def test_alerts_go_to_everybody_who_is_named():
+    """Each by mail or by a webhook of their own, the budget's too; each under a name of its own."""
+    given = {
+        "operatorEmail": "ada@example.com, grace@example.com",
+        "operatorWebhooks": "https://chat.example.com/one,https://chat.example.com/two",
+        "monthlyBudget": 50, "budgetStart": "2026-12-01",
+    }  # fmt: skip
+    template = Template(INFRA / "main.bicep", GIVEN | given)
+    [group] = [each.properties for each in of_type(template, "Microsoft.Insights/actionGroups")]
+    mails = ["ada@example.com", "grace@example.com"]
+    assert [each["emailAddress"] for each in group["emailReceivers"]] == mails
+    assert [each["serviceUri"] for each in group["webhookReceivers"]] == given[
+        "operatorWebhooks"
+    ].split(",")
+    receivers = [*group["emailReceivers"], *group["webhookReceivers"]]
+    assert len({each["name"] for each in receivers}) == 4
+    assert all(each["useCommonAlertSchema"] for each in receivers)
+    [budget] = of_type(template, "Microsoft.Consumption/budgets")
+    for each in budget.properties["notifications"].values():
+        assert each["contactEmails"] == mails
+
+
+def test_the_log_is_kept_as_long_as_the_docs_say():
+    """Each table by itself: Application Insights' have 90 days otherwise, and the access log has the workspace's.
+
+    learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure
+    """
+    template = whole(logDays=45, accessLogDays=400)
+    [workspace] = of_type(template, "Microsoft.OperationalInsights/workspaces")
+    assert workspace.properties["retentionInDays"] == 400
+    tables = of_type(template, "Microsoft.OperationalInsights/workspaces/tables")
+    assert {"AppTraces", "AppRequests", "AppDependencies", "AppExceptions"} <= {
+        each.name for each in tables
+    }
+    for each in tables:
+        assert each.properties == {"retentionInDays": 45, "totalRetentionInDays": 45}
+    [loop] = [each for each in read(INFRA / "modules/monitoring.bicep") if each.name == "tables"]
+    assert loop.decorators["batchSize"] == ("value", 1)
+
+
 @functools.cache
 def whole(**given):
     """What is deployed with these parameters and no others."""
@@ -491,10 +532,8 @@ def test_no_client_can_keep_an_alert_fired_and_so_mute_it():
     assert all(rule["autoMitigate"] for name, rule in rules.items() if name != "order-events")
     for rule in rules.values():
         assert rule["skipQueryValidation"] is True
-        assert (rule["evaluationFrequency"], rule["windowSize"] in ("PT10M", "PT15M")) == (
-            "PT5M",
-            True,
-        )
+        assert rule["evaluationFrequency"] == "PT5M"
+        assert rule["windowSize"] in ("PT10M", "PT15M", "PT30M")
 
 
 MICROSOFTS = {
@@ -556,6 +595,7 @@ def test_alerts_reach_the_operators(deployed):
     assert [each["emailAddress"] for each in group.properties["emailReceivers"]] == [
         GIVEN["operatorEmail"]
     ]
+    assert group.properties["webhookReceivers"] == []
     rules = of_type(deployed, "Microsoft.Insights/metricAlerts") + of_type(
         deployed, "Microsoft.Insights/scheduledQueryRules"
     )

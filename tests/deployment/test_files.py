@@ -118,6 +118,17 @@ def test_no_step_may_take_longer_than_the_host_lets_a_function_run(file):
     assert all(TypeAdapter(timedelta).validate_python(limit) > longest for limit in limits)
 
 
+def test_the_clients_of_the_host_do_not_log_each_of_their_calls():
+    """Traces are never sampled, and a host that waits for messages makes ten calls a second.
+
+    Azure/azure-functions-host issue 8973, Azure/azure-sdk-for-net issues 31967 and 40881: the categories of the
+    SDKs, which count for all that begin with them.
+    """
+    levels = json.loads((ROOT / "host.json").read_text())["logging"]["logLevel"]
+    quiet = ("Azure.Core", "Azure.Identity", "Azure.Messaging.ServiceBus")
+    assert levels == {"default": "Information"} | dict.fromkeys(quiet, "Warning")
+
+
 @pytest.mark.proves("SUP-5")
 def test_another_host_looks_for_the_timers_of_a_dead_one_as_often_as_azure_lets_it():
     """Azure's own minute would leave the orders without a sweep for longer."""

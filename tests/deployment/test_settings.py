@@ -16,6 +16,7 @@ from local.settings import app_settings
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
+    "AzureFunctionsJobHost__extensions__queues__maxPollingInterval",
     "AzureWebJobsDisableHomepage", "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
     "APPLICATIONINSIGHTS_CONNECTION_STRING", "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
     "StateStorage__credential", "ServiceBus__credential",
