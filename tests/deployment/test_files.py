@@ -1,11 +1,13 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
+import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -243,6 +245,96 @@ def test_windows_is_asked_the_same():
         assert f"'{pair}'" in windows
 
 
+@pytest.mark.parametrize("name", ["prepackage", "postdeploy"])
+def test_windows_packs_and_looks_the_same(name):
+    """Both scripts read the same variables; what they run has the same options, and what they say the same words."""
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"][name]
+    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
+    variables = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
+    assert set(variables.findall(posix)) == set(variables.findall(windows))
+    packing = re.compile(r"uv['\"]\)? pip install (.*)")
+    options = re.compile(r"--[\w-]+(?: [\w.:/]+)?")
+    ours, theirs = (packing.findall(text.replace(" \\\n", "")) for text in (posix, windows))
+    assert [options.findall(each) for each in ours] == [options.findall(each) for each in theirs]
+    assert len(ours) == (name == "prepackage")
+    words = re.compile(r'"([A-Z][^"$(]{20,})')
+    assert {each.strip() for each in words.findall(posix)} == {
+        each.strip() for each in words.findall(windows)
+    }
+
+
+@pytest.fixture
+def answering(tmp_path):
+    """A server that gives one answer after the other to a health check, and the last one for ever."""
+    answers = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, text = answers.pop(0) if len(answers) > 1 else answers[0]
+            assert self.path == "/api/health"
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", answers
+        server.shutdown()
+
+
+def look(**environment):
+    """Run the hook that azd runs after a deployment."""
+    return subprocess.run(
+        ["/bin/sh", ROOT / "infra/hooks/postdeploy.sh"],
+        env={"PATH": os.environ["PATH"], "APP_NAME": "func-x", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_deployment_is_a_success_once_the_app_is_healthy(answering):
+    """It may take a moment; then the pages stand there, and how to get the key."""
+    url, answers = answering
+    answers += [(404, b""), (200, b"{}")]
+    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="30")
+    assert ran.returncode == 0, ran.stderr
+    assert f"{url}/console" in ran.stdout
+    assert "az functionapp keys list" in ran.stdout
+    assert "MONTHLY_BUDGET" in ran.stdout
+    assert "MONTHLY_BUDGET" not in look(APP_URL=url, MONTHLY_BUDGET="50").stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [((404, b""), "(404)"), ((503, b'{"tables": "refused"}'), '{"tables": "refused"}')],
+    ids=["no functions", "no right"],
+)
+def test_a_deployment_whose_app_does_not_work_is_a_failure(answering, answer, said):
+    """azd alone would call it a success."""
+    url, answers = answering
+    answers.append(answer)
+    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="0")
+    assert ran.returncode == 1
+    assert said in ran.stderr
+    assert "az webapp log tail" in ran.stderr
+
+
+def test_an_app_that_does_not_answer_is_a_failure():
+    """Nobody listens there."""
+    ran = look(APP_URL="http://127.0.0.1:1", POSTDEPLOY_SECONDS="0")
+    assert (ran.returncode, "(no answer)" in ran.stderr) == (1, True)
+
+
+def test_what_cannot_be_reached_from_here_is_no_failure():
+    """Behind Front Door the app answers nobody else; the command to ask there is said."""
+    ran = look(APP_URL="http://127.0.0.1:1", FRONT_DOOR_ID="an-id", POSTDEPLOY_SECONDS="0")
+    assert (ran.returncode, "curl" in ran.stdout) == (0, True)
+
+
 def test_the_pipeline_deploys_with_every_choice():
     """Each variable of a deployment is handed on, from `azd env` to the repository, and from there to the workflow."""
     chosen = set(
@@ -261,6 +353,19 @@ def test_the_pipeline_deploys_with_every_choice():
     }
     for name, value in job["env"].items():
         assert value == f"${{{{ {'secrets' if name in secrets else 'vars'}.{name} }}}}"
+
+
+def test_the_pipeline_shows_what_it_will_change_and_tries_what_it_deployed():
+    """One run at a time for an environment, which may ask somebody first; then the whole way of an order."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())
+    [job] = workflow["jobs"].values()
+    assert workflow["concurrency"]["cancel-in-progress"] is False
+    assert job["environment"] == "${{ inputs.environment }}"
+    ran = [step["run"].split("\n")[0] for step in job["steps"] if "run" in step]
+    azd = [line for line in ran if line.startswith("azd ")]
+    assert [line.split("--")[0].split()[1] for line in azd[1:]] == ["provision"] * 2 + ["deploy"]
+    assert "--preview" in azd[1]
+    assert "operators" in ran[-1] + job["steps"][-1]["run"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
