@@ -29,6 +29,9 @@ param availabilityTest bool = true
 ])
 param redundancy string = 'zone'
 
+@description('Refuse the deletion of the account that has the orders, until somebody deletes the lock; needs the right to make locks.')
+param lockState bool = false
+
 @description('Reach storage, Service Bus and Event Grid through private endpoints only; needs Service Bus Premium.')
 param networkIsolation bool = false
 
@@ -240,6 +243,7 @@ module stateStorage 'modules/state-storage.bicep' = {
     tags: tags
     redundancy: redundancy
     withTables: !cosmosForTables
+    locked: lockState
     withSimulator: simulatedServices
     roleOnAccount: roleOnAccount
     accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
@@ -252,6 +256,7 @@ module cosmos 'modules/cosmos.bicep' = if (cosmosForTables) {
   name: 'cosmos'
   scope: group
   params: {
+    locked: lockState
     name: 'cosmos-${token}'
     location: location
     tags: tags

@@ -311,20 +311,34 @@ def test_state_is_as_redundant_as_asked(redundancy, sku):
 
 
 @pytest.mark.proves("WRK-4")
-@pytest.mark.parametrize(
-    ("redundancy", "backups"), [("zone", "Zone"), ("geo", "Geo"), ("geo-zone", "Geo")]
-)
-def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy, backups):
-    """In one region; a second one, if any, has the backups."""
+@pytest.mark.parametrize("redundancy", ["zone", "geo", "geo-zone"])
+def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy):
+    """In one region; a second one, if any, has the backups, and else operators can restore any second of a week.
+
+    learn.microsoft.com/azure/cosmos-db/continuous-backup-restore-introduction
+    """
     template = Template(
         INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True}
     )
     [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
     assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
-    assert (
-        account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"]
-        == backups
-    )
+    policy = account.properties["backupPolicy"]
+    if redundancy == "zone":
+        tier = {"tier": "Continuous7Days"}
+        assert policy == {"type": "Continuous", "continuousModeProperties": tier}
+    else:
+        assert policy["type"] == "Periodic"
+        assert policy["periodicModeProperties"]["backupStorageRedundancy"] == "Geo"
+
+
+@pytest.mark.parametrize("cosmos", [False, True], ids=["tables", "cosmos"])
+def test_what_has_the_orders_cannot_be_deleted_by_mistake_if_that_is_wanted(cosmos):
+    """The account of the queues, and the one of the tables; not so unless asked, for `azd down` would fail."""
+    locks = of_type(whole(lockState=True, cosmosForTables=cosmos), "Microsoft.Authorization/locks")
+    assert {each.properties["level"] for each in locks} == {"CanNotDelete"}
+    kept = {each.scope.name[:7] for each in locks}
+    assert kept == ({"ststate", "cosmos-"} if cosmos else {"ststate"})
+    assert of_type(whole(cosmosForTables=cosmos), "Microsoft.Authorization/locks") == []
 
 
 def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():

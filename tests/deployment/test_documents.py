@@ -7,6 +7,7 @@ import pytest
 from bicep_model import Template
 from deploying import GIVEN
 
+from adapters.settings import Settings
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from local.servicebus_config import ROOT
@@ -98,6 +99,19 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     assert [
         line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")
     ] == []
+
+
+def test_what_the_page_about_disasters_switches_is_there(functions):
+    """Each setting of the app by its name, each function by its name; nothing that an order goes through stays on."""
+    page = (ROOT / "docs/disaster.md").read_text()
+    [block] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    given = json.loads(block)
+    off = {name.split(".")[1] for name in given if name.startswith("AzureWebJobs.")}
+    settings = {name for name in given if not name.startswith("AzureWebJobs.")}
+    assert off == {"submission_record", "scheduler_poll", "supervisor_sweep"} & set(functions)
+    assert settings <= {field.alias for field in Settings.model_fields.values()}
+    rows_of = {name.split("__")[1] for name in settings}
+    assert rows_of == {f"{service}ServiceUri" for service in ("table", "queue", "blob")}
 
 
 def number(cell):
