@@ -8,6 +8,11 @@ function Test-Address($value) {
     "$value" -match '^https://[^/]' -and "$value" -notlike '*@*'
 }
 
+# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
+if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and -not $env:BUDGET_START) {
+    $env:BUDGET_START = [DateTime]::UtcNow.ToString('yyyy-MM-01')
+    azd env set BUDGET_START $env:BUDGET_START
+}
 if ($env:SIMULATED_SERVICES -eq 'true') {
     if ($env:FRONT_DOOR_ID) {
         $faults += "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"

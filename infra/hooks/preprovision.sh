@@ -18,6 +18,11 @@ is_address() {
     esac
 }
 
+# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
+if [ "${MONTHLY_BUDGET:-0}" != 0 ] && [ -z "${BUDGET_START:-}" ]; then
+    BUDGET_START=$(date -u +%Y-%m-01)
+    azd env set BUDGET_START "$BUDGET_START"
+fi
 if [ "${SIMULATED_SERVICES:-false}" = true ]; then
     [ -z "${FRONT_DOOR_ID:-}" ] ||
         fault "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"

@@ -295,6 +295,20 @@ def test_orders_wait_for_ten_minutes_before_somebody_is_told():
     assert QUERIES["waiting.kql"].endswith("where todouble(fields.longest_seconds) > 600\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("unrecorded.kql", "| where recorded == 0 and placed < ago(5m)"),
+        ("server-errors.kql", "| where toint(resultCode) between (500 .. 599)"),
+        ("instances.kql", "| where instances >= MAXIMUM_INSTANCES"),
+        ("log-size.kql", "| where gigabytes > 0.8 * DAILY_LOG_GB"),
+    ],
+)
+def test_a_rule_draws_the_line_where_its_description_does(name, line):
+    """Nothing here can run a query, so its last line is said twice."""
+    assert QUERIES[name].splitlines()[-1] == line
+
+
 def test_states_that_are_looked_for_exist():
     """Of orders and of steps."""
     for query in QUERIES.values():

@@ -114,6 +114,20 @@ def test_what_the_page_about_disasters_switches_is_there(functions):
     assert rows_of == {f"{service}ServiceUri" for service in ("table", "queue", "blob")}
 
 
+def test_what_an_idle_month_costs_is_the_sum_of_its_lines():
+    """Dollars; and the rules that are counted there are those that are deployed."""
+    lines = rows(DEPLOY.split("**Idle**")[1], "how much")
+    amounts = {cells[0]: cells[3] for cells in lines}
+    total = number(amounts.pop("**together**").strip("* about$"))
+    paid = [number(amount.lstrip("$")) for amount in amounts.values() if amount]
+    assert total == pytest.approx(sum(paid), abs=5)
+    [rules] = [cells[1] for cells in lines if cells[0] == "alert rules"]
+    [metrics, queries] = (int(each) for each in re.findall(r"(\d+) on", rules))
+    found = Template(ROOT / "infra/main.bicep", GIVEN).resources
+    assert metrics == sum(each.type.endswith("metricAlerts") for each in found)
+    assert queries == sum(each.type.endswith("scheduledQueryRules") for each in found)
+
+
 def number(cell):
     """The number with which a cell begins, without the commas between its digits."""
     return float(re.match(r"[\d,.]+", cell)[0].replace(",", ""))  # type: ignore[index]

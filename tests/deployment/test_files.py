@@ -32,6 +32,7 @@ HOSTS = [
     *(f"{name.replace('.', '/')}/host.json" for name in packages(ROOT)),
 ]
 """Of every app that there is."""
+FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
@@ -69,8 +70,10 @@ def test_the_emulators_configuration_fits_its_schema():
     [
         ("vendor.compose-spec", [ROOT / "local/compose.yaml"]),
         ("vendor.github-workflows", WORKFLOWS),
+        ("vendor.dependabot", [ROOT / ".github/dependabot.yml"]),
+        ("vendor.github-issue-forms", FORMS),
     ],
-    ids=["compose", "workflows"],
+    ids=["compose", "workflows", "dependabot", "issues"],
 )
 def test_a_file_fits_its_owners_schema(schema, paths):
     """The schemas that Docker and GitHub publish."""
@@ -163,7 +166,6 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
         ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
         ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
         (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
-        (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "in December"}, {"BUDGET_START"}),
         (REMOTE | {FIRST: "https://user:password@pay"}, {FIRST}),
@@ -197,6 +199,22 @@ def test_what_could_not_start_is_not_deployed(environment, wrong):
     assert {
         line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
     } == wrong
+
+
+def test_the_month_of_a_budget_is_written_down_once(tmp_path):
+    """Azure refuses another one later; who gives one, keeps it."""
+    told = tmp_path / "told"
+    (tmp_path / "azd").write_text(f'#!/bin/sh\necho "$@" >>{told}\n')
+    (tmp_path / "azd").chmod(0o755)
+
+    def run(**environment):
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "MONTHLY_BUDGET": "50"}
+        subprocess.run(["/bin/sh", HOOK], env=REMOTE | path | environment, check=True)
+
+    run(BUDGET_START="2026-01-01")
+    assert not told.exists()
+    run()
+    assert re.fullmatch(r"env set BUDGET_START \d{4}-[01]\d-01\n", told.read_text())
 
 
 @pytest.mark.parametrize(
