@@ -15,4 +15,5 @@ try {
 finally {
     if (Test-Path $tools) { Remove-Item -Recurse -Force $tools }
 }
+Set-Content .python_packages/packed-for.txt "$version linux x86_64"
 Write-Output "Packed for Python $version on x86_64 Linux."

@@ -13,4 +13,5 @@ rm -rf .python_packages
 "$tools/bin/uv" pip install --quiet --target .python_packages/lib/site-packages \
     --python "$python" --python-version "${PYTHON_VERSION:-3.13}" --python-platform x86_64-manylinux_2_28 \
     --only-binary :all: --require-hashes -r requirements.txt
+echo "${PYTHON_VERSION:-3.13} linux x86_64" >.python_packages/packed-for.txt
 echo "Packed for Python ${PYTHON_VERSION:-3.13} on x86_64 Linux."

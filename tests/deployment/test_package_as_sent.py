@@ -11,6 +11,7 @@ import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from deploying import AGENTS
 
+from entrypoints import packed
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
@@ -103,6 +104,30 @@ def test_the_app_loads_with_what_is_sent_alone(package, installed):
         env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
         check=True,
     )
+
+
+def test_a_package_for_another_python_says_so_at_once(package, installed, tmp_path):
+    """Both versions stand in one line, before the first import of a package."""
+    app = shutil.copytree(package, tmp_path / "app")
+    other = "3.12" if PYTHON != "3.12" else "3.13"
+    note = installed(other).parent.parent / "packed-for.txt"
+    (app / ".python_packages").mkdir()
+    shutil.copy(note, app / ".python_packages")
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", LOAD, app, app],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = ran.stderr.splitlines()[-1]
+    assert f"for Python {other} linux x86_64, and this is Python {PYTHON} " in last
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is packed is for Linux")
+def test_a_package_for_this_python_is_taken(installed):
+    """And so is an app beside which nothing was packed."""
+    packed.check(installed(PYTHON).parent.parent / "packed-for.txt")
+    packed.check(Path("nothing-there"))
 
 
 def test_the_tool_that_packs_is_locked_too():

@@ -124,6 +124,13 @@ def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     assert in_azure == USUAL | OF_AZURE | {name: settings[name] for name in CHOSEN}
 
 
+def test_the_host_in_azure_asks_its_queues_once_a_second(deployed):
+    """Ten times as seldom as here, for each look is paid; a new order waits for as long at most."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    name = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"
+    assert settings[name] == "00:00:01"
+
+
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
     """The app starts with what Azure sets; a value that only Azure knows stands for itself."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
