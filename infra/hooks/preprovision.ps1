@@ -13,6 +13,17 @@ if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and -not $env:BUDGET_S
     $env:BUDGET_START = [DateTime]::UtcNow.ToString('yyyy-MM-01')
     azd env set BUDGET_START $env:BUDGET_START
 }
+
+# Who tries it for the first time is asked, where there is a terminal.
+$services = Get-Content (Join-Path $PSScriptRoot 'services.txt') | ForEach-Object { $_.Split(' ')[2] }
+$given = -join ($services | ForEach-Object { [Environment]::GetEnvironmentVariable($_) })
+if (-not [Console]::IsInputRedirected -and -not "$($env:SIMULATED_SERVICES)$given") {
+    $said = Read-Host "No address of a service is set. Deploy a demonstration, in which the app plays the services? [y/N]"
+    if ($said -match '^[yY]') {
+        $env:SIMULATED_SERVICES = 'true'
+        azd env set SIMULATED_SERVICES true
+    }
+}
 if ($env:SIMULATED_SERVICES -eq 'true') {
     if ($env:FRONT_DOOR_ID) {
         $faults += "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"

@@ -23,6 +23,22 @@ if [ "${MONTHLY_BUDGET:-0}" != 0 ] && [ -z "${BUDGET_START:-}" ]; then
     BUDGET_START=$(date -u +%Y-%m-01)
     azd env set BUDGET_START "$BUDGET_START"
 fi
+
+# Who tries it for the first time is asked, where there is a terminal.
+given=""
+while read -r _ _ name; do
+    eval "given=\$given\${$name:-}"
+done <"$(dirname "$0")/services.txt"
+if [ -t 0 ] && [ -z "${SIMULATED_SERVICES:-}$given" ]; then
+    printf "No address of a service is set. Deploy a demonstration, in which the app plays the services? [y/N] "
+    read -r said
+    case "$said" in
+    [yY]*)
+        SIMULATED_SERVICES=true
+        azd env set SIMULATED_SERVICES true
+        ;;
+    esac
+fi
 if [ "${SIMULATED_SERVICES:-false}" = true ]; then
     [ -z "${FRONT_DOOR_ID:-}" ] ||
         fault "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -191,6 +192,7 @@ def test_what_could_not_start_is_not_deployed(environment, wrong):
     ran = subprocess.run(
         ["/bin/sh", HOOK],
         env=environment | {"PATH": os.environ["PATH"]},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
@@ -199,6 +201,32 @@ def test_what_could_not_start_is_not_deployed(environment, wrong):
     assert {
         line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
     } == wrong
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "told"),
+    [(b"y\n", 0, "env set SIMULATED_SERVICES true\n"), (b"\n", 1, "")],
+    ids=["yes", "no"],
+)
+def test_who_tries_it_for_the_first_time_is_asked(tmp_path, said, status, told):
+    """Where there is a terminal; without one, what is missing is refused as ever."""
+    log = tmp_path / "told"
+    log.touch()
+    (tmp_path / "azd").write_text(f'#!/bin/sh\necho "$@" >>{log}\n')
+    (tmp_path / "azd").chmod(0o755)
+    ours, theirs = pty.openpty()
+    os.write(ours, said)
+    ran = subprocess.run(
+        ["/bin/sh", HOOK],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stdin=theirs,
+        capture_output=True,
+        check=False,
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert (ran.returncode, log.read_text()) == (status, told)
+    assert b"demonstration" in ran.stdout
 
 
 def test_the_month_of_a_budget_is_written_down_once(tmp_path):
