@@ -6,6 +6,7 @@ import json
 import re
 from typing import get_args, get_type_hints
 
+import click
 import pytest
 from bicep_model import Template
 from builders import ORDER_ID, PAYLOAD, answer
@@ -16,6 +17,7 @@ from core.happenings import Happening
 from core.life import ProcessState, Situation, StepState
 from core.messages import WakeUp
 from local.servicebus_config import ROOT
+from operators.cli.commands import main
 from operators.requests import OperatorRequest
 from operators.retention import erase
 
@@ -293,6 +295,20 @@ def test_the_workbook_counts_an_order_that_ended_well_once():
 def test_orders_wait_for_ten_minutes_before_somebody_is_told():
     """As the rule says of itself."""
     assert QUERIES["waiting.kql"].endswith("where todouble(fields.longest_seconds) > 600\n")
+
+
+def test_commands_that_operators_are_told_to_run_exist():
+    """With their options; a command of a group too."""
+    page = (ROOT / "docs/operate.md").read_text()
+    part = page.split("## What to do on an alert")[1].split("\n## ")[0]
+    told = [line.split() for line in re.findall(r"`operator ([^`]+)`", part)]
+    assert len(told) > 10
+    for words in told:
+        command = main.commands[words.pop(0)]
+        if isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        options = {option for each in command.params for option in each.opts}
+        assert {word for word in words if word.startswith("-")} <= options, command.name
 
 
 @pytest.mark.parametrize(
