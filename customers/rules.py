@@ -21,8 +21,12 @@ from entrypoints.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200
 """Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
-RECORDED_WITHIN = timedelta(minutes=1)
-"""Age up to which an order that is not recorded yet counts as accepted."""
+RECORDED_WITHIN = timedelta(minutes=11)
+"""Age up to which an order that is not recorded yet counts as accepted.
+
+Azure hides a message for ten minutes if the instance that was recording it is ended, as each
+deployment does.
+"""
 LARGEST_MESSAGE = 64 * 1024
 """Bytes that a Storage Queue takes."""
 KEY_SCHEMA = {

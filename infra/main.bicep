@@ -7,11 +7,19 @@ param environmentName string
 
 @description('Azure region of all resources. It has to offer Flex Consumption and, for zone redundancy, availability zones.')
 @minLength(1)
+@metadata({ azd: { type: 'location' } })
 param location string
 
-@description('Where alerts are sent: the operators\' e-mail address.')
+@description('Where alerts are sent: the operators\' e-mail addresses, with commas between them.')
 @minLength(6)
 param operatorEmail string
+
+@description('Addresses, https, to which alerts are posted in the common alert schema, with commas between them; they may hold a secret.')
+@secure()
+param operatorWebhooks string = ''
+
+@description('Ask from three places every quarter of an hour whether the app is healthy; not behind Front Door, which alone may call it.')
+param availabilityTest bool = true
 
 @description('Whether the state of the orders is kept in several zones, in two regions, or both. Orders in Cosmos DB are always in several zones of one region; of geo they have the backups.')
 @allowed([
@@ -21,21 +29,39 @@ param operatorEmail string
 ])
 param redundancy string = 'zone'
 
+@description('Refuse the deletion of the account that has the orders, until somebody deletes the lock; needs the right to make locks.')
+param lockState bool = false
+
 @description('Reach storage, Service Bus and Event Grid through private endpoints only; needs Service Bus Premium.')
 param networkIsolation bool = false
 
 @description('Keep orders in Azure Cosmos DB for Table instead of Table Storage. No order was ever processed there: docs/scale.md says what speaks against it.')
 param cosmosForTables bool = false
 
-@description('Instances that are always ready for HTTP calls, for new orders and for the scheduler; 0 costs nothing while nothing happens.')
+@description('Instances that are always ready for each function on the way of an order, and for HTTP calls; 0 costs nothing while nothing happens.')
 @minValue(0)
 @maxValue(20)
 param alwaysReadyInstances int = 0
 
-@description('Instances at most, for all functions together.')
-@minValue(40)
+@description('Instances at most, for HTTP calls together and for each other function by itself. What all may have is the quota of the region.')
+@minValue(1)
 @maxValue(1000)
 param maximumInstances int = 100
+
+@description('HTTP calls that an instance handles at the same time. Without it Azure starts an instance for each, since the app is in Python.')
+@minValue(1)
+@maxValue(1000)
+param httpConcurrency int = 32
+
+@description('How a new version or a changed setting gets to the instances: Recreate ends what runs, RollingUpdate (in preview) lets it end.')
+@allowed([
+  'Recreate'
+  'RollingUpdate'
+])
+param updateStrategy string = 'Recreate'
+
+@description('Keep instances of the app in several zones, for which Azure bills two that are always ready for HTTP calls and for each function.')
+param zoneRedundantApp bool = false
 
 @description('Memory of one instance in MB.')
 @allowed([
@@ -60,6 +86,9 @@ param simulatedServices bool = false
 @secure()
 param serviceSettings object = {}
 
+@description('Further settings of the app by name, which take the place of those that the templates set.')
+param appSettings object = {}
+
 @description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
 @minValue(0)
 @maxValue(10000)
@@ -67,6 +96,20 @@ param retentionDays int = 365
 
 @description('Log who reads and writes the tables, which hold customers\' names.')
 param accessLog bool = true
+
+@description('How many days the log is kept.')
+@minValue(4)
+@maxValue(730)
+param logDays int = 30
+
+@description('How many days the access log is kept.')
+@minValue(30)
+@maxValue(730)
+param accessLogDays int = 90
+
+@description('Gigabytes of log after which Azure takes no more on that day; 0: no limit. Alerts on the log are blind from there on.')
+@minValue(0)
+param dailyLogGigabytes int = 0
 
 @description('Id of the Azure Front Door through which alone the app may be called; empty: anybody may call its address.')
 param frontDoorId string = ''
@@ -108,6 +151,7 @@ var tags = {
   'azd-env-name': environmentName
 }
 
+var operatorEmails = filter(split(replace(operatorEmail, ' ', ''), ','), address => !empty(address))
 var alertQueue = 'operator-alerts'
 var storageSuffix = environment().suffixes.storage
 var blobZone = 'privatelink.blob.${storageSuffix}'
@@ -148,6 +192,9 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     appPrincipalId: identity.outputs.principalId
+    logDays: logDays
+    accessLogDays: accessLogDays
+    dailyLogGigabytes: dailyLogGigabytes
   }
 }
 
@@ -196,6 +243,7 @@ module stateStorage 'modules/state-storage.bicep' = {
     tags: tags
     redundancy: redundancy
     withTables: !cosmosForTables
+    locked: lockState
     withSimulator: simulatedServices
     roleOnAccount: roleOnAccount
     accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
@@ -208,6 +256,7 @@ module cosmos 'modules/cosmos.bicep' = if (cosmosForTables) {
   name: 'cosmos'
   scope: group
   params: {
+    locked: lockState
     name: 'cosmos-${token}'
     location: location
     tags: tags
@@ -300,6 +349,9 @@ module app 'modules/app.bicep' = {
     appSubnetId: networkIsolation ? network!.outputs.appSubnetId : ''
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
+    httpConcurrency: httpConcurrency
+    updateStrategy: updateStrategy
+    zoneRedundant: zoneRedundantApp
     instanceMemoryMB: instanceMemoryMB
     pythonVersion: pythonVersion
     frontDoorId: frontDoorId
@@ -307,6 +359,7 @@ module app 'modules/app.bicep' = {
     corsOrigins: corsOrigins
     simulatedServices: simulatedServices
     serviceSettings: serviceSettings
+    appSettings: appSettings
     retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
   }
@@ -322,9 +375,15 @@ module alerts 'modules/alerts.bicep' = {
     token: token
     location: location
     tags: tags
-    operatorEmail: operatorEmail
+    operatorEmails: operatorEmails
+    operatorWebhooks: operatorWebhooks
     sweepMissingMinutes: sweepMissingMinutes
+    maximumInstances: maximumInstances
+    dailyLogGigabytes: dailyLogGigabytes
     applicationInsightsId: monitoring.outputs.id
+    workspaceId: monitoring.outputs.workspaceId
+    stateAccountId: stateStorage.outputs.id
+    appUrl: availabilityTest && empty(frontDoorId) ? app.outputs.url : ''
     serviceBusId: serviceBus.outputs.id
     topicId: eventGrid.outputs.id
   }
@@ -353,7 +412,7 @@ module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
     token: token
     monthlyAmount: monthlyBudget
     start: budgetStart
-    operatorEmail: operatorEmail
+    operatorEmails: operatorEmails
   }
 }
 
@@ -371,5 +430,9 @@ module workbook 'modules/workbook.bicep' = {
 output AZURE_LOCATION string = location
 output AZURE_TENANT_ID string = tenant().tenantId
 output AZURE_RESOURCE_GROUP string = group.name
+// What cannot be changed in place: the next preprovision hook compares it with what is asked for.
+output DEPLOYED_REDUNDANCY string = redundancy
+output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
+output DEPLOYED_COSMOS_FOR_TABLES bool = cosmosForTables
 output APP_NAME string = app.outputs.name
 output APP_URL string = app.outputs.url

@@ -8,6 +8,22 @@ function Test-Address($value) {
     "$value" -match '^https://[^/]' -and "$value" -notlike '*@*'
 }
 
+# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
+if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and -not $env:BUDGET_START) {
+    $env:BUDGET_START = [DateTime]::UtcNow.ToString('yyyy-MM-01')
+    azd env set BUDGET_START $env:BUDGET_START
+}
+
+# Who tries it for the first time is asked, where there is a terminal.
+$services = Get-Content (Join-Path $PSScriptRoot 'services.txt') | ForEach-Object { $_.Split(' ')[2] }
+$given = -join ($services | ForEach-Object { [Environment]::GetEnvironmentVariable($_) })
+if (-not [Console]::IsInputRedirected -and -not "$($env:SIMULATED_SERVICES)$given") {
+    $said = Read-Host "No address of a service is set. Deploy a demonstration, in which the app plays the services? [y/N]"
+    if ($said -match '^[yY]') {
+        $env:SIMULATED_SERVICES = 'true'
+        azd env set SIMULATED_SERVICES true
+    }
+}
 if ($env:SIMULATED_SERVICES -eq 'true') {
     if ($env:FRONT_DOOR_ID) {
         $faults += "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"
@@ -26,6 +42,20 @@ else {
             $faults += "${name}: expected the address of the service, https://"
         }
     }
+}
+# azd keeps what the last deployment said of itself. Some of it cannot be changed in place.
+$isolation = if ($env:NETWORK_ISOLATION) { $env:NETWORK_ISOLATION } else { 'false' }
+if ($env:DEPLOYED_NETWORK_ISOLATION -and $env:DEPLOYED_NETWORK_ISOLATION -ne $isolation) {
+    $faults += "NETWORK_ISOLATION: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+}
+$cosmos = if ($env:COSMOS_FOR_TABLES) { $env:COSMOS_FOR_TABLES } else { 'false' }
+if ($env:DEPLOYED_COSMOS_FOR_TABLES -and $env:DEPLOYED_COSMOS_FOR_TABLES -ne $cosmos) {
+    $faults += "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+}
+$redundancy = if ($env:REDUNDANCY) { $env:REDUNDANCY } else { 'zone' }
+$inPlace = 'geo:geo', 'zone:zone', 'zone:geo-zone', 'geo-zone:zone', 'geo-zone:geo-zone'
+if ($env:DEPLOYED_REDUNDANCY -and "$($env:DEPLOYED_REDUNDANCY):$redundancy" -notin $inPlace) {
+    $faults += "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 }
 if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and $env:BUDGET_START -notmatch '^[0-9]{4}-[01][0-9]-01$') {
     $faults += "BUDGET_START: expected the first day of this month, such as 2026-12-01"

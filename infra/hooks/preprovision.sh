@@ -18,6 +18,27 @@ is_address() {
     esac
 }
 
+# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
+if [ "${MONTHLY_BUDGET:-0}" != 0 ] && [ -z "${BUDGET_START:-}" ]; then
+    BUDGET_START=$(date -u +%Y-%m-01)
+    azd env set BUDGET_START "$BUDGET_START"
+fi
+
+# Who tries it for the first time is asked, where there is a terminal.
+given=""
+while read -r _ _ name; do
+    eval "given=\$given\${$name:-}"
+done <"$(dirname "$0")/services.txt"
+if [ -t 0 ] && [ -z "${SIMULATED_SERVICES:-}$given" ]; then
+    printf "No address of a service is set. Deploy a demonstration, in which the app plays the services? [y/N] "
+    read -r said
+    case "$said" in
+    [yY]*)
+        SIMULATED_SERVICES=true
+        azd env set SIMULATED_SERVICES true
+        ;;
+    esac
+fi
 if [ "${SIMULATED_SERVICES:-false}" = true ]; then
     [ -z "${FRONT_DOOR_ID:-}" ] ||
         fault "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"
@@ -32,6 +53,15 @@ else
         fi
     done <"$(dirname "$0")/services.txt"
 fi
+# azd keeps what the last deployment said of itself. Some of it cannot be changed in place.
+[ "${DEPLOYED_NETWORK_ISOLATION:-${NETWORK_ISOLATION:-false}}" = "${NETWORK_ISOLATION:-false}" ] ||
+    fault "NETWORK_ISOLATION: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+[ "${DEPLOYED_COSMOS_FOR_TABLES:-${COSMOS_FOR_TABLES:-false}}" = "${COSMOS_FOR_TABLES:-false}" ] ||
+    fault "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
+case "${DEPLOYED_REDUNDANCY:-}:${REDUNDANCY:-zone}" in
+geo:geo | zone:zone | zone:geo-zone | geo-zone:zone | geo-zone:geo-zone | :*) ;;
+*) fault "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later" ;;
+esac
 if [ "${MONTHLY_BUDGET:-0}" != 0 ]; then
     case "${BUDGET_START:-}" in
     [0-9][0-9][0-9][0-9]-[01][0-9]-01) ;;

@@ -1,11 +1,21 @@
 param token string
 param location string
 param tags object
-param operatorEmail string
+param operatorEmails array
+@secure()
+param operatorWebhooks string
 param sweepMissingMinutes int
+param maximumInstances int
+param dailyLogGigabytes int
 param applicationInsightsId string
 param serviceBusId string
 param topicId string
+param workspaceId string
+param stateAccountId string
+param appUrl string
+
+var webhooks = filter(split(replace(operatorWebhooks, ' ', ''), ','), address => !empty(address))
+var runbook = 'What to do: docs/operate.md#alert-'
 
 resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
   name: 'ag-${token}'
@@ -15,9 +25,16 @@ resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
     groupShortName: 'operators'
     enabled: true
     emailReceivers: [
-      {
-        name: 'operators'
-        emailAddress: operatorEmail
+      for address in operatorEmails: {
+        name: address
+        emailAddress: address
+        useCommonAlertSchema: true
+      }
+    ]
+    webhookReceivers: [
+      for (address, i) in webhooks: {
+        name: 'webhook-${i}'
+        serviceUri: address
         useCommonAlertSchema: true
       }
     ]
@@ -34,6 +51,27 @@ var metricRules = [
     metricNamespace: 'Microsoft.EventGrid/topics'
     metric: 'DeadLetteredCount'
     aggregation: 'Total'
+    dimensions: []
+  }
+  {
+    name: 'order-events-dropped'
+    severity: 1
+    description: 'Event Grid dropped an alert, and kept it nowhere. The order still stands in the operators\' list.'
+    scope: topicId
+    metricNamespace: 'Microsoft.EventGrid/topics'
+    metric: 'DroppedEventCount'
+    aggregation: 'Total'
+    dimensions: []
+  }
+  {
+    name: 'order-events-refused'
+    severity: 2
+    description: 'Event Grid refused an alert of the app, which sends it again.'
+    scope: topicId
+    metricNamespace: 'Microsoft.EventGrid/topics'
+    metric: 'PublishFailCount'
+    aggregation: 'Total'
+    dimensions: []
   }
   {
     name: 'dead-lettered'
@@ -43,6 +81,38 @@ var metricRules = [
     metricNamespace: 'Microsoft.ServiceBus/namespaces'
     metric: 'DeadletteredMessages'
     aggregation: 'Maximum'
+    dimensions: []
+  }
+  {
+    name: 'bus-throttled'
+    severity: 2
+    description: 'Service Bus refuses calls because there are too many: orders take longer.'
+    scope: serviceBusId
+    metricNamespace: 'Microsoft.ServiceBus/namespaces'
+    metric: 'ThrottledRequests'
+    aggregation: 'Total'
+    dimensions: []
+  }
+  {
+    name: 'storage-throttled'
+    severity: 2
+    description: 'The account with the state of the orders refuses calls because there are too many, or is busy.'
+    scope: stateAccountId
+    metricNamespace: 'Microsoft.Storage/storageAccounts'
+    metric: 'Transactions'
+    aggregation: 'Total'
+    dimensions: [
+      {
+        name: 'ResponseType'
+        operator: 'Include'
+        values: [
+          'ServerBusyError'
+          'ServerTimeoutError'
+          'ClientThrottlingError'
+          'ClientAccountRequestThrottlingError'
+        ]
+      }
+    ]
   }
 ]
 
@@ -52,7 +122,7 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2018-03-01' = [
     location: 'global'
     tags: tags
     properties: {
-      description: rule.description
+      description: '${rule.description} ${runbook}${rule.name}'
       severity: rule.severity
       enabled: true
       scopes: [
@@ -68,6 +138,7 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2018-03-01' = [
             criterionType: 'StaticThresholdCriterion'
             metricNamespace: rule.metricNamespace
             metricName: rule.metric
+            dimensions: rule.dimensions
             timeAggregation: rule.aggregation
             operator: 'GreaterThan'
             threshold: 0
@@ -159,22 +230,70 @@ var queryRules = [
     dimensions: []
     stateful: true
   }
+  {
+    name: 'unrecorded'
+    severity: 1
+    description: 'An order was accepted more than five minutes ago, and is not recorded: its submission hides, or nobody takes it.'
+    query: loadTextContent('../queries/unrecorded.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 30
+    dimensions: []
+    stateful: true
+  }
+  {
+    name: 'server-errors'
+    severity: 2
+    description: 'The app answers calls with an error of its own.'
+    query: loadTextContent('../queries/server-errors.kql')
+    operator: 'GreaterThan'
+    threshold: 5
+    minutes: 10
+    dimensions: []
+    stateful: true
+  }
+  {
+    name: 'instances-at-limit'
+    severity: 2
+    description: 'A function has as many instances as it may have: what comes more, waits.'
+    query: replace(loadTextContent('../queries/instances.kql'), 'MAXIMUM_INSTANCES', string(maximumInstances))
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 10
+    dimensions: []
+    stateful: true
+  }
 ]
+// Blind rules would be worse than none: so this one tells before the limit is reached.
+var capRules = [
+  {
+    name: 'log-nearly-full'
+    severity: 1
+    description: 'Four fifths of what may be logged in a day were logged within 24 hours. At the limit, rules on the log see nothing more.'
+    query: replace(loadTextContent('../queries/log-size.kql'), 'DAILY_LOG_GB', string(dailyLogGigabytes))
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 1440
+    dimensions: []
+    stateful: true
+  }
+]
+var allRules = flatten([queryRules, dailyLogGigabytes > 0 ? capRules : []])
 
 resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
-  for rule in queryRules: {
+  for rule in allRules: {
     name: '${rule.name}-${token}'
     location: location
     tags: tags
     properties: {
       displayName: rule.name
-      description: rule.description
+      description: '${rule.description} ${runbook}${rule.name}'
       severity: rule.severity
       enabled: true
       scopes: [
-        applicationInsightsId
+        rule.name == 'log-nearly-full' ? workspaceId : applicationInsightsId
       ]
-      evaluationFrequency: 'PT5M'
+      evaluationFrequency: rule.name == 'log-nearly-full' ? 'PT1H' : 'PT5M'
       windowSize: 'PT${rule.minutes}M'
       criteria: {
         allOf: [
@@ -201,3 +320,60 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
     }
   }
 ]
+
+// Asked from outside, also when the app does not even start.
+resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (!empty(appUrl)) {
+  name: 'health-${token}'
+  location: location
+  tags: union(tags, { 'hidden-link:${applicationInsightsId}': 'Resource' })
+  kind: 'standard'
+  properties: {
+    SyntheticMonitorId: 'health-${token}'
+    Name: 'health'
+    Enabled: true
+    Kind: 'standard'
+    Frequency: 900
+    Timeout: 60
+    RetryEnabled: true
+    Locations: [
+      for place in ['us-va-ash-azr', 'emea-nl-ams-azr', 'apac-sg-sin-azr']: {
+        Id: place
+      }
+    ]
+    Request: {
+      RequestUrl: '${appUrl}/api/health'
+      HttpVerb: 'GET'
+    }
+    ValidationRules: {
+      ExpectedHttpStatusCode: 200
+    }
+  }
+}
+
+resource unavailable 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!empty(appUrl)) {
+  name: 'unavailable-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'The app does not answer that it is healthy. ${runbook}unavailable'
+    severity: 1
+    enabled: true
+    scopes: [
+      availability.id
+      applicationInsightsId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT30M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.WebtestLocationAvailabilityCriteria'
+      webTestId: availability.id
+      componentId: applicationInsightsId
+      failedLocationCount: 2
+    }
+    actions: [
+      {
+        actionGroupId: operators.id
+      }
+    ]
+  }
+}

@@ -15,6 +15,9 @@ param applicationInsightsConnectionString string
 param appSubnetId string
 param alwaysReadyInstances int
 param maximumInstances int
+param httpConcurrency int
+param updateStrategy string
+param zoneRedundant bool
 param instanceMemoryMB int
 param pythonVersion string
 param frontDoorId string
@@ -23,6 +26,7 @@ param corsOrigins string
 param simulatedServices bool
 @secure()
 param serviceSettings object
+param appSettings object
 param retentionDays int
 param operatorSignInClientId string
 
@@ -59,11 +63,21 @@ var deployersOnly = {
   priority: 100
   ipAddress: deployFrom
 }
-var alwaysReady = [
-  'http'
-  'function:submission_record'
-  'function:scheduler_wake'
-]
+// All that an order goes through. What answers a request stands within the time of a step, as the agent does.
+var queues = map(loadJsonContent('../queues.json').serviceBusQueues, queue => replace(queue.name, '-', '_'))
+var agents = map(
+  filter(queues, queue => endsWith(queue, '_requests') && queue != 'scheduler_requests'),
+  queue => replace(queue, '_requests', '')
+)
+var alwaysReady = flatten([
+  [
+    'http'
+    'function:submission_record'
+    'function:scheduler_wake'
+  ]
+  map(agents, agent => 'function:agent_${agent}')
+  map(agents, agent => 'function:scheduler_${agent}_responses')
+])
 
 resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   name: 'plan-${token}'
@@ -76,6 +90,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   }
   properties: {
     reserved: true
+    zoneRedundant: zoneRedundant
   }
 }
 
@@ -125,7 +140,15 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
           }
         }
       }
+      siteUpdateStrategy: {
+        type: updateStrategy
+      }
       scaleAndConcurrency: {
+        triggers: {
+          http: {
+            perInstanceConcurrency: httpConcurrency
+          }
+        }
         maximumInstanceCount: maximumInstances
         instanceMemoryMB: instanceMemoryMB
         alwaysReady: [
@@ -159,7 +182,8 @@ resource noPasswordsForScm 'Microsoft.Web/sites/basicPublishingCredentialsPolici
 var simulatedSettings = json(replace(loadTextContent('../simulated.json'), '{host}', site.properties.defaultHostName))
 var givenSettings = toObject(filter(items(serviceSettings), each => !empty(each.value)), each => each.key, each => each.value)
 
-// What the app reads: adapters/settings.py says what each means. Times are for Azure, where a sweep costs money.
+// What the app reads: adapters/settings.py says what each means. Times are for Azure, where a sweep costs money, and
+// where a message may wait for two minutes until an instance is there to take it.
 resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: site
   name: 'appsettings'
@@ -169,6 +193,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     AzureWebJobsStorage__clientId: identityClientId
     AzureWebJobsDisableHomepage: 'true'
     FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: '262144'
+    AzureFunctionsJobHost__extensions__queues__maxPollingInterval: '00:00:01' // each look is paid for
     APPLICATIONINSIGHTS_CONNECTION_STRING: applicationInsightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
     StateStorage__tableServiceUri: tableEndpoint
@@ -182,7 +207,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     EVENT_GRID_ENDPOINT: eventGridEndpoint
     EVENT_GRID__clientId: identityClientId
     SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
-    STEP_TIMEOUT_SECONDS: '60'
+    STEP_TIMEOUT_SECONDS: '180'
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'
     LEASE_SECONDS: '30'
@@ -207,7 +232,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
     OUTBOX_SCHEDULE: '*/30 * * * * *'
     WATCH_SCHEDULE: '0 * * * * *'
-  })
+  }, appSettings)
 }
 
 // Everything asks for a sign-in but what customers and the app itself call; the operators' key is needed besides.

@@ -1,7 +1,7 @@
 param token string
 param monthlyAmount int
 param start string
-param operatorEmail string
+param operatorEmails array
 
 // Tells, and stops nothing.
 resource budget 'Microsoft.Consumption/budgets@2024-08-01' = {
@@ -19,18 +19,14 @@ resource budget 'Microsoft.Consumption/budgets@2024-08-01' = {
         operator: 'GreaterThan'
         threshold: 100
         thresholdType: 'Forecasted'
-        contactEmails: [
-          operatorEmail
-        ]
+        contactEmails: operatorEmails
       }
       spent: {
         enabled: true
         operator: 'GreaterThan'
         threshold: 80
         thresholdType: 'Actual'
-        contactEmails: [
-          operatorEmail
-        ]
+        contactEmails: operatorEmails
       }
     }
   }

@@ -6,8 +6,24 @@ param withSimulator bool
 param accessLogWorkspaceId string
 param appPrincipalId string
 param isolated bool
+param locked bool
 
 var tableNames = filter(loadJsonContent('../storage.json').tables, table => withSimulator || table != 'simulator')
+// Whoever has the account restores it to any second, without a support request; but not from another region.
+var continuousBackup = {
+  type: 'Continuous'
+  continuousModeProperties: {
+    tier: 'Continuous7Days'
+  }
+}
+var backupElsewhere = {
+  type: 'Periodic'
+  periodicModeProperties: {
+    backupIntervalInMinutes: 240
+    backupRetentionIntervalInHours: 168
+    backupStorageRedundancy: 'Geo'
+  }
+}
 // Cosmos DB has roles of its own; this one reads and writes entities, and cannot change the account.
 var dataContributor = '00000000-0000-0000-0000-000000000002'
 
@@ -34,18 +50,21 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-04-15' = {
         isZoneRedundant: true
       }
     ]
-    backupPolicy: {
-      type: 'Periodic'
-      periodicModeProperties: {
-        backupIntervalInMinutes: 240
-        backupRetentionIntervalInHours: 168
-        backupStorageRedundancy: redundancy == 'zone' ? 'Zone' : 'Geo'
-      }
-    }
+    backupPolicy: redundancy == 'zone' ? continuousBackup : backupElsewhere
     disableLocalAuth: true
     disableKeyBasedMetadataWriteAccess: true
     minimalTlsVersion: 'Tls12'
     publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
+  }
+}
+
+// Against a deletion by mistake: of the account, not of what is in it.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  name: 'orders'
+  scope: account
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'It has the orders. docs/disaster.md says what cannot be brought back.'
   }
 }
 

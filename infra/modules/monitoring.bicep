@@ -2,6 +2,9 @@ param token string
 param location string
 param tags object
 param appPrincipalId string
+param logDays int
+param accessLogDays int
+param dailyLogGigabytes int
 
 var roles = loadJsonContent('../roles.json')
 
@@ -13,12 +16,38 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
     sku: {
       name: 'PerGB2018'
     }
-    retentionInDays: 30
+    // Of the tables that have no number of their own: the access log.
+    retentionInDays: accessLogDays
+    workspaceCapping: {
+      dailyQuotaGb: dailyLogGigabytes == 0 ? -1 : dailyLogGigabytes
+    }
     features: {
       disableLocalAuth: true
     }
   }
 }
+
+// Application Insights' tables keep 90 days, whatever the workspace says, unless they are told.
+// One after another: two changes of a workspace at the same time are refused.
+@batchSize(1)
+resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-02-01' = [
+  for table in [
+    'AppTraces'
+    'AppRequests'
+    'AppDependencies'
+    'AppExceptions'
+    'AppMetrics'
+    'AppPerformanceCounters'
+    'AppAvailabilityResults'
+  ]: {
+    parent: workspace
+    name: table
+    properties: {
+      retentionInDays: logDays
+      totalRetentionInDays: logDays
+    }
+  }
+]
 
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
   name: 'appi-${token}'

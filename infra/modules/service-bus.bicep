@@ -10,8 +10,6 @@ var roles = loadJsonContent('../roles.json')
 var queueList = loadJsonContent('../queues.json').serviceBusQueues
 // The app sends to the response queues of those who submit, and receives from all others.
 var receivedFrom = filter(queueList, queue => !startsWith(queue.name, 'status-'))
-// To read how long a queue is, which Azure scales by, takes the right to manage it.
-var receiverRole = scaleByLength ? roles.serviceBusDataOwner : roles.serviceBusDataReceiver
 var tier = premium ? 'Premium' : 'Standard'
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
@@ -63,18 +61,30 @@ resource ownQueues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' existing 
 
 resource receivers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (queue, i) in receivedFrom: {
-    name: guid(ownQueues[i].id, appPrincipalId, receiverRole)
+    name: guid(ownQueues[i].id, appPrincipalId, roles.serviceBusDataReceiver)
     scope: ownQueues[i]
     properties: {
       principalId: appPrincipalId
       principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', receiverRole)
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.serviceBusDataReceiver)
     }
     dependsOn: [
       queues
     ]
   }
 ]
+
+// To read how long a queue is, which Azure scales by, takes the right to manage it; on a queue alone it was seen not to
+// be enough (Azure/azure-functions-host, issue 8261).
+resource measures 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (scaleByLength) {
+  name: guid(namespace.id, appPrincipalId, roles.serviceBusDataOwner)
+  scope: namespace
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.serviceBusDataOwner)
+  }
+}
 
 output id string = namespace.id
 output hostName string = '${namespace.name}.servicebus.windows.net'

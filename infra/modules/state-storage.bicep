@@ -5,6 +5,7 @@ param redundancy string
 param withTables bool
 param withSimulator bool
 param roleOnAccount bool
+param locked bool
 param accessLogWorkspaceId string
 param appPrincipalId string
 param isolated bool
@@ -41,6 +42,16 @@ resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
       defaultAction: isolated ? 'Deny' : 'Allow'
       bypass: 'AzureServices'
     }
+  }
+}
+
+// Against a deletion by mistake: of the account, not of what is in it.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
+  name: 'orders'
+  scope: account
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'It has the orders. docs/disaster.md says what cannot be brought back.'
   }
 }
 

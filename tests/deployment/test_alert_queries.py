@@ -6,6 +6,7 @@ import json
 import re
 from typing import get_args, get_type_hints
 
+import click
 import pytest
 from bicep_model import Template
 from builders import ORDER_ID, PAYLOAD, answer
@@ -16,6 +17,7 @@ from core.happenings import Happening
 from core.life import ProcessState, Situation, StepState
 from core.messages import WakeUp
 from local.servicebus_config import ROOT
+from operators.cli.commands import main
 from operators.requests import OperatorRequest
 from operators.retention import erase
 
@@ -76,7 +78,7 @@ def test_lines_that_are_looked_for_are_logged(name):
     assert set(messages) <= set(lines)
     fields = set(re.findall(r"\b(?:fields|change)\.(\w+)", query))
     assert fields <= set().union(*(lines[message] for message in messages), set())
-    assert messages or "requests" in query
+    assert messages or query.startswith(("requests", "Usage"))
 
 
 def test_lines_that_are_looked_for_are_never_sampled_away():
@@ -123,21 +125,39 @@ RULES = {
     "no-sweep": (0, "LessThan", 1, "PT15M", ["supervisor.swept"]),
     "circuit-open": (2, "GreaterThan", 0, "PT10M", ["agent.circuit_opened"]),
     "waiting": (1, "GreaterThan", 0, "PT10M", ["orders.waiting"]),
+    "unrecorded": (
+        1,
+        "GreaterThan",
+        0,
+        "PT30M",
+        ["customers.order_placed", "submission.recorded", "submission.recorded"],
+    ),
+    "server-errors": (2, "GreaterThan", 5, "PT10M", []),
+    "instances-at-limit": (2, "GreaterThan", 0, "PT10M", []),
+    "log-nearly-full": (1, "GreaterThan", 0, "PT1440M", []),
 }
 """Of each rule: severity, when it fires, how far back it looks, and at which lines."""
 METRICS = {
-    "order-events-undelivered": (1, "GreaterThan", 0, "PT5M", "DeadLetteredCount"),
-    "dead-lettered": (1, "GreaterThan", 0, "PT5M", "DeadletteredMessages"),
+    "order-events-undelivered": (1, "GreaterThan", 0, "PT5M", "DeadLetteredCount", "Total"),
+    "order-events-dropped": (1, "GreaterThan", 0, "PT5M", "DroppedEventCount", "Total"),
+    "order-events-refused": (2, "GreaterThan", 0, "PT5M", "PublishFailCount", "Total"),
+    "dead-lettered": (1, "GreaterThan", 0, "PT5M", "DeadletteredMessages", "Maximum"),
+    "bus-throttled": (2, "GreaterThan", 0, "PT5M", "ThrottledRequests", "Total"),
+    "storage-throttled": (2, "GreaterThan", 0, "PT5M", "Transactions", "Total"),
 }
+"""The same of those on metrics, which are those of learn.microsoft.com/azure/azure-monitor/reference/metrics-index."""
+EVERY = {"PT1M": 1, "PT5M": 5, "PT1H": 60}
+"""How often rules look, in minutes."""
 
 
 @pytest.fixture(scope="module")
 def rules():
     """The rules of both kinds by name, each with its one criterion."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 5})
     kinds = ("scheduledQueryRules", "metricAlerts")
     found = [each for each in template.resources if each.type.endswith(kinds)]
     named = {each.name.rpartition("-")[0]: each.properties for each in found}
+    del named["unavailable"]
     return {name: (rule, *rule["criteria"]["allOf"]) for name, rule in named.items()}
 
 
@@ -146,15 +166,103 @@ def test_each_rule_fires_for_what_it_says(rules):
     """Severity, comparison, window and lines; nothing falls between two looks."""
     found = {}
     for name, (rule, criterion) in rules.items():
-        query = criterion.get("query")
-        messages = query and [
-            each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)
-        ]
         fires = (criterion["operator"], criterion["threshold"], rule["windowSize"])
-        found[name] = (rule["severity"], *fires, messages or criterion["metricName"])
-        often, far = (int(rule[each][2:-1]) for each in ("evaluationFrequency", "windowSize"))
-        assert often <= far, name
+        found[name] = (rule["severity"], *fires, *looks_at(criterion))
+        assert EVERY[rule["evaluationFrequency"]] <= int(rule["windowSize"][2:-1]), name
     assert found == RULES | METRICS
+
+
+def looks_at(criterion):
+    """The lines of a query, or a metric and how it is put together."""
+    if "query" not in criterion:
+        return criterion["metricName"], criterion["timeAggregation"]
+    messages = re.findall(r'message startswith "([^"]+)"', criterion["query"])
+    return ([each.strip() for each in messages],)
+
+
+def test_throttling_is_told_by_the_answers_that_mean_it(rules):
+    """Of all requests to the account, the rule counts those alone.
+
+    learn.microsoft.com/azure/storage/common/monitor-storage-reference, dimension ResponseType.
+    """
+    _, criterion = rules["storage-throttled"]
+    [dimension] = criterion["dimensions"]
+    assert (dimension["name"], dimension["operator"]) == ("ResponseType", "Include")
+    assert set(dimension["values"]) == {
+        "ServerBusyError",
+        "ServerTimeoutError",
+        "ClientThrottlingError",
+        "ClientAccountRequestThrottlingError",
+    }
+    assert {name for name, (_, each) in rules.items() if each.get("dimensions")} == {
+        "order-events",
+        "storage-throttled",
+    }
+
+
+def test_rules_that_know_a_limit_know_the_one_that_was_chosen():
+    """Instances, and the gigabytes of a day; without a limit for those there is no such rule."""
+    given = GIVEN | {"maximumInstances": 7, "dailyLogGigabytes": 3}
+    template = Template(ROOT / "infra/main.bicep", given)
+    queries = {
+        each.name.rpartition("-")[0]: each.properties["criteria"]["allOf"][0]["query"]
+        for each in template.resources
+        if each.type.endswith("scheduledQueryRules")
+    }
+    assert "instances >= 7\n" in queries["instances-at-limit"]
+    assert "gigabytes > 0.8 * 3\n" in queries["log-nearly-full"]
+    [workspace] = [each for each in template.resources if each.type.endswith("/workspaces")]
+    assert workspace.properties["workspaceCapping"] == {"dailyQuotaGb": 3}
+    usual = Template(ROOT / "infra/main.bicep", GIVEN).resources
+    assert not any(each.name.startswith("log-nearly-full") for each in usual)
+    [workspace] = [each for each in usual if each.type.endswith("/workspaces")]
+    assert workspace.properties["workspaceCapping"] == {"dailyQuotaGb": -1}
+
+
+def test_somebody_asks_from_outside_whether_the_app_is_healthy():
+    """Where it may be called; two of three places have to miss it."""
+    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    [test] = [each for each in template.resources if each.type.endswith("/webtests")]
+    assert test.properties["Request"]["RequestUrl"].endswith("/api/health")
+    assert test.properties["Enabled"] is True
+    [rule] = [each for each in template.resources if each.name.startswith("unavailable-")]
+    criteria = rule.properties["criteria"]
+    assert (criteria["webTestId"], criteria["failedLocationCount"]) == (test.id, 2)
+    assert len(test.properties["Locations"]) == 3
+    assert rule.properties["windowSize"] == "PT30M"
+    assert test.properties["Frequency"] == 15 * 60
+    for given in ({"frontDoorId": "an-id"}, {"availabilityTest": False}):
+        resources = Template(ROOT / "infra/main.bicep", GIVEN | given).resources
+        assert not any(each.type.endswith("/webtests") for each in resources)
+        assert not any(each.name.startswith("unavailable-") for each in resources)
+
+
+def test_each_alert_leads_to_what_to_do():
+    """A rule names its place in the page for operators, and that place is there."""
+    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 1})
+    kinds = ("scheduledQueryRules", "metricAlerts")
+    page = (ROOT / "docs/operate.md").read_text()
+    headings = set(re.findall(r"^### Alert ([\w-]+)$", page, re.MULTILINE))
+    names = set()
+    for each in (each for each in template.resources if each.type.endswith(kinds)):
+        name = each.name.rpartition("-")[0]
+        end = f"What to do: docs/operate.md#alert-{name}"
+        assert each.properties["description"].endswith(end), name
+        names.add(name)
+    assert headings == names
+
+
+def test_timers_that_operators_run_by_hand_are_there(functions):
+    """The page names each timer of the app, and the address under which Azure's host runs it.
+
+    learn.microsoft.com/azure/azure-functions/functions-manually-run-non-http
+    """
+    page = (ROOT / "docs/operate.md").read_text()
+    part = page.split("## What to do on an alert")[1].split("###")[0]
+    timers = {name for name, each in functions.items() if each["type"] == "timerTrigger"}
+    assert set(re.findall(r"`(\w+_\w+)`", part)) == timers
+    [run] = re.findall(r"/admin/functions/(\w+)", part)
+    assert run in timers
 
 
 @pytest.mark.proves("SUP-7")
@@ -187,6 +295,34 @@ def test_the_workbook_counts_an_order_that_ended_well_once():
 def test_orders_wait_for_ten_minutes_before_somebody_is_told():
     """As the rule says of itself."""
     assert QUERIES["waiting.kql"].endswith("where todouble(fields.longest_seconds) > 600\n")
+
+
+def test_commands_that_operators_are_told_to_run_exist():
+    """With their options; a command of a group too."""
+    page = (ROOT / "docs/operate.md").read_text()
+    part = page.split("## What to do on an alert")[1].split("\n## ")[0]
+    told = [line.split() for line in re.findall(r"`operator ([^`]+)`", part)]
+    assert len(told) > 10
+    for words in told:
+        command = main.commands[words.pop(0)]
+        if isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        options = {option for each in command.params for option in each.opts}
+        assert {word for word in words if word.startswith("-")} <= options, command.name
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("unrecorded.kql", "| where recorded == 0 and placed < ago(5m)"),
+        ("server-errors.kql", "| where toint(resultCode) between (500 .. 599)"),
+        ("instances.kql", "| where instances >= MAXIMUM_INSTANCES"),
+        ("log-size.kql", "| where gigabytes > 0.8 * DAILY_LOG_GB"),
+    ],
+)
+def test_a_rule_draws_the_line_where_its_description_does(name, line):
+    """Nothing here can run a query, so its last line is said twice."""
+    assert QUERIES[name].splitlines()[-1] == line
 
 
 def test_states_that_are_looked_for_exist():

@@ -7,6 +7,7 @@ import pytest
 from bicep_model import Template
 from deploying import GIVEN
 
+from adapters.settings import Settings
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from local.servicebus_config import ROOT
@@ -31,7 +32,8 @@ def rows(text, first):
 def test_every_choice_is_described_with_its_default():
     """The table of what can be chosen has the variables that azd passes on, but the agents', and their defaults."""
     parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
-    del parameters["serviceSettings"]
+    for of_many in ("serviceSettings", "appSettings"):
+        del parameters[of_many]
     passed = dict(
         re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups()  # type: ignore[union-attr]
         for each in parameters.values()
@@ -49,7 +51,7 @@ def test_every_choice_is_described_with_its_default():
 
 def test_every_alert_is_described():
     """Each rule that is deployed stands in the table, and no other."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 1})
     rules = [
         each.name
         for each in template.resources
@@ -97,6 +99,33 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     assert [
         line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")
     ] == []
+
+
+def test_what_the_page_about_disasters_switches_is_there(functions):
+    """Each setting of the app by its name, each function by its name; nothing that an order goes through stays on."""
+    page = (ROOT / "docs/disaster.md").read_text()
+    [block] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    given = json.loads(block)
+    off = {name.split(".")[1] for name in given if name.startswith("AzureWebJobs.")}
+    settings = {name for name in given if not name.startswith("AzureWebJobs.")}
+    assert off == {"submission_record", "scheduler_poll", "supervisor_sweep"} & set(functions)
+    assert settings <= {field.alias for field in Settings.model_fields.values()}
+    rows_of = {name.split("__")[1] for name in settings}
+    assert rows_of == {f"{service}ServiceUri" for service in ("table", "queue", "blob")}
+
+
+def test_what_an_idle_month_costs_is_the_sum_of_its_lines():
+    """Dollars; and the rules that are counted there are those that are deployed."""
+    lines = rows(DEPLOY.split("**Idle**")[1], "how much")
+    amounts = {cells[0]: cells[3] for cells in lines}
+    total = number(amounts.pop("**together**").strip("* about$"))
+    paid = [number(amount.lstrip("$")) for amount in amounts.values() if amount]
+    assert total == pytest.approx(sum(paid), abs=5)
+    [rules] = [cells[1] for cells in lines if cells[0] == "alert rules"]
+    [metrics, queries] = (int(each) for each in re.findall(r"(\d+) on", rules))
+    found = Template(ROOT / "infra/main.bicep", GIVEN).resources
+    assert metrics == sum(each.type.endswith("metricAlerts") for each in found)
+    assert queries == sum(each.type.endswith("scheduledQueryRules") for each in found)
 
 
 def number(cell):

@@ -1,11 +1,14 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
+import http.server
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +33,7 @@ HOSTS = [
     *(f"{name.replace('.', '/')}/host.json" for name in packages(ROOT)),
 ]
 """Of every app that there is."""
+FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
@@ -67,8 +71,10 @@ def test_the_emulators_configuration_fits_its_schema():
     [
         ("vendor.compose-spec", [ROOT / "local/compose.yaml"]),
         ("vendor.github-workflows", WORKFLOWS),
+        ("vendor.dependabot", [ROOT / ".github/dependabot.yml"]),
+        ("vendor.github-issue-forms", FORMS),
     ],
-    ids=["compose", "workflows"],
+    ids=["compose", "workflows", "dependabot", "issues"],
 )
 def test_a_file_fits_its_owners_schema(schema, paths):
     """The schemas that Docker and GitHub publish."""
@@ -118,6 +124,17 @@ def test_no_step_may_take_longer_than_the_host_lets_a_function_run(file):
     assert all(TypeAdapter(timedelta).validate_python(limit) > longest for limit in limits)
 
 
+def test_the_clients_of_the_host_do_not_log_each_of_their_calls():
+    """Traces are never sampled, and a host that waits for messages makes ten calls a second.
+
+    Azure/azure-functions-host issue 8973, Azure/azure-sdk-for-net issues 31967 and 40881: the categories of the
+    SDKs, which count for all that begin with them.
+    """
+    levels = json.loads((ROOT / "host.json").read_text())["logging"]["logLevel"]
+    quiet = ("Azure.Core", "Azure.Identity", "Azure.Messaging.ServiceBus")
+    assert levels == {"default": "Information"} | dict.fromkeys(quiet, "Warning")
+
+
 @pytest.mark.proves("SUP-5")
 def test_another_host_looks_for_the_timers_of_a_dead_one_as_often_as_azure_lets_it():
     """Azure's own minute would leave the orders without a sweep for longer."""
@@ -150,11 +167,24 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
         ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
         ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
         (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
-        (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "in December"}, {"BUDGET_START"}),
         (REMOTE | {FIRST: "https://user:password@pay"}, {FIRST}),
         (REMOTE | {FIRST: "https://"}, {FIRST}),
+        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false"}, set()),
+        (
+            REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false", "NETWORK_ISOLATION": "true"},
+            {"NETWORK_ISOLATION"},
+        ),
+        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "true"}, {"NETWORK_ISOLATION"}),
+        (
+            REMOTE | {"DEPLOYED_COSMOS_FOR_TABLES": "false", "COSMOS_FOR_TABLES": "true"},
+            {"COSMOS_FOR_TABLES"},
+        ),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone"}, set()),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo"}, {"REDUNDANCY"}),
+        (REMOTE | {"DEPLOYED_REDUNDANCY": "geo"}, {"REDUNDANCY"}),
     ],
 )
 def test_what_could_not_start_is_not_deployed(environment, wrong):
@@ -162,6 +192,7 @@ def test_what_could_not_start_is_not_deployed(environment, wrong):
     ran = subprocess.run(
         ["/bin/sh", HOOK],
         env=environment | {"PATH": os.environ["PATH"]},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
@@ -170,6 +201,48 @@ def test_what_could_not_start_is_not_deployed(environment, wrong):
     assert {
         line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
     } == wrong
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "told"),
+    [(b"y\n", 0, "env set SIMULATED_SERVICES true\n"), (b"\n", 1, "")],
+    ids=["yes", "no"],
+)
+def test_who_tries_it_for_the_first_time_is_asked(tmp_path, said, status, told):
+    """Where there is a terminal; without one, what is missing is refused as ever."""
+    log = tmp_path / "told"
+    log.touch()
+    (tmp_path / "azd").write_text(f'#!/bin/sh\necho "$@" >>{log}\n')
+    (tmp_path / "azd").chmod(0o755)
+    ours, theirs = pty.openpty()
+    os.write(ours, said)
+    ran = subprocess.run(
+        ["/bin/sh", HOOK],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stdin=theirs,
+        capture_output=True,
+        check=False,
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert (ran.returncode, log.read_text()) == (status, told)
+    assert b"demonstration" in ran.stdout
+
+
+def test_the_month_of_a_budget_is_written_down_once(tmp_path):
+    """Azure refuses another one later; who gives one, keeps it."""
+    told = tmp_path / "told"
+    (tmp_path / "azd").write_text(f'#!/bin/sh\necho "$@" >>{told}\n')
+    (tmp_path / "azd").chmod(0o755)
+
+    def run(**environment):
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "MONTHLY_BUDGET": "50"}
+        subprocess.run(["/bin/sh", HOOK], env=REMOTE | path | environment, check=True)
+
+    run(BUDGET_START="2026-01-01")
+    assert not told.exists()
+    run()
+    assert re.fullmatch(r"env set BUDGET_START \d{4}-[01]\d-01\n", told.read_text())
 
 
 @pytest.mark.parametrize(
@@ -206,10 +279,106 @@ def test_windows_is_asked_the_same():
         re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"'),
     )
     assert set(names.findall(posix)) == set(names.findall(windows))
-    assert len(faults.findall(posix)) == 4
+    assert len(faults.findall(posix)) == 7
     assert faults.findall(posix) == faults.findall(windows)
     passed = (ROOT / "infra/main.parameters.json").read_text()
-    assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []
+    said = re.findall(r"^output (\w+)", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
+    asked = set(names.findall(posix)) - set(said)
+    assert [name for name in asked if "{" + name not in passed] == []
+    for pair in re.findall(
+        r"(?<![\w-])(?:geo|zone|geo-zone):(?:geo-zone|geo|zone)(?![\w-])", posix
+    ):
+        assert f"'{pair}'" in windows
+
+
+@pytest.mark.parametrize("name", ["prepackage", "postdeploy"])
+def test_windows_packs_and_looks_the_same(name):
+    """Both scripts read the same variables; what they run has the same options, and what they say the same words."""
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"][name]
+    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
+    variables = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
+    assert set(variables.findall(posix)) == set(variables.findall(windows))
+    packing = re.compile(r"uv['\"]\)? pip install (.*)")
+    options = re.compile(r"--[\w-]+(?: [\w.:/]+)?")
+    ours, theirs = (packing.findall(text.replace(" \\\n", "")) for text in (posix, windows))
+    assert [options.findall(each) for each in ours] == [options.findall(each) for each in theirs]
+    assert len(ours) == (name == "prepackage")
+    words = re.compile(r'"([A-Z][^"$(]{20,})')
+    assert {each.strip() for each in words.findall(posix)} == {
+        each.strip() for each in words.findall(windows)
+    }
+
+
+@pytest.fixture
+def answering(tmp_path):
+    """A server that gives one answer after the other to a health check, and the last one for ever."""
+    answers = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, text = answers.pop(0) if len(answers) > 1 else answers[0]
+            assert self.path == "/api/health"
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", answers
+        server.shutdown()
+
+
+def look(**environment):
+    """Run the hook that azd runs after a deployment."""
+    return subprocess.run(
+        ["/bin/sh", ROOT / "infra/hooks/postdeploy.sh"],
+        env={"PATH": os.environ["PATH"], "APP_NAME": "func-x", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_deployment_is_a_success_once_the_app_is_healthy(answering):
+    """It may take a moment; then the pages stand there, and how to get the key."""
+    url, answers = answering
+    answers += [(404, b""), (200, b"{}")]
+    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="30")
+    assert ran.returncode == 0, ran.stderr
+    assert f"{url}/console" in ran.stdout
+    assert "az functionapp keys list" in ran.stdout
+    assert "MONTHLY_BUDGET" in ran.stdout
+    assert "MONTHLY_BUDGET" not in look(APP_URL=url, MONTHLY_BUDGET="50").stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [((404, b""), "(404)"), ((503, b'{"tables": "refused"}'), '{"tables": "refused"}')],
+    ids=["no functions", "no right"],
+)
+def test_a_deployment_whose_app_does_not_work_is_a_failure(answering, answer, said):
+    """azd alone would call it a success."""
+    url, answers = answering
+    answers.append(answer)
+    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="0")
+    assert ran.returncode == 1
+    assert said in ran.stderr
+    assert "az webapp log tail" in ran.stderr
+
+
+def test_an_app_that_does_not_answer_is_a_failure():
+    """Nobody listens there."""
+    ran = look(APP_URL="http://127.0.0.1:1", POSTDEPLOY_SECONDS="0")
+    assert (ran.returncode, "(no answer)" in ran.stderr) == (1, True)
+
+
+def test_what_cannot_be_reached_from_here_is_no_failure():
+    """Behind Front Door the app answers nobody else; the command to ask there is said."""
+    ran = look(APP_URL="http://127.0.0.1:1", FRONT_DOOR_ID="an-id", POSTDEPLOY_SECONDS="0")
+    assert (ran.returncode, "curl" in ran.stdout) == (0, True)
 
 
 def test_the_pipeline_deploys_with_every_choice():
@@ -230,6 +399,19 @@ def test_the_pipeline_deploys_with_every_choice():
     }
     for name, value in job["env"].items():
         assert value == f"${{{{ {'secrets' if name in secrets else 'vars'}.{name} }}}}"
+
+
+def test_the_pipeline_shows_what_it_will_change_and_tries_what_it_deployed():
+    """One run at a time for an environment, which may ask somebody first; then the whole way of an order."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())
+    [job] = workflow["jobs"].values()
+    assert workflow["concurrency"]["cancel-in-progress"] is False
+    assert job["environment"] == "${{ inputs.environment }}"
+    ran = [step["run"].split("\n")[0] for step in job["steps"] if "run" in step]
+    azd = [line for line in ran if line.startswith("azd ")]
+    assert [line.split("--")[0].split()[1] for line in azd[1:]] == ["provision"] * 2 + ["deploy"]
+    assert "--preview" in azd[1]
+    assert "operators" in ran[-1] + job["steps"][-1]["run"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

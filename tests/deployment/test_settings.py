@@ -16,6 +16,7 @@ from local.settings import app_settings
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
+    "AzureFunctionsJobHost__extensions__queues__maxPollingInterval",
     "AzureWebJobsDisableHomepage", "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
     "APPLICATIONINSIGHTS_CONNECTION_STRING", "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
     "StateStorage__credential", "ServiceBus__credential",
@@ -104,6 +105,8 @@ USUAL = {
 """What each setting is unless somebody says otherwise. They go together: an attempt lasts longer than a call, say."""
 CHOSEN = {"SIMULATOR_ENABLED", "RETENTION_DAYS"}
 """Of these, whoever deploys chooses by a parameter of the template."""
+OF_AZURE = {"STEP_TIMEOUT_SECONDS": "180"}
+"""What is otherwise there: a message waited for up to two minutes until an instance took it (functions-host 10706)."""
 
 
 def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
@@ -118,7 +121,14 @@ def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     } == USUAL
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     in_azure = {name: settings[name] for name in USUAL}
-    assert in_azure == USUAL | {name: settings[name] for name in CHOSEN}
+    assert in_azure == USUAL | OF_AZURE | {name: settings[name] for name in CHOSEN}
+
+
+def test_the_host_in_azure_asks_its_queues_once_a_second(deployed):
+    """Ten times as seldom as here, for each look is paid; a new order waits for as long at most."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    name = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"
+    assert settings[name] == "00:00:01"
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
@@ -144,14 +154,21 @@ def known(value):
 
 
 def test_every_function_in_the_templates_exists(deployed, functions):
-    """Instances are kept ready for functions of the app, or for a kind of trigger."""
+    """Instances are kept ready for HTTP and for all that an order goes through, if at all, and for nothing else."""
     [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
     ready = [
         each["name"]
         for each in site.properties["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]
     ]
-    assert bool(ready) == bool(deployed.given.get("alwaysReadyInstances"))
-    assert {name.removeprefix("function:") for name in ready} <= {"http", *functions}
+    way = {
+        f"function:{name}"
+        for name, trigger in functions.items()
+        if trigger["type"] in ("queueTrigger", "serviceBusTrigger")
+        and not name.startswith(("given_up_", "alerts_"))
+    }
+    assert len(way) > 4
+    wanted = {"http"} | way if deployed.given.get("alwaysReadyInstances") else set()
+    assert (set(ready), len(ready)) == (wanted, len(wanted))
 
 
 def test_embedded_settings_are_read_too(functions):

@@ -402,7 +402,7 @@ EDGE = (
     Mutant(
         fault="an attempt is shorter on Azure than a call",
         file="infra/modules/app.bicep",
-        old="STEP_TIMEOUT_SECONDS: '60'",
+        old="STEP_TIMEOUT_SECONDS: '180'",
         new="STEP_TIMEOUT_SECONDS: '6'",
         tests=(f"{INFRA}settings.py::test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it",),
     ),

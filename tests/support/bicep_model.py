@@ -266,6 +266,7 @@ def digest(*values: Any) -> str:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "empty": lambda value: not value,
+    "endsWith": lambda text, end: text.endswith(end),
     "environment": lambda: {
         "suffixes": {"storage": "core.windows.net"},
         "authentication": {"loginEndpoint": "https://login.microsoftonline.com/"},

@@ -69,7 +69,9 @@ def shop_at(now):
 
 
 @pytest.mark.parametrize(
-    "age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"]
+    "age",
+    [timedelta(), MINUTE / 2, 10 * MINUTE, -MINUTE / 2],
+    ids=["new", "30 s", "hidden by Azure", "by a clock that is ahead"],
 )
 async def test_an_order_that_was_just_accepted_is_known_by_its_id(age):
     """Before it is recorded: nobody who was given an id is told that there is no such order."""
@@ -79,7 +81,7 @@ async def test_an_order_that_was_just_accepted_is_known_by_its_id(age):
     assert found.placed_at == order_time(order_id)
 
 
-@pytest.mark.parametrize("age", [2 * MINUTE, -2 * MINUTE], ids=["old", "made up"])
+@pytest.mark.parametrize("age", [12 * MINUTE, -12 * MINUTE], ids=["old", "made up"])
 async def test_an_order_that_is_not_recorded_in_time_is_unknown(age):
     order_id = order_ids(1)()
     with pytest.raises(UnknownOrderError):

@@ -1,0 +1,24 @@
+"""The Python for which the packages were packed: `infra/hooks/prepackage.sh` leaves a note."""
+
+import platform
+import sys
+from pathlib import Path
+
+NOTE = Path(__file__).parent.parent / ".python_packages/packed-for.txt"
+
+
+def check(note: Path = NOTE) -> None:
+    """Raise `RuntimeError` if the packages are for another Python or machine than this one.
+
+    Else the first compiled module would fail with words that name neither. Without a note nothing
+    was packed, as on a developer's machine.
+    """
+    if not note.exists():
+        return
+    packed = note.read_text().strip()
+    here = f"{sys.version_info.major}.{sys.version_info.minor} {sys.platform} {platform.machine()}"
+    if packed != here:
+        raise RuntimeError(
+            f"the packages are for Python {packed}, and this is Python {here}: "
+            "set PYTHON_VERSION and run `azd up`, which packs them anew"
+        )
