@@ -162,6 +162,19 @@ class StepFailed(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PassedOver(OfHistory):
+    """The order goes on without a step that failed for good (SCH-13)."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["passed-over"] = "passed-over"
+    step: str
+
+    @property
+    def words(self) -> str:
+        return f"the order goes on without {self.step}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
@@ -378,6 +391,7 @@ Happening = (
     | StepCompleted
     | StepUndone
     | StepFailed
+    | PassedOver
     | NotTried
     | Accepted
     | Expired

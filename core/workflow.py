@@ -67,8 +67,12 @@ class StepDefinition:
     """The result fields that the undo requires."""
     timeout: timedelta | None = None
     threshold: int | None = None
+    may_lack: tuple[str, ...] = ()
+    """The steps in `uses` whose results may be missing, because they were skipped."""
     on_failure: OnFailure = OnFailure.ERROR
     """The rule for the order when the step fails for good."""
+    pivot: bool = False
+    """Whether the step is a point of no return: once it may be done, nothing is undone (UND-6)."""
     cooldown: timedelta | None = None
     """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3
@@ -79,6 +83,11 @@ class StepDefinition:
     It is zero for a service that refuses undone keys. The undo waits for it, even if the step has
     completed.
     """
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether an order may go on without the step, by the workflow's own rules."""
+        return self.on_failure is OnFailure.GO_ON
 
     @property
     def fingerprint(self) -> str:
@@ -116,6 +125,7 @@ class Workflow:
         """Return the step records of a new order, each with a copy of its rules."""
 
         def record(definition: StepDefinition) -> Step:
+            goes_on = definition.on_failure is OnFailure.GO_ON or None
             step = Step(
                 name=definition.name,
                 title=definition.title,
@@ -123,9 +133,11 @@ class Workflow:
                 agent=definition.capability,
                 timeout=definition.timeout or timeout,
                 threshold=definition.threshold or threshold,
-                on_failure=definition.on_failure,
+                on_failure=OnFailure.ERROR if goes_on else definition.on_failure,
+                goes_on=goes_on,
+                pivot=definition.pivot or None,
                 after=definition.after,
-                uses=definition.uses,
+                uses=tuple(each for each in definition.uses if each not in definition.may_lack),
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
                 fingerprint=definition.fingerprint,
@@ -158,18 +170,35 @@ class Workflow:
             faults = chain(
                 _faults(definition, known[:index], capabilities),
                 self._missing_results(definition),
+                self._undo_after_a_pivot(definition),
             )
             yield from (f"step {definition.name}: {fault}" for fault in faults)
 
     def _missing_results(self, definition: StepDefinition) -> Iterator[str]:
         """Yield a fault for each step whose result is used before it is certain to be there."""
+        before = self._before(definition)
+        for name in definition.uses:
+            if name not in before:
+                yield f"it uses what {name} answers, and does not come after it"
+            used = self.definition(name)
+            if used and used.may_be_skipped and name not in definition.may_lack:
+                yield f"it uses what {name} answers, which may be skipped, and has to allow None"
+
+    def _undo_after_a_pivot(self, definition: StepDefinition) -> Iterator[str]:
+        """Yield a fault if the step asks for an undo where there is no way back (UND-6)."""
+        if definition.on_failure is OnFailure.UNDO:
+            before = self._before(definition)
+            for each in self.steps:
+                if each.pivot and each.name in before:
+                    yield f"it comes after {each.name}, a point of no return: it cannot say UNDO"
+
+    def _before(self, definition: StepDefinition) -> set[str]:
+        """Return the steps that have to be done before this one, directly or not."""
         before = set(definition.after)
         for each in reversed(self.steps):
             if each.name in before:
                 before.update(each.after)
-        for name in definition.uses:
-            if name not in before:
-                yield f"it uses what {name} answers, and does not come after it"
+        return before
 
 
 def _faults(

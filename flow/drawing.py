@@ -9,6 +9,7 @@ ON_FAILURE = {
     OnFailure.ERROR: "",
     OnFailure.UNDO: "fails: all is undone",
     OnFailure.COOLDOWN: "fails: cools down",
+    OnFailure.GO_ON: "fails: goes on without it",
 }
 
 
@@ -29,4 +30,5 @@ def _words(step: StepDefinition) -> Iterator[str]:
     yield f"{step.capability}: {step.operation}"
     if step.compensation:
         yield f"undo: {step.compensation}"
+    yield "point of no return" if step.pivot else ""
     yield ON_FAILURE[step.on_failure]

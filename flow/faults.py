@@ -6,6 +6,7 @@ from typing import Any, get_args, get_origin
 
 from core.messages import Submission
 from core.orders import Order
+from flow.asking import kind_of
 from flow.model import Model
 from flow.payload import is_key, mark_of, models_in
 from flow.services import Nothing, Operation
@@ -97,7 +98,7 @@ def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]
     answers = before.operation.answers
     if answers is Nothing:
         yield f"parameter {name}: of the answer of {before.name} nothing is kept"
-    elif kind is not answers:
+    elif kind_of(kind)[0] is not answers:
         yield f"parameter {name}: {before.name} answers {answers.__name__}, not {_name(kind)}"
 
 

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from core.orders import OnFailure, Order
-from core.workflow import Results, StepDefinition, Workflow
+from core.workflow import StepDefinition, Workflow
+from flow.asking import Answer, Asked, Request, kind_of
 from flow.doors import Door
 from flow.drawing import mermaid
-from flow.model import Model, recorded
+from flow.model import Model
 from flow.services import Operation, dashed
 
-Asked = TypeVar("Asked", bound=Model)
-Make = Callable[..., Asked]
+Ask = TypeVar("Ask", bound=Model)
+Make = Callable[..., Ask]
 """Makes the request of a step."""
 
 
@@ -28,6 +29,7 @@ class Rules(TypedDict, total=False):
     """The rules of a step, as its definition has them; what is left out has its default."""
 
     on_failure: OnFailure
+    pivot: bool
     timeout: timedelta
     threshold: int
     cooldown: timedelta
@@ -90,13 +92,13 @@ class Flow:
 
     def step(
         self,
-        operation: Operation[Asked, Any],
+        operation: Operation[Ask, Any],
         *,
-        undo: Operation[Asked, Any] | None = None,
+        undo: Operation[Ask, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         undo_needs: Sequence[str] = (),
         **rules: Unpack[Rules],
-    ) -> Callable[[Make[Asked]], Make[Asked]]:
+    ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 
         The undo is requested with the same content and the step's own answer, of which `undo_needs`
@@ -104,7 +106,7 @@ class Flow:
         """
         needs = {"compensation_needs": tuple(undo_needs)}
 
-        def written(make: Make[Asked]) -> Make[Asked]:
+        def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
                 make=make, operation=operation, undo=undo, after=after, rules={**rules, **needs}
             )
@@ -144,51 +146,35 @@ class Flow:
         return Workflow(name=self.name, version=self.version, steps=steps)
 
     def _definition(self, step: Step) -> StepDefinition:
+        asked = self._asked(step)
         return StepDefinition(
             name=step.name,
             title=step.title,
             capability=step.operation.capability,
             operation=step.operation.name,
             compensation=step.undo.name if step.undo else None,
-            request=self._request(step),
-            uses=tuple(each.name for each in self.uses(step).values()),
+            request=Request(asked),
+            uses=tuple(each.step for each in asked.answers.values()),
+            may_lack=tuple(each.step for each in asked.answers.values() if each.may_lack),
             after=tuple(each.name for each in self.after(step)),
             result_fields=step.fields,
             **step.rules,
         )
 
-    def _request(self, step: Step) -> "Request":
+    def _asked(self, step: Step) -> Asked:
         typed = {name: each.annotation for name, each in step.signature.parameters.items()}
-        return Request(
-            make=step.make,
+        return Asked(
+            function=step.make,
             order=[name for name, kind in typed.items() if kind is Order],
             payload={name: kind for name, kind in typed.items() if kind is self.payload},
             answers={
-                name: (each.name, each.operation.answers) for name, each in self.uses(step).items()
+                name: Answer(
+                    step=each.name, model=each.operation.answers, may_lack=kind_of(typed[name])[1]
+                )
+                for name, each in self.uses(step).items()
             },
         )
 
     def mermaid(self) -> str:
         """Return the drawing of the workflow, as text for Mermaid."""
         return mermaid(self.workflow())
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Request:
-    """Makes the content of a step's request from the recorded order and results."""
-
-    make: Make[Model]
-    order: Sequence[str]
-    """The parameters that take the order."""
-    payload: Mapping[str, type[Model]]
-    """The parameters that take its payload, and the model of it."""
-    answers: Mapping[str, tuple[str, type[Model]]]
-    """The parameters that take the answer of a step: its name, and the model of its answer."""
-
-    def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
-        """Return the content; raises `InvalidError` for values that their models do not allow."""
-        values: dict[str, Any] = dict.fromkeys(self.order, order)
-        values |= {name: recorded(model, order.payload) for name, model in self.payload.items()}
-        for name, (step, model) in self.answers.items():
-            values[name] = recorded(model, results.get(step, {}))
-        return self.make(**values).model_dump(mode="json", by_alias=True)

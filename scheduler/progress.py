@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,10 +17,10 @@ from core import compensation
 from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
-from core.happenings import Processed, PutBack, StepFailed, StepStarted
+from core.happenings import Processed, PutBack, StepStarted
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
-from core.orders import ERASED, MAX_REASON, Snapshot, Step
+from core.orders import ERASED, Snapshot, Step
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
@@ -232,8 +233,7 @@ class Progress:
         requests, failed = [], []
         for step in started:
             if step.is_forgotten(self.entry.at):
-                unasked = _unasked(order, step, _forgotten(order, step))
-                failed.append(replace(unasked, for_operator=True))
+                failed.append(_unasked(order, step, _forgotten(order, step), for_operator=True))
                 continue
             try:
                 requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
@@ -243,20 +243,18 @@ class Progress:
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
         """Proceed by the rules for steps whose request cannot be made or sent (SCH-8, AGT-12)."""
-        failures = (
-            StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason))
-            for each in failed
+        failures = chain.from_iterable(
+            compensation.failures_of(each, str(each.reason)) for each in failed
         )
         return replace(self, entry=self.entry.also(*failures)).proceed(order.with_steps(*failed))
 
 
-def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
+def _unasked(order: Snapshot, started: Step, reason: str, *, for_operator: bool = False) -> Step:
     """Return the step as failed; the effect of a step whose undo was not requested may stand."""
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
-    return replace(
-        before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo
-    )
+    failed = before.given_up(reason, for_operator=for_operator)
+    return replace(failed, in_doubt=before.in_doubt or undo)
 
 
 def _forgotten(order: Snapshot, step: Step) -> str:

@@ -60,9 +60,10 @@ def order_text(order: Json) -> str:
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    names = ("name", "state", "attempts", "failureCount", "cooldowns", "reason")
+    names = ("state", "attempts", "failureCount", "cooldowns", "reason")
     result = json.dumps(step["result"]) if step["result"] else ""
-    return (*(step[name] for name in names), result)
+    name = f"{step['name']} (point of no return)" if step.get("pivot") else step["name"]
+    return (name, *(step[name] for name in names), result)
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:

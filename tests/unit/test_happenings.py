@@ -16,6 +16,7 @@ from core.happenings import (
     Expired,
     Happening,
     NotTried,
+    PassedOver,
     Processed,
     PutBack,
     Recovered,
@@ -54,6 +55,7 @@ EACH = {
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
+    PassedOver(step="points"): "the order goes on without points",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",

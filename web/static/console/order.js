@@ -174,6 +174,7 @@ const steps = ({ steps: all }) =>
             { "data-name": "Step" },
             h("strong", null, step.name),
             step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
+            step.pivot ? h("div", { class: "quiet" }, "point of no return") : null,
           ),
           h("td", { "data-name": "State" }, badge(look, word)),
           h("td", { "data-name": "Attempts" }, `${step.attempts}, failed ${step.failureCount} of ${step.threshold}`),
