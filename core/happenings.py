@@ -175,6 +175,20 @@ class PassedOver(OfHistory):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NotNeeded(OfHistory):
+    """A step is skipped, because a predicate of its workflow says no (SCH-14)."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["not-needed"] = "not-needed"
+    step: str
+    predicate: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} is not needed: {self.predicate}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
@@ -392,6 +406,7 @@ Happening = (
     | StepUndone
     | StepFailed
     | PassedOver
+    | NotNeeded
     | NotTried
     | Accepted
     | Expired

@@ -161,6 +161,8 @@ class Step:
     """
     pivot: bool | None = None
     """Whether the order cannot be undone by itself any more once the step may be done (UND-6)."""
+    unjudged: bool | None = None
+    """Whether its definition says when it is needed or begins, and has not been asked (SCH-14)."""
     after: tuple[str, ...] = ()
     """The steps that have to be done before this one."""
     uses: tuple[str, ...] = ()

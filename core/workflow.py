@@ -36,6 +36,14 @@ Results = Mapping[str, Mapping[str, Any]]
 """The answers of the completed steps, by step name."""
 
 
+LAMBDA = "<lambda>"
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function that judges a step."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepDefinition:
     """The definition of one step: its service, its request, its predecessors and its rules.
@@ -69,6 +77,11 @@ class StepDefinition:
     threshold: int | None = None
     may_lack: tuple[str, ...] = ()
     """The steps in `uses` whose results may be missing, because they were skipped."""
+    when: Callable[[Order, Results], bool] | None = None
+    """Whether the step is needed, from what `request` gets; it is skipped otherwise (SCH-14).
+
+    Asked once, when the step's turn comes. It has a name, which operators read.
+    """
     on_failure: OnFailure = OnFailure.ERROR
     """The rule for the order when the step fails for good."""
     pivot: bool = False
@@ -85,23 +98,34 @@ class StepDefinition:
     """
 
     @property
+    def judges(self) -> Mapping[str, Callable[[Order, Results], Any]]:
+        """The functions that judge the step when its turn comes, by field."""
+        named = {"when": self.when}
+        return {name: function for name, function in named.items() if function is not None}
+
+    @property
     def may_be_skipped(self) -> bool:
         """Whether an order may go on without the step, by the workflow's own rules."""
-        return self.on_failure is OnFailure.GO_ON
+        return self.on_failure is OnFailure.GO_ON or self.when is not None
 
     @property
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
 
         `request` is left out, since it may be corrected for orders in flight, and so is the title.
+        Of a function that judges the step its name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
         own = ("name", "title", "request")
         compared = [each.name for each in fields(self) if each.name not in own]
-        values = {name: getattr(self, name) for name in compared}
+        values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
+
+
+def _as_text(value: Any) -> Any:
+    return name_of(value) if callable(value) else value
 
 
 _DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
@@ -136,6 +160,7 @@ class Workflow:
                 on_failure=OnFailure.ERROR if goes_on else definition.on_failure,
                 goes_on=goes_on,
                 pivot=definition.pivot or None,
+                unjudged=bool(definition.judges) or None,
                 after=definition.after,
                 uses=tuple(each for each in definition.uses if each not in definition.may_lack),
                 undoable=definition.compensation is not None,
@@ -249,6 +274,9 @@ def _malformed_names(definition: StepDefinition) -> Iterator[str]:
         yield f"its name has to match {STEP_NAME}"
     if not re.fullmatch(STEP_NAME, definition.capability):
         yield f"capability {definition.capability} has to match {STEP_NAME}"
+    for field, function in definition.judges.items():
+        if len(name_of(function)) > MAX_TITLE or name_of(function) == LAMBDA:
+            yield f"{field}: its function needs a name of at most {MAX_TITLE} characters"
     for operation in (definition.operation, definition.compensation):
         if operation is not None and not OPERATION.fullmatch(operation):
             yield f"operation {operation} has to match {OPERATION.pattern}"

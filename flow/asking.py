@@ -1,7 +1,11 @@
 """Calls the functions of a workflow with what their parameters name."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import Signature
+from itertools import chain
 from types import NoneType
 from typing import Any, get_args
 
@@ -37,6 +41,11 @@ class Asked:
     """The parameters that take its payload, and the model of it."""
     answers: Mapping[str, Answer]
 
+    @property
+    def __name__(self) -> str:
+        """The name of the function, which operators read."""
+        return str(getattr(self.function, "__name__", self.function))
+
     def __call__(self, order: Order, results: Results) -> Any:
         """Call the function; raises `InvalidError` for values that their models do not allow."""
         values: dict[str, Any] = dict.fromkeys(self.order, order)
@@ -55,6 +64,39 @@ class Request:
         """Return the content; raises `InvalidError` as `Asked` does."""
         content: Model = self.asked(order, results)
         return content.model_dump(mode="json", by_alias=True)
+
+
+def asked(
+    function: Callable[..., Any],
+    payload: type[Model],
+    answers: Mapping[str, tuple[str, type[Model]]],
+) -> Asked:
+    """Return the function with what it takes; `answers` are the step and model by parameter."""
+    parameters = signature_of(function).parameters
+    typed = {name: each.annotation for name, each in parameters.items()}
+    return Asked(
+        function=function,
+        order=[name for name, kind in typed.items() if kind is Order],
+        payload={name: kind for name, kind in typed.items() if kind is payload},
+        answers={
+            name: Answer(step=step, model=model, may_lack=kind_of(typed[name])[1])
+            for name, (step, model) in answers.items()
+        },
+    )
+
+
+def used_by(functions: Sequence[Asked]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the steps whose answers functions take, and those that all take None for."""
+    answers = list(chain.from_iterable(each.answers.values() for each in functions))
+    needed = {each.step for each in answers if not each.may_lack}
+    uses = tuple(dict.fromkeys(each.step for each in answers))
+    return uses, tuple(name for name in uses if name not in needed)
+
+
+@cache
+def signature_of(function: Callable[..., Any]) -> Signature:
+    """Return the function's parameters and result; raises NameError for unknown names in quotes."""
+    return inspect.signature(function, eval_str=True)
 
 
 def kind_of(annotation: Any) -> tuple[Any, bool]:

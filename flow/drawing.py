@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow
+from core.workflow import StepDefinition, Workflow, name_of
 
 ON_FAILURE = {
     OnFailure.ERROR: "",
@@ -30,5 +30,6 @@ def _words(step: StepDefinition) -> Iterator[str]:
     yield f"{step.capability}: {step.operation}"
     if step.compensation:
         yield f"undo: {step.compensation}"
+    yield f"when: {name_of(step.when)}" if step.when else ""
     yield "point of no return" if step.pivot else ""
     yield ON_FAILURE[step.on_failure]

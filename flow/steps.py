@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from core.orders import OnFailure, Order
 from core.workflow import StepDefinition, Workflow
-from flow.asking import Answer, Asked, Request, kind_of
+from flow.asking import Asked, Request, asked, signature_of, used_by
 from flow.doors import Door
 from flow.drawing import mermaid
 from flow.model import Model
@@ -45,7 +46,9 @@ class Step:
     operation: Operation[Any, Any]
     undo: Operation[Any, Any] | None
     after: Sequence[Make[Model]]
-    """Steps that it comes after, beside those whose answers it takes."""
+    """Steps that it comes after, beside those whose answers its functions take."""
+    judges: Mapping[str, Callable[..., Any]]
+    """The functions that judge it when its turn comes, by the field of its definition."""
     rules: Mapping[str, Any]
     """Further fields of its definition."""
 
@@ -65,10 +68,10 @@ class Step:
         code = self.make.__code__
         return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
 
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The function's parameters and result; raises NameError for unknown names in quotes."""
-        return inspect.signature(self.make, eval_str=True)
+    @property
+    def functions(self) -> Sequence[Callable[..., Any]]:
+        """All of its functions."""
+        return [self.make, *self.judges.values()]
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -97,32 +100,46 @@ class Flow:
         undo: Operation[Ask, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         undo_needs: Sequence[str] = (),
+        when: Callable[..., bool] | None = None,
         **rules: Unpack[Rules],
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 
         The undo is requested with the same content and the step's own answer, of which `undo_needs`
-        names the fields that it cannot do without. The rules are fields of `StepDefinition`.
+        names the fields that it cannot do without. `when` says whether the step is needed: its
+        parameters are like those of the decorated function. The rules are fields of
+        `StepDefinition`.
         """
         needs = {"compensation_needs": tuple(undo_needs)}
+        judges = {"when": when}
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
-                make=make, operation=operation, undo=undo, after=after, rules={**rules, **needs}
+                make=make,
+                operation=operation,
+                undo=undo,
+                after=after,
+                judges={name: each for name, each in judges.items() if each is not None},
+                rules={**rules, **needs},
             )
             self.steps.append(step)
             return make
 
         return written
 
-    def uses(self, step: Step) -> Mapping[str, Step]:
-        """Return the steps above whose answers the step takes, by parameter."""
+    def taken(self, step: Step, function: Callable[..., Any]) -> Mapping[str, Step]:
+        """Return the steps above whose answers a function of the step takes, by parameter."""
         above = {each.make.__name__: each for each in self.above(step)}
         return {
             name: above[name]
-            for name, each in step.signature.parameters.items()
+            for name, each in signature_of(function).parameters.items()
             if name in above and each.annotation not in (self.payload, Order)
         }
+
+    def uses(self, step: Step) -> Mapping[str, Step]:
+        """Return the steps above whose answers its functions take, by parameter."""
+        taken = (self.taken(step, function).items() for function in step.functions)
+        return dict(chain.from_iterable(taken))
 
     def above(self, step: Step) -> Sequence[Step]:
         """Return the steps that are written above this one."""
@@ -146,34 +163,30 @@ class Flow:
         return Workflow(name=self.name, version=self.version, steps=steps)
 
     def _definition(self, step: Step) -> StepDefinition:
-        asked = self._asked(step)
+        request = self._asked(step, step.make)
+        judges: dict[str, Any] = {
+            name: self._asked(step, each) for name, each in step.judges.items()
+        }
+        uses, may_lack = used_by([request, *judges.values()])
         return StepDefinition(
             name=step.name,
             title=step.title,
             capability=step.operation.capability,
             operation=step.operation.name,
             compensation=step.undo.name if step.undo else None,
-            request=Request(asked),
-            uses=tuple(each.step for each in asked.answers.values()),
-            may_lack=tuple(each.step for each in asked.answers.values() if each.may_lack),
+            request=Request(request),
+            uses=uses,
+            may_lack=may_lack,
             after=tuple(each.name for each in self.after(step)),
             result_fields=step.fields,
+            **judges,
             **step.rules,
         )
 
-    def _asked(self, step: Step) -> Asked:
-        typed = {name: each.annotation for name, each in step.signature.parameters.items()}
-        return Asked(
-            function=step.make,
-            order=[name for name, kind in typed.items() if kind is Order],
-            payload={name: kind for name, kind in typed.items() if kind is self.payload},
-            answers={
-                name: Answer(
-                    step=each.name, model=each.operation.answers, may_lack=kind_of(typed[name])[1]
-                )
-                for name, each in self.uses(step).items()
-            },
-        )
+    def _asked(self, step: Step, function: Callable[..., Any]) -> Asked:
+        taken = self.taken(step, function).items()
+        answers = {name: (each.name, each.operation.answers) for name, each in taken}
+        return asked(function, self.payload, answers)
 
     def mermaid(self) -> str:
         """Return the drawing of the workflow, as text for Mermaid."""

@@ -15,6 +15,7 @@ from core.happenings import (
     Ended,
     Expired,
     Happening,
+    NotNeeded,
     NotTried,
     PassedOver,
     Processed,
@@ -56,6 +57,7 @@ EACH = {
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
     PassedOver(step="points"): "the order goes on without points",
+    NotNeeded(step="approve", predicate="above_limit"): "approve is not needed: above_limit",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",
