@@ -62,6 +62,8 @@ class Order:
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
+    not_before: AwareDatetime | None = None
+    """When its first steps may begin, as it was submitted; None for at once (SUB-9)."""
     key_rows: tuple[str, ...] | None = None
     """The row keys of its business keys as they were written; None if it has none.
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -82,6 +82,11 @@ class StepDefinition:
 
     Asked once, when the step's turn comes. It has a name, which operators read.
     """
+    begins: Callable[[Order, Results], datetime | None] | None = None
+    """When the step may begin, from what `request` gets; None for at once (SCH-15).
+
+    Asked once, when the step's turn comes. Times have a time zone.
+    """
     on_failure: OnFailure = OnFailure.ERROR
     """The rule for the order when the step fails for good."""
     pivot: bool = False
@@ -100,7 +105,7 @@ class StepDefinition:
     @property
     def judges(self) -> Mapping[str, Callable[[Order, Results], Any]]:
         """The functions that judge the step when its turn comes, by field."""
-        named = {"when": self.when}
+        named = {"when": self.when, "begins": self.begins}
         return {name: function for name, function in named.items() if function is not None}
 
     @property

@@ -31,5 +31,6 @@ def _words(step: StepDefinition) -> Iterator[str]:
     if step.compensation:
         yield f"undo: {step.compensation}"
     yield f"when: {name_of(step.when)}" if step.when else ""
+    yield f"begins: {name_of(step.begins)}" if step.begins else ""
     yield "point of no return" if step.pivot else ""
     yield ON_FAILURE[step.on_failure]

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, get_args, get_origin
 
 from core.messages import Submission
@@ -85,7 +86,7 @@ def _of_function(flow: Flow, step: Step, function: Callable[..., Any]) -> Iterat
         yield from _of_parameter(flow, step, function, parameter)
 
 
-JUDGE = {"when": bool}
+JUDGE = {"when": bool, "begins": datetime}
 """The answers of the functions that judge a step, by field."""
 
 

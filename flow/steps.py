@@ -7,7 +7,7 @@ comes after, follows from its signature. Nothing is replayed: the functions comp
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -29,6 +29,8 @@ Make = Callable[..., Ask]
 class Rules(TypedDict, total=False):
     """The rules of a step, as its definition has them; what is left out has its default."""
 
+    when: Callable[..., bool]
+    begins: Callable[..., datetime | None]
     on_failure: OnFailure
     pivot: bool
     timeout: timedelta
@@ -100,18 +102,17 @@ class Flow:
         undo: Operation[Ask, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         undo_needs: Sequence[str] = (),
-        when: Callable[..., bool] | None = None,
         **rules: Unpack[Rules],
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 
         The undo is requested with the same content and the step's own answer, of which `undo_needs`
-        names the fields that it cannot do without. `when` says whether the step is needed: its
-        parameters are like those of the decorated function. The rules are fields of
-        `StepDefinition`.
+        names the fields that it cannot do without. `when` says whether the step is needed, and
+        `begins` from when on: their parameters are like those of the decorated function. The rules
+        are fields of `StepDefinition`.
         """
-        needs = {"compensation_needs": tuple(undo_needs)}
-        judges = {"when": when}
+        given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
+        judges = {name: given.pop(name) for name in ("when", "begins") if given.get(name)}
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
@@ -119,8 +120,8 @@ class Flow:
                 operation=operation,
                 undo=undo,
                 after=after,
-                judges={name: each for name, each in judges.items() if each is not None},
-                rules={**rules, **needs},
+                judges=judges,
+                rules=given,
             )
             self.steps.append(step)
             return make

@@ -17,7 +17,7 @@ from core import compensation
 from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
-from core.happenings import Happening, Processed, PutBack, StepStarted
+from core.happenings import Happening, Processed, PutBack, StepStarted, Waits
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
 from core.orders import ERASED, Snapshot, Step
@@ -149,7 +149,7 @@ class Progress:
             if definition is None or not is_its_turn(order, step, self.entry.at):
                 continue
             try:
-                judged, told = judge(order, step, definition)
+                judged, told = judge(order, step, definition, self.entry.at)
             except JudgingError as error:
                 personal = self.payload.personal(order.order.payload)
                 reason = _failed(self.workflow, step, str(error), error.cause, personal)
@@ -252,7 +252,9 @@ class Progress:
 
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time comes or an agent has room."""
-        entry = self.entry.also(PutBack(until=after.chosen_time(self.entry.at)))
+        until = after.chosen_time(self.entry.at)
+        chosen = any(step.not_before == until and not step.attempts for step in after.ready())
+        entry = self.entry.also(Waits(until=until) if until and chosen else PutBack(until=until))
         after = after.with_state(
             process_state=ProcessState.PENDING, locked_by=None, complete_by=None
         )

@@ -60,10 +60,11 @@ def order_text(order: Json) -> str:
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    names = ("state", "attempts", "failureCount", "cooldowns", "reason")
+    names = ("state", "attempts", "failureCount", "cooldowns")
     result = json.dumps(step["result"]) if step["result"] else ""
     name = f"{step['name']} (point of no return)" if step.get("pivot") else step["name"]
-    return (name, *(step[name] for name in names), result)
+    later = f"not before {step['notBefore']}" if step.get("notBefore") else None
+    return (name, *(step[name] for name in names), step["reason"] or later, result)
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:

@@ -20,7 +20,7 @@ from exploration.violations import demand
 from exploration.world import World
 from stores.agent_health import AgentHealth
 
-GIVES_BACK = {"recovered", "put-back"}
+GIVES_BACK = {"recovered", "put-back", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 """A claim may end the order at once, so these may also come while nobody has it."""
 

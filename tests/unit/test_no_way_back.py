@@ -12,6 +12,7 @@ from core.orders import OnFailure
 from core.workflow import Workflow
 from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
+from operators.cli.formatting import order_text
 from stores.orders import STEP
 
 POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
@@ -271,6 +272,9 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
     assert trial.effects("shop") == ["charge", "send", "write"]
     [points] = [each for each in trial.inspect(order.id).steps if each.name == "points"]
     assert (points.goes_on, points.pivot, points.reason) == (True, None, "no such member")
+    shown = order_text(trial.inspect(order.id).model_dump(mode="json", by_alias=True))
+    assert "ship (point of no return)" in shown
+    assert "no such member" in shown
 
 
 def test_an_operator_may_skip_what_later_steps_can_do_without():

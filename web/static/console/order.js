@@ -180,7 +180,12 @@ const steps = ({ steps: all }) =>
           h("td", { "data-name": "Attempts" }, `${step.attempts}, failed ${step.failureCount} of ${step.threshold}`),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h("td", { "data-name": "Reason or result" }, text(said)),
+          h(
+            "td",
+            { "data-name": "Reason or result" },
+            text(said),
+            step.notBefore ? h("div", { class: "quiet" }, "not before ", at(step.notBefore)) : null,
+          ),
         );
       }),
     ),
