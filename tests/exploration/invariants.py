@@ -5,7 +5,15 @@ from datetime import UTC, datetime
 
 from core.agenda import Kind
 from core.changes import Change, Note
-from core.happenings import Ended, Happening, Processed, StepCompleted, StepStarted, StepUndone
+from core.happenings import (
+    Ended,
+    Happening,
+    NotNeeded,
+    Processed,
+    StepCompleted,
+    StepStarted,
+    StepUndone,
+)
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
@@ -72,6 +80,8 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _over_for_good(world)
     _waits_for_nothing_else(order)
     _ended_as_its_steps_say(order)
+    _judged_once(world)
+    _begun_in_time(world, order)
 
 
 def _ended_as_its_steps_say(order: Snapshot) -> None:
@@ -112,12 +122,40 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
         done = {key for key in keys if f"{key} do" in world.effects}
         demand(done == keys, f"the order is Processed, but not done: {keys - done}")
         demand(not undone, f"the order is Processed, but undone: {undone}")
+    _not_turned_back(world, order)
     if order.state.outcome is Outcome.UNDONE:
+        counted += [step for step in order.in_state(StepState.SKIPPED) if step.goes_on]
         standing = {step.name: _standing(world, step) for step in counted if step.undoable}
         demand(
             not any(standing.values()),
             f"the order is called undone, but these rounds stand: {standing}",
         )
+
+
+def _not_turned_back(world: World, order: Snapshot) -> None:
+    """No order goes back once a point of no return was done (UND-6)."""
+    done = [step.name for step in order.steps if step.pivot and _standing(world, step)]
+    back = order.state.direction is Direction.UNDO
+    demand(not (back and done), f"the order goes back, though {done} was done (UND-6)")
+
+
+def _judged_once(world: World) -> None:
+    """A step that was begun is not called unneeded later (SCH-14)."""
+    begun: set[str] = set()
+    for each in (each for entry in world.history() for each in entry.happened):
+        begun |= {each.step} if isinstance(each, StepStarted) else set()
+        unneeded = isinstance(each, NotNeeded) and each.step in begun
+        demand(not unneeded, f"begun, and then “{each.words}” (SCH-14)")
+
+
+def _begun_in_time(world: World, order: Snapshot) -> None:
+    """No step begins before the time that its workflow says (SCH-15)."""
+    workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
+    times = {each.name: each.begins(order.order, {}) for each in workflow.steps if each.begins}
+    for entry in world.history():
+        begun = {each.step for each in entry.happened if isinstance(each, StepStarted)}
+        early = [name for name in begun & times.keys() if entry.at < times[name]]
+        demand(not early, f"begun before its time: {early} (SCH-15)")
 
 
 def _one_round_stands(world: World, order: Snapshot) -> None:
