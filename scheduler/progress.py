@@ -146,7 +146,7 @@ class Progress:
         happened: list[Happening] = []
         for step in order.steps:  # each comes after those that it depends on
             definition = self.workflow.definition(step.name)
-            if definition is None or not is_its_turn(order, step, self.entry.at):
+            if definition is None or not is_its_turn(order, step):
                 continue
             try:
                 judged, told = judge(order, step, definition, self.entry.at)
@@ -189,7 +189,7 @@ class Progress:
             return self._fail(after, failed)
         if not started and after is self.before:  # a claim that starts nothing writes nothing
             return None
-        waiting = (step for step in ready if is_its_turn(after, step, self.entry.at))
+        waiting = (step for step in ready if is_its_turn(after, step))
         judged = (replace(step, unjudged=None) for step in waiting)  # they may begin: it is kept
         after = after.with_steps(*judged).with_steps(*started)
         if not after.running():

@@ -642,7 +642,7 @@ def starts_steps_that_rest() -> AbstractContextManager[Any]:
 
 
 def judges_at_each_try() -> AbstractContextManager[Any]:
-    return patch.object(progress, "is_its_turn", lambda order, step, now: step in order.ready())
+    return patch.object(progress, "is_its_turn", lambda order, step: step in order.ready())
 
 
 def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:

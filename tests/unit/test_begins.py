@@ -76,6 +76,14 @@ def test_a_time_that_has_come_is_no_wait(when):
     """Nor is none."""
     case = Case(PAY, replace(SHIP, begins=named(lambda: when))).claim().done("pay")
     assert case.states["ship"] == "Running"
+    assert "begins at" not in case.told[1]
+
+
+@pytest.mark.proves("SCH-15")
+def test_a_wait_that_no_workflow_chose_is_told_as_what_it_is():
+    """A service that accepted the step is asked again later: that is no plan."""
+    case = Case(PAY).claim().reply("pay", "notTried", accepted=True, retry_after=60)
+    assert case.told[0] == "put-back"
 
 
 def named(says):

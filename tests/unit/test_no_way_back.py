@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 from acting import cancel, skip, told
+from builders import NOW
 from judging import BY_GRACE, Case, step
 
 from core.actions import cancel_for_customer, possible
 from core.errors import RefusedError
-from core.orders import OnFailure
+from core.orders import OnFailure, Order
 from core.workflow import Workflow
+from examples.claims.business import CLAIMS
 from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
 from operators.cli.formatting import order_text
+from simulator.samples import sample_order
 from stores.orders import STEP
 
 POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
@@ -39,7 +42,9 @@ def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
             "points: no such member; the order goes on without points; mail attempt 1 started",
         )
     else:
-        case.give_up().claim()
+        case.give_up()
+        assert case.told[1].endswith("; the order goes on without points")
+        case.claim()
     assert case.states == {"pay": "Completed", "points": "Skipped", "mail": "Running"}
     case.done("mail")
     assert case.ended == ("Processed", None)
@@ -225,14 +230,14 @@ class Shop(Agent):
 shop = Shop("shop")
 
 
-def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR):
+def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=GO_ON, **more):
     flow = Flow("purchase", Purchase)
 
     @flow.step(shop.charge, undo=shop.refund)
     def pay(purchase: Purchase) -> Purchase:
         return purchase
 
-    @flow.step(shop.reward, on_failure=GO_ON, after=[pay])
+    @flow.step(shop.reward, on_failure=points_rule, after=[pay])
     def points(purchase: Purchase) -> Purchase:
         return purchase
 
@@ -245,7 +250,7 @@ def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR):
 
     mail.__annotations__["points"] = mail_takes
     flow.step(shop.write, after=[ship], on_failure=mail_rule)(mail)
-    return business(flow, agents=[shop])
+    return business(flow, agents=[shop], **more)
 
 
 @pytest.mark.proves("SCH-13", "UND-6")
@@ -279,11 +284,31 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
 
 def test_an_operator_may_skip_what_later_steps_can_do_without():
     """Their function takes None then."""
-    trial = Trial(purchases())
-    trial.refuse("shop", "charge")
+    trial = Trial(purchases(points_rule=OnFailure.ERROR))
+    trial.refuse("shop", "reward")
     order = trial.submit(Purchase(amount=5))
-    trial.act(order, "skip", step="pay")
+    assert order.outcome == "failed"
+    trial.act(order, "skip", step="points")
     assert order.state == "Processed"
+
+
+def test_a_sample_order_does_not_wait_for_a_step_that_it_goes_on_without():
+    """Whoever tries out the app sees it stop at others only."""
+    made = purchases(sample=Purchase(amount=5))
+    sample = sample_order(made, made.agents, ["shop"])
+    assert {step.name: step.waits for step in sample.steps} == {
+        "pay": True,
+        "points": False,
+        "ship": True,
+        "mail": True,
+    }
+
+
+def test_a_function_that_allows_for_no_none_gets_the_defaults_of_an_answer_that_is_missing():
+    """As ever: an order may have been recorded by an older version of the app."""
+    pay = CLAIMS.workflows.latest("claim").definition("pay")
+    order = Order(order_id="b00-1", placed_at=NOW, payload=CLAIMS.sample.payload)
+    assert pay.request(order, {})["approval"] is None
 
 
 @pytest.mark.proves("SCH-13", "UND-6")

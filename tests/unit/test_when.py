@@ -214,6 +214,12 @@ def test_the_name_of_a_predicate_is_part_of_what_the_workflow_is():
     assert APPROVE.fingerprint != replace(APPROVE, when=None).fingerprint
 
 
+class Long(Opinion):
+    """One whose name no list can show."""
+
+    __name__ = 81 * "x"
+
+
 def replaced(function):
     def mended(order, results):
         return function(order, results)
@@ -228,6 +234,10 @@ def replaced(function):
     [
         ({}, "it uses what approve answers, which may be skipped, and has to allow None"),
         ({"may_lack": ("approve",)}, None),
+        (
+            {"may_lack": ("approve",), "when": Long()},
+            "when: its function needs a name of at most 80 characters",
+        ),
         (
             {"may_lack": ("approve",), "when": lambda order, results: True},
             "when: its function needs a name of at most 80 characters",
