@@ -6,7 +6,7 @@ comes after, follows from its signature. Nothing is replayed: the functions comp
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
@@ -49,10 +49,10 @@ class Step:
     undo: Operation[Any, Any] | None
     after: Sequence[Make[Model]]
     """Steps that it comes after, beside those whose answers its functions take."""
-    judges: Mapping[str, Callable[..., Any]]
-    """The functions that judge it when its turn comes, by the field of its definition."""
     rules: Mapping[str, Any]
     """Further fields of its definition."""
+    judges: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions that judge it when its turn comes, by the field of its definition."""
 
     @cached_property
     def name(self) -> str:

@@ -139,7 +139,7 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
 }
 
 /** The steps in words: what the graph shows, for whoever does not see it. */
-const steps = ({ steps: all }) =>
+export const steps = ({ steps: all }) =>
   h(
     "table",
     { class: "rows" },
