@@ -116,12 +116,7 @@ class Flow:
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
-                make=make,
-                operation=operation,
-                undo=undo,
-                after=after,
-                judges=judges,
-                rules=given,
+                make=make, operation=operation, undo=undo, after=after, rules=given, judges=judges
             )
             self.steps.append(step)
             return make

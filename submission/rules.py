@@ -1,6 +1,7 @@
 """Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -13,7 +14,7 @@ from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, payload_in
-from core.orders import Order, OrderState, Snapshot
+from core.orders import Order, OrderState, Snapshot, Step
 from core.workflow import Workflow, Workflows
 
 
@@ -102,9 +103,6 @@ def new_order(
     """
     not_before = message.not_before
     later = not_before if not_before and not_before > now else None
-    steps = workflow.initial_steps(
-        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
-    )
     snapshot = Snapshot(
         order=_recorded(message, terms),
         state=OrderState(
@@ -117,7 +115,7 @@ def new_order(
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=tuple(step if step.after else replace(step, not_before=later) for step in steps),
+        steps=tuple(_steps(workflow, terms, later)),
     )
     return Change(
         before=None,
@@ -127,6 +125,14 @@ def new_order(
         ),
         messages=() if later else (wake_up(snapshot),),
     )
+
+
+def _steps(workflow: Workflow, terms: Terms, not_before: datetime | None) -> Iterator[Step]:
+    """Yield the steps of a new order; those that come after no other wait for the time."""
+    for step in workflow.initial_steps(
+        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
+    ):
+        yield step if step.after else replace(step, not_before=not_before)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:
