@@ -284,10 +284,17 @@ def why_not_cancel(order: Snapshot) -> str:
     if state.outcome is Outcome.UNDONE:
         return "the order was undone completely already"
     if state.direction is not Direction.UNDO:
-        return ""
+        return _why_no_way_back(order)
     stopped = state.process_state is ProcessState.ERROR
     hint = ": a resubmit lets the undo go on" if stopped else ""
     return f"the order is being undone already{hint}"
+
+
+def _why_no_way_back(order: Snapshot) -> str:
+    """Return by which steps the order is past its point of no return; empty if it is not."""
+    passed = " and ".join(step.name for step in order.passed_pivots())
+    what = "was done, or may have been, and cannot be taken back"
+    return f"the order is past its point of no return: {passed} {what}" if passed else ""
 
 
 def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
@@ -309,6 +316,7 @@ def _cancelled(order: Snapshot, reason: str, entry: HistoryEntry) -> Change:
 
 
 CANCELLED_BY_CUSTOMER = "cancelled by the customer"
+TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 
 
 def why_customer_cannot_cancel(order: Snapshot, until: str | None) -> str:
@@ -322,7 +330,9 @@ def why_customer_cannot_cancel(order: Snapshot, until: str | None) -> str:
         return "the order is being taken back, or was taken back, already"
     step = order.step(until)
     if step is None or step.attempts or step.state is not StepState.NOT_STARTED:
-        return "it is too late: the order has gone too far to be cancelled"
+        return TOO_LATE
+    if order.passed_pivots():
+        return TOO_LATE
     return "the order is done" if why_not_cancel(order) else ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.changes import Change, HistoryEntry, transition
-from core.happenings import Ended, UndoRequested
+from core.happenings import Ended, Happening, PassedOver, StepFailed, UndoRequested
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure, Snapshot, Step
 
@@ -21,15 +21,23 @@ def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> C
     return transition(before, after.with_state(complete_by=after.earliest_complete_by()), entry)
 
 
+def failures_of(step: Step, reason: str) -> tuple[Happening, ...]:
+    """Return the history events of a step that has just failed for good."""
+    failed = StepFailed(step=step.name, attempt=step.attempts, reason=reason)
+    passed_over = step.state is StepState.SKIPPED
+    return (failed, PassedOver(step=step.name)) if passed_over else (failed,)
+
+
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Return the end of an order, or the request to undo it if a failed step's rule asks for that.
 
     A failure that did not come from the step's service never asks for the undo: an operator has to
-    look at it first.
+    look at it first. So it is with an order that is past its point of no return (UND-6).
     """
     failed = after.in_state(StepState.FAILED)
     for step in failed:
-        if step.on_failure is OnFailure.UNDO and not step.for_operator:
+        asks = step.on_failure is OnFailure.UNDO and not step.for_operator
+        if asks and not after.passed_pivots():
             return ask_for_undo(before, after, step, entry)
     return end(before, after, Outcome.FAILED, failed[0], entry)
 

@@ -75,10 +75,13 @@ class Submitted(OfOrder):
 
     what: Literal["submitted"] = "submitted"
     workflow: str
+    not_before: AwareDatetime | None = None
+    """When its first steps may begin; None for at once (SUB-9)."""
 
     @property
     def words(self) -> str:
-        return f"workflow {self.workflow}"
+        later = f", not before {self.not_before:%Y-%m-%d %H:%M:%S}" if self.not_before else ""
+        return f"workflow {self.workflow}{later}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,6 +165,49 @@ class StepFailed(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PassedOver(OfHistory):
+    """The order goes on without a step that failed for good (SCH-13)."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["passed-over"] = "passed-over"
+    step: str
+
+    @property
+    def words(self) -> str:
+        return f"the order goes on without {self.step}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotNeeded(OfHistory):
+    """A step is skipped, because a predicate of its workflow says no (SCH-14)."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["not-needed"] = "not-needed"
+    step: str
+    predicate: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} is not needed: {self.predicate}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeginsLater(OfHistory):
+    """A step begins at a time that its workflow says, and not before (SCH-15)."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["begins-later"] = "begins-later"
+    step: str
+    until: AwareDatetime
+    by: str
+    """The function that says so."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} begins at {self.until:%Y-%m-%d %H:%M:%S}: {self.by}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
@@ -241,6 +287,18 @@ class PutBack(OfOrder):
     @property
     def words(self) -> str:
         return f"waits until {self.until:%Y-%m-%d %H:%M:%S}" if self.until else "no agent has room"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waits(OfOrder):
+    """No step of the order runs, and the next one begins at a chosen time (SCH-15)."""
+
+    what: Literal["waits"] = "waits"
+    until: AwareDatetime
+
+    @property
+    def words(self) -> str:
+        return f"waits until {self.until:%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -378,11 +436,15 @@ Happening = (
     | StepCompleted
     | StepUndone
     | StepFailed
+    | PassedOver
+    | NotNeeded
+    | BeginsLater
     | NotTried
     | Accepted
     | Expired
     | CoolsDown
     | PutBack
+    | Waits
     | Recovered
     | UndoRequested
     | Processed

@@ -112,6 +112,18 @@ class Submission(Message):
     ]
     workflow: StepName | None = None
     """None for the default workflow of the business."""
+    not_before: (
+        Annotated[
+            Moment,
+            Field(
+                strict=False,
+                ge=datetime(2000, 1, 1, tzinfo=UTC),
+                lt=datetime(2100, 1, 1, tzinfo=UTC),
+            ),
+        ]
+        | None
+    ) = None
+    """When the first steps may begin; None for at once (SUB-9)."""
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
 

@@ -43,6 +43,8 @@ class OnFailure(StrEnum):
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
     """The step cools down and is retried, up to a limit; then the order waits for an operator."""
+    GO_ON = "go-on"
+    """The step is skipped, and the order goes on without it."""
 
 
 MAX_REASON = 300
@@ -60,6 +62,8 @@ class Order:
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
+    not_before: AwareDatetime | None = None
+    """When its first steps may begin, as it was submitted; None for at once (SUB-9)."""
     key_rows: tuple[str, ...] | None = None
     """The row keys of its business keys as they were written; None if it has none.
 
@@ -156,10 +160,20 @@ class Step:
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     on_failure: OnFailure
+    goes_on: bool | None = None
+    """Whether the order goes on without the step, once that has failed for good (SCH-13).
+
+    Such a step has the rule `error`, which older versions of the app know. They write rows without
+    this column, and without the next: that is None, and means no (FLT-12).
+    """
+    pivot: bool | None = None
+    """Whether the order cannot be undone by itself any more once the step may be done (UND-6)."""
+    unjudged: bool | None = None
+    """Whether its definition says when it is needed or begins, and has not been asked (SCH-14)."""
     after: tuple[str, ...] = ()
     """The steps that have to be done before this one."""
     uses: tuple[str, ...] = ()
-    """The steps whose results its request needs."""
+    """The steps without whose results its request cannot be made."""
     undoable: bool = False
     """Whether the step has an effect to undo once it was done."""
     late_effect_window: timedelta = timedelta()
@@ -231,6 +245,32 @@ class Step:
             self.state is StepState.FAILED
             and self.undoable
             and (self.in_doubt or self.result is not None)
+        )
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the step was done, or may have been; while it is being done it may be.
+
+        An operator who skips a step says that it was done; what is skipped otherwise has a reason.
+        """
+        skipped_as_done = self.state is StepState.SKIPPED and self.reason is None
+        accepted = self.state is StepState.NOT_STARTED and self.answer_by is not None
+        done = self.state in (StepState.COMPLETED, StepState.RUNNING)
+        return done or skipped_as_done or accepted or self.in_doubt
+
+    def given_up(self, reason: str, *, for_operator: bool = False) -> "Step":
+        """Return the step as it has failed for good; it is skipped if the order goes on without it.
+
+        Neither an undo, nor a failure that did not come from the service, is passed over.
+        """
+        passed_over = self.goes_on and self.state is not StepState.UNDOING and not for_operator
+        return replace(
+            self,
+            state=StepState.SKIPPED if passed_over else StepState.FAILED,
+            complete_by=None,
+            not_before=None,
+            reason=reason[:MAX_REASON],
+            for_operator=for_operator,
         )
 
     def is_forgotten(self, now: datetime) -> bool:
@@ -349,6 +389,10 @@ class Snapshot:
             return WhyNot.RUNS
         not_before = self.state.not_before
         return WhyNot.NOT_YET if now and not_before and not_before > now else None
+
+    def passed_pivots(self) -> tuple[Step, ...]:
+        """Return the steps by which the order is past its point of no return (UND-6)."""
+        return tuple(step for step in self.steps if step.pivot and step.may_be_done)
 
     def chosen_time(self, now: datetime) -> datetime | None:
         """Return when the first ready step may begin; None if one may now, or none is ready."""

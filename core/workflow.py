@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -34,6 +34,14 @@ MAX_STEPS = 20
 
 Results = Mapping[str, Mapping[str, Any]]
 """The answers of the completed steps, by step name."""
+
+
+LAMBDA = "<lambda>"
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function that judges a step."""
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,8 +75,22 @@ class StepDefinition:
     """The result fields that the undo requires."""
     timeout: timedelta | None = None
     threshold: int | None = None
+    may_lack: tuple[str, ...] = ()
+    """The steps in `uses` whose results may be missing, because they were skipped."""
+    when: Callable[[Order, Results], bool] | None = None
+    """Whether the step is needed, from what `request` gets; it is skipped otherwise (SCH-14).
+
+    Asked once, when the step's turn comes. It has a name, which operators read.
+    """
+    begins: Callable[[Order, Results], datetime | None] | None = None
+    """When the step may begin, from what `request` gets; None for at once (SCH-15).
+
+    Asked once, when the step's turn comes. Times have a time zone.
+    """
     on_failure: OnFailure = OnFailure.ERROR
     """The rule for the order when the step fails for good."""
+    pivot: bool = False
+    """Whether the step is a point of no return: once it may be done, nothing is undone (UND-6)."""
     cooldown: timedelta | None = None
     """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3
@@ -81,18 +103,34 @@ class StepDefinition:
     """
 
     @property
+    def judges(self) -> Mapping[str, Callable[[Order, Results], Any]]:
+        """The functions that judge the step when its turn comes, by field."""
+        named = {"when": self.when, "begins": self.begins}
+        return {name: function for name, function in named.items() if function is not None}
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether an order may go on without the step, by the workflow's own rules."""
+        return self.on_failure is OnFailure.GO_ON or self.when is not None
+
+    @property
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
 
         `request` is left out, since it may be corrected for orders in flight, and so is the title.
+        Of a function that judges the step its name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
         own = ("name", "title", "request")
         compared = [each.name for each in fields(self) if each.name not in own]
-        values = {name: getattr(self, name) for name in compared}
+        values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
+
+
+def _as_text(value: Any) -> Any:
+    return name_of(value) if callable(value) else value
 
 
 _DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
@@ -116,6 +154,7 @@ class Workflow:
         """Return the step records of a new order, each with a copy of its rules."""
 
         def record(definition: StepDefinition) -> Step:
+            goes_on = definition.on_failure is OnFailure.GO_ON or None
             step = Step(
                 name=definition.name,
                 title=definition.title,
@@ -123,9 +162,12 @@ class Workflow:
                 agent=definition.capability,
                 timeout=definition.timeout or timeout,
                 threshold=definition.threshold or threshold,
-                on_failure=definition.on_failure,
+                on_failure=OnFailure.ERROR if goes_on else definition.on_failure,
+                goes_on=goes_on,
+                pivot=definition.pivot or None,
+                unjudged=bool(definition.judges) or None,
                 after=definition.after,
-                uses=definition.uses,
+                uses=tuple(each for each in definition.uses if each not in definition.may_lack),
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
                 fingerprint=definition.fingerprint,
@@ -158,18 +200,35 @@ class Workflow:
             faults = chain(
                 _faults(definition, known[:index], capabilities),
                 self._missing_results(definition),
+                self._undo_after_a_pivot(definition),
             )
             yield from (f"step {definition.name}: {fault}" for fault in faults)
 
     def _missing_results(self, definition: StepDefinition) -> Iterator[str]:
         """Yield a fault for each step whose result is used before it is certain to be there."""
+        before = self._before(definition)
+        for name in definition.uses:
+            if name not in before:
+                yield f"it uses what {name} answers, and does not come after it"
+            used = self.definition(name)
+            if used and used.may_be_skipped and name not in definition.may_lack:
+                yield f"it uses what {name} answers, which may be skipped, and has to allow None"
+
+    def _undo_after_a_pivot(self, definition: StepDefinition) -> Iterator[str]:
+        """Yield a fault if the step asks for an undo where there is no way back (UND-6)."""
+        if definition.on_failure is OnFailure.UNDO:
+            before = self._before(definition)
+            for each in self.steps:
+                if each.pivot and each.name in before:
+                    yield f"it comes after {each.name}, a point of no return: it cannot say UNDO"
+
+    def _before(self, definition: StepDefinition) -> set[str]:
+        """Return the steps that have to be done before this one, directly or not."""
         before = set(definition.after)
         for each in reversed(self.steps):
             if each.name in before:
                 before.update(each.after)
-        for name in definition.uses:
-            if name not in before:
-                yield f"it uses what {name} answers, and does not come after it"
+        return before
 
 
 def _faults(
@@ -220,6 +279,9 @@ def _malformed_names(definition: StepDefinition) -> Iterator[str]:
         yield f"its name has to match {STEP_NAME}"
     if not re.fullmatch(STEP_NAME, definition.capability):
         yield f"capability {definition.capability} has to match {STEP_NAME}"
+    for field, function in definition.judges.items():
+        if len(name_of(function)) > MAX_TITLE or name_of(function) == LAMBDA:
+            yield f"{field}: its function needs a name of at most {MAX_TITLE} characters"
     for operation in (definition.operation, definition.compensation):
         if operation is not None and not OPERATION.fullmatch(operation):
             yield f"operation {operation} has to match {OPERATION.pattern}"

@@ -14,6 +14,7 @@ from flow.services import Agent, Nothing, Operation
 from flow.steps import Flow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
+GO_ON = OnFailure.GO_ON
 ENVELOPE, CONTENT = Body.ENVELOPE, Body.CONTENT
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "COOLDOWN",
     "ENVELOPE",
     "ERROR",
+    "GO_ON",
     "UNDO",
     "Agent",
     "ApiKey",

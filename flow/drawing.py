@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow
+from core.workflow import StepDefinition, Workflow, name_of
 
 ON_FAILURE = {
     OnFailure.ERROR: "",
     OnFailure.UNDO: "fails: all is undone",
     OnFailure.COOLDOWN: "fails: cools down",
+    OnFailure.GO_ON: "fails: goes on without it",
 }
 
 
@@ -29,4 +30,7 @@ def _words(step: StepDefinition) -> Iterator[str]:
     yield f"{step.capability}: {step.operation}"
     if step.compensation:
         yield f"undo: {step.compensation}"
+    yield f"when: {name_of(step.when)}" if step.when else ""
+    yield f"begins: {name_of(step.begins)}" if step.begins else ""
+    yield "point of no return" if step.pivot else ""
     yield ON_FAILURE[step.on_failure]

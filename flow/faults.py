@@ -1,11 +1,13 @@
 """What is wrong with a workflow as it is written, in its author's words, with file and line."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, get_args, get_origin
 
 from core.messages import Submission
 from core.orders import Order
+from flow.asking import kind_of, signature_of
 from flow.model import Model
 from flow.payload import is_key, mark_of, models_in
 from flow.services import Nothing, Operation
@@ -55,16 +57,14 @@ def _has_mapping(annotation: Any) -> bool:
 
 
 def _of_step(flow: Flow, step: Step) -> Iterator[str]:
-    make = step.make
-    if inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
-        yield "expected a plain function, which returns the request at once"
     try:
-        signature = step.signature
+        signature, *_ = map(signature_of, step.functions)
     except NameError as error:
         yield f"its types cannot be read: {error}"
         return
-    for parameter in signature.parameters.values():
-        yield from _of_parameter(flow, step, parameter)
+    yield from _of_function(flow, step, step.make)
+    for name, function in step.judges.items():
+        yield from (f"{name}: {fault}" for fault in _of_judge(flow, step, name, function))
     yield from _of_operation(step.operation, signature, "it")
     yield from _of_path(step.operation, None)
     if step.undo:
@@ -78,7 +78,29 @@ def _of_step(flow: Flow, step: Step) -> Iterator[str]:
             yield f"it comes after {each.__name__}, which is no step above it"
 
 
-def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]:
+def _of_function(flow: Flow, step: Step, function: Callable[..., Any]) -> Iterator[str]:
+    """Yield what is wrong with a function, but for what it returns."""
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        yield "expected a plain function, which returns at once"
+    for parameter in signature_of(function).parameters.values():
+        yield from _of_parameter(flow, step, function, parameter)
+
+
+JUDGE = {"when": bool, "begins": datetime}
+"""The answers of the functions that judge a step, by field."""
+
+
+def _of_judge(flow: Flow, step: Step, name: str, function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the faults of a function that judges the step."""
+    yield from _of_function(flow, step, function)
+    expected, returned = JUDGE[name], signature_of(function).return_annotation
+    if kind_of(returned)[0] is not expected:
+        yield f"its function has to return {expected.__name__}, and returns {_name(returned)}"
+
+
+def _of_parameter(
+    flow: Flow, step: Step, function: Callable[..., Any], parameter: Parameter
+) -> Iterator[str]:
     name, kind = parameter.name, parameter.annotation
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
         yield f"expected parameters with names, not {parameter}"
@@ -87,7 +109,7 @@ def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]
         yield f"parameter {name}: it cannot be given by its name"
     if kind in (flow.payload, Order):
         return
-    before = flow.uses(step).get(name)
+    before = flow.taken(step, function).get(name)
     if before is None:
         yield (
             f"parameter {name}: it is no step above; "
@@ -97,7 +119,7 @@ def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]
     answers = before.operation.answers
     if answers is Nothing:
         yield f"parameter {name}: of the answer of {before.name} nothing is kept"
-    elif kind is not answers:
+    elif kind_of(kind)[0] is not answers:
         yield f"parameter {name}: {before.name} answers {answers.__name__}, not {_name(kind)}"
 
 

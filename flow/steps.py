@@ -6,28 +6,33 @@ comes after, follows from its signature. Nothing is replayed: the functions comp
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from core.orders import OnFailure, Order
-from core.workflow import Results, StepDefinition, Workflow
+from core.workflow import StepDefinition, Workflow
+from flow.asking import Asked, Request, asked, signature_of, used_by
 from flow.doors import Door
 from flow.drawing import mermaid
-from flow.model import Model, recorded
+from flow.model import Model
 from flow.services import Operation, dashed
 
-Asked = TypeVar("Asked", bound=Model)
-Make = Callable[..., Asked]
+Ask = TypeVar("Ask", bound=Model)
+Make = Callable[..., Ask]
 """Makes the request of a step."""
 
 
 class Rules(TypedDict, total=False):
     """The rules of a step, as its definition has them; what is left out has its default."""
 
+    when: Callable[..., bool]
+    begins: Callable[..., datetime | None]
     on_failure: OnFailure
+    pivot: bool
     timeout: timedelta
     threshold: int
     cooldown: timedelta
@@ -43,9 +48,11 @@ class Step:
     operation: Operation[Any, Any]
     undo: Operation[Any, Any] | None
     after: Sequence[Make[Model]]
-    """Steps that it comes after, beside those whose answers it takes."""
+    """Steps that it comes after, beside those whose answers its functions take."""
     rules: Mapping[str, Any]
     """Further fields of its definition."""
+    judges: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions that judge it when its turn comes, by the field of its definition."""
 
     @cached_property
     def name(self) -> str:
@@ -63,10 +70,10 @@ class Step:
         code = self.make.__code__
         return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
 
-    @cached_property
-    def signature(self) -> inspect.Signature:
-        """The function's parameters and result; raises NameError for unknown names in quotes."""
-        return inspect.signature(self.make, eval_str=True)
+    @property
+    def functions(self) -> Sequence[Callable[..., Any]]:
+        """All of its functions."""
+        return [self.make, *self.judges.values()]
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -90,37 +97,45 @@ class Flow:
 
     def step(
         self,
-        operation: Operation[Asked, Any],
+        operation: Operation[Ask, Any],
         *,
-        undo: Operation[Asked, Any] | None = None,
+        undo: Operation[Ask, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         undo_needs: Sequence[str] = (),
         **rules: Unpack[Rules],
-    ) -> Callable[[Make[Asked]], Make[Asked]]:
+    ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 
         The undo is requested with the same content and the step's own answer, of which `undo_needs`
-        names the fields that it cannot do without. The rules are fields of `StepDefinition`.
+        names the fields that it cannot do without. `when` says whether the step is needed, and
+        `begins` from when on: their parameters are like those of the decorated function. The rules
+        are fields of `StepDefinition`.
         """
-        needs = {"compensation_needs": tuple(undo_needs)}
+        given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
+        judges = {name: given.pop(name) for name in ("when", "begins") if given.get(name)}
 
-        def written(make: Make[Asked]) -> Make[Asked]:
+        def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
-                make=make, operation=operation, undo=undo, after=after, rules={**rules, **needs}
+                make=make, operation=operation, undo=undo, after=after, rules=given, judges=judges
             )
             self.steps.append(step)
             return make
 
         return written
 
-    def uses(self, step: Step) -> Mapping[str, Step]:
-        """Return the steps above whose answers the step takes, by parameter."""
+    def taken(self, step: Step, function: Callable[..., Any]) -> Mapping[str, Step]:
+        """Return the steps above whose answers a function of the step takes, by parameter."""
         above = {each.make.__name__: each for each in self.above(step)}
         return {
             name: above[name]
-            for name, each in step.signature.parameters.items()
+            for name, each in signature_of(function).parameters.items()
             if name in above and each.annotation not in (self.payload, Order)
         }
+
+    def uses(self, step: Step) -> Mapping[str, Step]:
+        """Return the steps above whose answers its functions take, by parameter."""
+        taken = (self.taken(step, function).items() for function in step.functions)
+        return dict(chain.from_iterable(taken))
 
     def above(self, step: Step) -> Sequence[Step]:
         """Return the steps that are written above this one."""
@@ -144,51 +159,31 @@ class Flow:
         return Workflow(name=self.name, version=self.version, steps=steps)
 
     def _definition(self, step: Step) -> StepDefinition:
+        request = self._asked(step, step.make)
+        judges: dict[str, Any] = {
+            name: self._asked(step, each) for name, each in step.judges.items()
+        }
+        uses, may_lack = used_by([request, *judges.values()])
         return StepDefinition(
             name=step.name,
             title=step.title,
             capability=step.operation.capability,
             operation=step.operation.name,
             compensation=step.undo.name if step.undo else None,
-            request=self._request(step),
-            uses=tuple(each.name for each in self.uses(step).values()),
+            request=Request(request),
+            uses=uses,
+            may_lack=may_lack,
             after=tuple(each.name for each in self.after(step)),
             result_fields=step.fields,
+            **judges,
             **step.rules,
         )
 
-    def _request(self, step: Step) -> "Request":
-        typed = {name: each.annotation for name, each in step.signature.parameters.items()}
-        return Request(
-            make=step.make,
-            order=[name for name, kind in typed.items() if kind is Order],
-            payload={name: kind for name, kind in typed.items() if kind is self.payload},
-            answers={
-                name: (each.name, each.operation.answers) for name, each in self.uses(step).items()
-            },
-        )
+    def _asked(self, step: Step, function: Callable[..., Any]) -> Asked:
+        taken = self.taken(step, function).items()
+        answers = {name: (each.name, each.operation.answers) for name, each in taken}
+        return asked(function, self.payload, answers)
 
     def mermaid(self) -> str:
         """Return the drawing of the workflow, as text for Mermaid."""
         return mermaid(self.workflow())
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Request:
-    """Makes the content of a step's request from the recorded order and results."""
-
-    make: Make[Model]
-    order: Sequence[str]
-    """The parameters that take the order."""
-    payload: Mapping[str, type[Model]]
-    """The parameters that take its payload, and the model of it."""
-    answers: Mapping[str, tuple[str, type[Model]]]
-    """The parameters that take the answer of a step: its name, and the model of its answer."""
-
-    def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
-        """Return the content; raises `InvalidError` for values that their models do not allow."""
-        values: dict[str, Any] = dict.fromkeys(self.order, order)
-        values |= {name: recorded(model, order.payload) for name, model in self.payload.items()}
-        for name, (step, model) in self.answers.items():
-            values[name] = recorded(model, results.get(step, {}))
-        return self.make(**values).model_dump(mode="json", by_alias=True)

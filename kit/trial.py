@@ -72,12 +72,17 @@ class Trial:
     # Orders
 
     def submit(
-        self, content: BaseModel | Mapping[str, Any], workflow: str | None = None
+        self,
+        content: BaseModel | Mapping[str, Any],
+        workflow: str | None = None,
+        *,
+        not_before: datetime | None = None,
     ) -> "TrialOrder":
         """Submit an order; return it when nothing more happens without time passing.
 
-        The content is an instance of the payload's model, or its JSON as a dict. Raises
-        `InvalidError` with every fault of an order that the app refuses.
+        The content is an instance of the payload's model, or its JSON as a dict. No step begins
+        before `not_before`. Raises `InvalidError` with every fault of an order that the app
+        refuses.
         """
         order_id = self._order_id()
         body = self._submission(order_id, content, workflow)
@@ -139,6 +144,7 @@ class Trial:
                 "orderId": order_id,
                 "placedAt": self.now,
                 "workflow": workflow,
+                "notBefore": not_before,
             }
         )
         body = message.to_json().encode()

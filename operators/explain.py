@@ -221,7 +221,19 @@ def _because(order: Snapshot) -> str:
     outcome = f" ({state.outcome})" if state.outcome else ""
     back = " and goes back" if state.direction is Direction.UNDO and state.outcome is None else ""
     why = f", because: {state.reason}" if state.reason else ""
-    return f"{outcome}{back}{why}{_held(state)}"
+    return f"{outcome}{back}{why}{_held(state)}{_no_way_back(order)}{_left_out(order)}"
+
+
+def _no_way_back(order: Snapshot) -> str:
+    passed = " and ".join(step.name for step in order.passed_pivots())
+    return f"; past its point of no return ({passed})" if passed else ""
+
+
+def _left_out(order: Snapshot) -> str:
+    """Return which steps the order went on without, and why, as far as it is known."""
+    skipped = (step for step in order.in_state(StepState.SKIPPED) if step.reason)
+    said = [f"{step.name} was skipped: {step.reason}" for step in skipped]
+    return f"; {'; '.join(said)}" if said else ""
 
 
 def _held(state: OrderState) -> str:

@@ -43,6 +43,10 @@ class StepView(View):
     failure_count: int
     threshold: int
     on_failure: OnFailure
+    goes_on: bool | None
+    """Whether the order goes on without the step, once that has failed for good."""
+    pivot: bool | None
+    """Whether the order cannot be undone by itself any more once the step may be done."""
     cooldowns: int
     undoable: bool
     reason: str | None

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,12 +17,13 @@ from core import compensation
 from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
-from core.happenings import Processed, PutBack, StepFailed, StepStarted
+from core.happenings import Happening, Processed, PutBack, StepStarted, Waits
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
-from core.orders import ERASED, MAX_REASON, Snapshot, Step
+from core.orders import ERASED, Snapshot, Step
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
+from scheduler.judging import JudgingError, is_its_turn, judge, results_for
 
 Room = Mapping[str, Sequence[str]]
 """The healthy agents with room for each capability, the preferred first (AGT-10)."""
@@ -44,15 +46,14 @@ def request_of(
     order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime
 ) -> BusMessage:
     """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
-    name = f"{workflow.name} v{workflow.version}"
     definition = workflow.definition(step.name)
     if definition is None:
         raise BrokenRequestError(no_such_step(workflow, step.name))
     try:
         return _request(order, step, definition, issued_at)
     except Exception as error:  # any error of a workflow fails its step
-        shown = _shown(error, payload.personal(order.order.payload))
-        raise BrokenRequestError(f"{name}, step {step.name}: request failed: {shown}") from error
+        personal = payload.personal(order.order.payload)
+        raise BrokenRequestError(_failed(workflow, step, "request", error, personal)) from error
 
 
 def no_such_step(workflow: Workflow, step: str) -> str:
@@ -64,9 +65,7 @@ def no_such_step(workflow: Workflow, step: str) -> str:
 def _request(
     order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime
 ) -> BusMessage:
-    used = (each for each in order.steps if each.name in definition.uses)
-    results = {each.name: each.result for each in used if each.result is not None}
-    content = definition.request(order.order, results)
+    content = definition.request(order.order, results_for(order, definition))
     undo = step.state is StepState.UNDOING
     message = AgentRequest(
         order_id=order.order_id,
@@ -83,6 +82,14 @@ def _request(
     if (size := len(message.body.encode())) > MAX_BYTES:
         raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
     return message
+
+
+def _failed(
+    workflow: Workflow, step: Step, what: str, error: Exception, personal: Iterable[str]
+) -> str:
+    """Return the reason of a step for which a function of its workflow has failed."""
+    name = f"{workflow.name} v{workflow.version}"
+    return f"{name}, step {step.name}: {what} failed: {_shown(error, personal)}"
 
 
 def _shown(error: Exception, personal: Iterable[str]) -> str:
@@ -131,6 +138,29 @@ class Progress:
         """
         if after.state.direction is Direction.UNDO:
             return self._undo(after)
+        judged, happened = self._judged(after)
+        return replace(self, entry=self.entry.also(*happened)).go_forward(judged)
+
+    def _judged(self, order: Snapshot) -> tuple[Snapshot, tuple[Happening, ...]]:
+        """Judge each step whose turn has come; one that is skipped lets others follow (SCH-14)."""
+        happened: list[Happening] = []
+        for step in order.steps:  # each comes after those that it depends on
+            definition = self.workflow.definition(step.name)
+            if definition is None or not is_its_turn(order, step):
+                continue
+            try:
+                judged, told = judge(order, step, definition, self.entry.at)
+            except JudgingError as error:
+                personal = self.payload.personal(order.order.payload)
+                reason = _failed(self.workflow, step, str(error), error.cause, personal)
+                judged = step.given_up(reason)
+                told = compensation.failures_of(judged, reason)
+            order = order if judged is step else order.with_steps(judged)
+            happened += told
+        return order, tuple(happened)
+
+    def go_forward(self, after: Snapshot) -> Change | None:
+        """Start each judged step that may begin; give up after a failure, or end what is done."""
         if after.in_state(StepState.FAILED):
             # No new step starts; the running ones answer or expire (SCH-12).
             if after.running():
@@ -159,7 +189,9 @@ class Progress:
             return self._fail(after, failed)
         if not started and after is self.before:  # a claim that starts nothing writes nothing
             return None
-        after = after.with_steps(*started)
+        waiting = (step for step in ready if is_its_turn(after, step))
+        judged = (replace(step, unjudged=None) for step in waiting)  # they may begin: it is kept
+        after = after.with_steps(*judged).with_steps(*started)
         if not after.running():
             return self._wait(after)
         after = handled(after, self.instance)
@@ -183,6 +215,7 @@ class Progress:
                     settled_at=compensation.settled_at(step, now, self.clock_tolerance),
                     key_known_until=self._key_known_until(step, agent),
                     not_before=None,
+                    unjudged=None,
                     reason=None,
                 )
 
@@ -219,7 +252,9 @@ class Progress:
 
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time comes or an agent has room."""
-        entry = self.entry.also(PutBack(until=after.chosen_time(self.entry.at)))
+        until = after.chosen_time(self.entry.at)
+        chosen = any(step.not_before == until and not step.attempts for step in after.ready())
+        entry = self.entry.also(Waits(until=until) if until and chosen else PutBack(until=until))
         after = after.with_state(
             process_state=ProcessState.PENDING, locked_by=None, complete_by=None
         )
@@ -232,8 +267,7 @@ class Progress:
         requests, failed = [], []
         for step in started:
             if step.is_forgotten(self.entry.at):
-                unasked = _unasked(order, step, _forgotten(order, step))
-                failed.append(replace(unasked, for_operator=True))
+                failed.append(_unasked(order, step, _forgotten(order, step), for_operator=True))
                 continue
             try:
                 requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
@@ -243,20 +277,18 @@ class Progress:
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
         """Proceed by the rules for steps whose request cannot be made or sent (SCH-8, AGT-12)."""
-        failures = (
-            StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason))
-            for each in failed
+        failures = chain.from_iterable(
+            compensation.failures_of(each, str(each.reason)) for each in failed
         )
         return replace(self, entry=self.entry.also(*failures)).proceed(order.with_steps(*failed))
 
 
-def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
+def _unasked(order: Snapshot, started: Step, reason: str, *, for_operator: bool = False) -> Step:
     """Return the step as failed; the effect of a step whose undo was not requested may stand."""
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
-    return replace(
-        before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo
-    )
+    failed = before.given_up(reason, for_operator=for_operator)
+    return replace(failed, unjudged=None, in_doubt=before.in_doubt or undo)
 
 
 def _forgotten(order: Snapshot, step: Step) -> str:

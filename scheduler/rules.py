@@ -16,6 +16,7 @@ from core.happenings import (
     Claimed,
     Happening,
     NotTried,
+    PassedOver,
     ReplyRefused,
     StepCompleted,
     StepFailed,
@@ -24,7 +25,7 @@ from core.happenings import (
 )
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentReply
-from core.orders import MAX_REASON, Snapshot, Step
+from core.orders import Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
 
@@ -120,6 +121,8 @@ class SchedulerRules:
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             # The undo was requested while the step ran.
             answered = compensation.to_be_undone(answered)
+        elif answered.state is StepState.SKIPPED:
+            entry = entry.also(PassedOver(step=step.name))
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             # Another step timed out meanwhile: the next claim proceeds.
@@ -195,12 +198,8 @@ class SchedulerRules:
         refused = step.state is StepState.RUNNING and not reply.for_operator
         for_good = refused and self._remembers_refusals(step.agent)
         failed = replace(
-            step,
-            state=StepState.FAILED,
-            complete_by=None,
-            reason=reason[:MAX_REASON],
+            step.given_up(reason, for_operator=reply.for_operator),
             in_doubt=(step.in_doubt or reply.in_doubt) and not for_good,
-            for_operator=reply.for_operator,
             refused_for_good=for_good,
         )
         return failed, self._entry(

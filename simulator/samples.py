@@ -88,5 +88,5 @@ def _step(definition: StepDefinition, deployed: Sequence[Agent]) -> SampleStep:
         name=definition.name,
         services=[agent.name for agent in deployed if agent.offers == definition.capability],
         action=definition.operation,
-        waits=definition.on_failure is not OnFailure.UNDO,
+        waits=definition.on_failure not in (OnFailure.UNDO, OnFailure.GO_ON),
     )

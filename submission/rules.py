@@ -1,7 +1,8 @@
 """Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pydantic import BaseModel, Field
@@ -13,7 +14,7 @@ from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, payload_in
-from core.orders import Order, OrderState, Snapshot
+from core.orders import Order, OrderState, Snapshot, Step
 from core.workflow import Workflow, Workflows
 
 
@@ -98,8 +99,10 @@ def new_order(
 ) -> Change:
     """Return the order's first version: its rows in one transaction, then a wake-up.
 
-    Implements SUB-2 and SUB-6.
+    Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
     """
+    not_before = message.not_before
+    later = not_before if not_before and not_before > now else None
     snapshot = Snapshot(
         order=_recorded(message, terms),
         state=OrderState(
@@ -107,20 +110,29 @@ def new_order(
             workflow=workflow.name,
             workflow_version=workflow.version,
             priority=message.priority,
-            waits_since=now,
+            waits_since=later or now,
+            not_before=later,
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=workflow.initial_steps(
-            timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
-        ),
+        steps=tuple(_steps(workflow, terms, later)),
     )
     return Change(
         before=None,
         after=snapshot,
-        entry=HistoryEntry(at=now, actor=actor, happened=(Submitted(workflow=workflow.name),)),
-        messages=(wake_up(snapshot),),
+        entry=HistoryEntry(
+            at=now, actor=actor, happened=(Submitted(workflow=workflow.name, not_before=later),)
+        ),
+        messages=() if later else (wake_up(snapshot),),
     )
+
+
+def _steps(workflow: Workflow, terms: Terms, not_before: datetime | None) -> Iterator[Step]:
+    """Yield the steps of a new order; those that come after no other wait for the time."""
+    for step in workflow.initial_steps(
+        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
+    ):
+        yield step if step.after else replace(step, not_before=not_before)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:
@@ -130,6 +142,7 @@ def _recorded(message: Submission, terms: Terms) -> Order:
         order_id=message.order_id,
         placed_at=message.placed_at,
         payload=message.payload,
+        not_before=message.not_before,
         key_rows=tuple(business_key(key, message.order_id) for key in keys) or None,
     )
 
@@ -145,7 +158,8 @@ def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> boo
 
     def rest(snapshot: Snapshot) -> tuple[object, ...]:
         state = snapshot.state
-        return snapshot.order.placed_at, state.workflow, state.priority, state.reply_to
+        times = (snapshot.order.placed_at, snapshot.order.not_before)
+        return times, state.workflow, state.priority, state.reply_to
 
     return same_payload and rest(existing) == rest(new)
 

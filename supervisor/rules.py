@@ -7,13 +7,12 @@ from itertools import chain
 from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
-from core.compensation import after_a_failure, to_be_undone
+from core.compensation import after_a_failure, failures_of, to_be_undone
 from core.happenings import (
     CoolsDown,
     Expired,
     Happening,
     Recovered,
-    StepFailed,
     last_answer,
     not_begun,
 )
@@ -148,11 +147,8 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
     cause = last_answer(verdict.expired.fault) or LASTING
     reason = f"{failed.name} timed out {failed.failure_count} times{cause}"
     at_door = bool(fault and fault.at_door)
-    given_up = replace(
-        failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door
-    )
-    failure = StepFailed(step=failed.name, attempt=failed.attempts, reason=reason)
-    return replace(verdict, step=given_up, then=(failure,))
+    given_up = failed.given_up(reason, for_operator=at_door)
+    return replace(verdict, step=given_up, then=failures_of(given_up, reason))
 
 
 def _ask_again(

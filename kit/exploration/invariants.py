@@ -6,12 +6,19 @@ from typing import Any
 
 from core.agenda import Kind
 from core.changes import Change, Note
-from core.happenings import Ended, Processed, StepCompleted, StepStarted, StepUndone
+from core.happenings import (
+    Ended,
+    NotNeeded,
+    Processed,
+    StepCompleted,
+    StepStarted,
+    StepUndone,
+)
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import Snapshot, Step
-from core.workflow import Workflows
+from core.workflow import StepDefinition, Workflows
 from kit.exploration.deployment import CUSTOMER_CANCEL
 from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
 from kit.exploration.due import may_go_on
@@ -20,9 +27,10 @@ from kit.exploration.told import check_alert, check_notices, stands, unsent
 from kit.exploration.turns import dependents, ready
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
+from scheduler.judging import results_for
 from stores.agent_health import AgentHealth, hold_of
 
-GIVES_BACK = {"recovered", "put-back"}
+GIVES_BACK = {"recovered", "put-back", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 """A claim may end the order at once, so these may also come while nobody has it."""
 
@@ -75,6 +83,8 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _over_for_good(world)
     _waits_for_nothing_else(world, order)
     _ended_as_its_steps_say(world, order)
+    _judged_once(world)
+    _begun_in_time(world, order)
 
 
 def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
@@ -119,12 +129,46 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
         done = {key for key in keys if f"{key} do" in world.effects}
         demand(done == keys, f"the order is Processed, but not done: {keys - done}")
         demand(not undone, f"the order is Processed, but undone: {undone}")
+    _not_turned_back(world, order)
     if order.state.outcome is Outcome.UNDONE:
+        counted += [step for step in order.in_state(StepState.SKIPPED) if step.goes_on]
         standing = {step.name: _standing(world, step) for step in counted if step.undoable}
         demand(
             not any(standing.values()),
             f"the order is called undone, but these rounds stand: {standing}",
         )
+
+
+def _not_turned_back(world: World, order: Snapshot) -> None:
+    """No order goes back once a point of no return was done (UND-6)."""
+    done = [step.name for step in order.steps if step.pivot and _standing(world, step)]
+    back = order.state.direction is Direction.UNDO
+    demand(not (back and done), f"the order goes back, though {done} was done (UND-6)")
+
+
+def _judged_once(world: World) -> None:
+    """A step that was begun is not called unneeded later (SCH-14)."""
+    begun: set[str] = set()
+    for each in (each for entry in world.history() for each in entry.happened):
+        begun |= {each.step} if isinstance(each, StepStarted) else set()
+        unneeded = isinstance(each, NotNeeded) and each.step in begun
+        demand(not unneeded, f"begun, and then “{each.words}” (SCH-14)")
+
+
+def _begun_in_time(world: World, order: Snapshot) -> None:
+    """No step begins before the time that its workflow says (SCH-15)."""
+    state = order.state
+    workflow = world.deployed.workflows.find(state.workflow, state.workflow_version)
+    timed = {each.name: each for each in workflow.steps if each.begins} if workflow else {}
+    for entry in world.history():
+        begun = {each.step for each in entry.happened if isinstance(each, StepStarted)}
+        times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
+        early = [name for name, time in times.items() if time and entry.at < time]
+        demand(not early, f"begun before its time: {early} (SCH-15)")
+
+
+def _time_of(order: Snapshot, definition: StepDefinition) -> datetime | None:
+    return definition.begins(order.order, results_for(order, definition))
 
 
 def _one_round_stands(world: World, order: Snapshot) -> None:

@@ -60,10 +60,11 @@ def order_text(order: Json) -> str:
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    names = ("failureCount", "cooldowns", "reason")
     result = json.dumps(step["result"]) if step["result"] else ""
-    more = (step[name] for name in names)
-    return (step["name"], step["state"], _attempts(step), *more, result)
+    name = f"{step['name']} (point of no return)" if step.get("pivot") else step["name"]
+    later = f"not before {step['notBefore']}" if step.get("notBefore") else None
+    counted = (step["state"], _attempts(step), step["failureCount"], step["cooldowns"])
+    return (name, *counted, step["reason"] or later, result)
 
 
 def _attempts(step: Json) -> str:

@@ -32,11 +32,14 @@ from exploration.worlds import (
     GONE,
     HELD,
     HELD_BACK,
+    JUDGED_ONCE,
     KILLED,
+    LATER,
     NEVER_POLLS,
     NOT_BUILT,
     ONE_INSTANCE_BREAKS,
     ONE_SLOT,
+    PIVOT,
     PLAIN_ENDED,
     REFUSED_FOR_GOOD,
     REROUTED,
@@ -60,6 +63,7 @@ from exploration.worlds import (
     UNDO_FAILS,
     UPGRADED,
     URGENT_FIRST,
+    WITHOUT,
     WorldOf,
 )
 from kit.exploration.ports import Publisher
@@ -637,6 +641,23 @@ def starts_steps_that_rest() -> AbstractContextManager[Any]:
     return a_started_step({"not_before": None}, lambda step: step)
 
 
+def judges_at_each_try() -> AbstractContextManager[Any]:
+    return patch.object(progress, "is_its_turn", lambda order, step: step in order.ready())
+
+
+def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:
+    return patch.object(Snapshot, "passed_pivots", lambda self: ())
+
+
+def leaves_what_it_went_on_without() -> AbstractContextManager[Any]:
+    undone = compensation.to_be_undone
+    return patch.object(
+        compensation,
+        "to_be_undone",
+        lambda step: step if step.state is StepState.SKIPPED else undone(step),
+    )
+
+
 def takes_replies_to_what_has_failed() -> AbstractContextManager[Any]:
     def why_invalid(self, step, *args):
         return "" if step.state is StepState.FAILED else original_why_invalid(self, step, *args)
@@ -913,5 +934,9 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "OPR-7 ends an undo that is held": (ends_an_undo_that_is_held, HELD_BACK),
     "OPR-7 owes nothing to what is held": (owes_nothing_to_what_is_held, HELD),
     "OPR-4 calls done what was skipped": (skips_into_processed, SKIPPED),
+    "SCH-13 leaves what it went on without": (leaves_what_it_went_on_without, WITHOUT),
+    "SCH-14 judges at each try": (judges_at_each_try, JUDGED_ONCE),
+    "SCH-15 begins before its time": (starts_steps_that_rest, LATER),
+    "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
 }
 """By the statement that each of them breaks, with a small world in which it shows."""

@@ -151,6 +151,45 @@ RETIRING = Workflow(
 BROKEN = Workflow(
     name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken))
 )
+
+
+def not_needed(order: Any, results: Any) -> bool:
+    """Say that a step is not needed."""
+    return False
+
+
+BEGINS = NOW + timedelta(hours=1)
+
+
+def in_an_hour(order: Any, results: Any) -> datetime:
+    """Let a step begin when nothing else can happen any more."""
+    return BEGINS
+
+
+def needed(order: Any, results: Any) -> bool:
+    """Say otherwise under the same name, as after a change of the workflow in place."""
+    return True
+
+
+needed.__name__ = not_needed.__name__
+
+LAST_NOT_NEEDED = Workflow(
+    name="last-not-needed", version=1, steps=(_step("a"), replace(_step("b", "a"), when=not_needed))
+)
+LAST_NEEDED = replace(LAST_NOT_NEEDED, steps=(_step("a"), replace(_step("b", "a"), when=needed)))
+BEGINS_LATER = Workflow(
+    name="begins-later", version=1, steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour))
+)
+WITHOUT_ONE = Workflow(
+    name="without-one", version=1, steps=(_step("a", on_failure=OnFailure.GO_ON), _step("b"))
+)
+"""The order goes on without the first step, and is undone because of the second."""
+NO_WAY_BACK = Workflow(
+    name="no-way-back",
+    version=1,
+    steps=(_step("a"), replace(_step("b", "a"), pivot=True, compensation=None)),
+)
+"""If the last step is refused, the order is undone; if it may be done, an operator decides."""
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
     AgendaRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
@@ -307,6 +346,7 @@ class WorldOf:
         if self._is_answered():
             cooldowns, tries = min(cooldowns, 1), 1
         later = 2 * ASK_AGAIN if self.accepts else timedelta()
+        later += BEGINS - NOW if step.begins else timedelta()
         return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window + later
 
     def _cooldowns(self, step: StepDefinition) -> int:
@@ -600,6 +640,20 @@ STRIPE_LIKE = WorldOf(
 """A payment service: it repeats a refusal for its key for a day, and then forgets the key."""
 CARRIER_LIKE = replace(STRIPE_LIKE, remembers=False, accepts=True)
 """A carrier: it accepts a call, does it later, and forgets keys."""
+NOT_NEEDED = WorldOf(faults=1, threshold=1, workflow=LAST_NOT_NEEDED, alone=True)
+JUDGED_ONCE = WorldOf(
+    faults=1, workflow=LAST_NEEDED, others=(("scheduler-2", LAST_NOT_NEEDED),), alone=True
+)
+"""Whether the last step is needed depends on who is asked, so nobody may be asked again."""
+LATER = WorldOf(faults=1, threshold=1, workflow=BEGINS_LATER, alone=True)
+WITHOUT = WorldOf(
+    faults=2,
+    only=("rejects", "too late", "too fast"),
+    threshold=1,
+    workflow=WITHOUT_ONE,
+    alone=True,
+)
+PIVOT = WorldOf(faults=1, acts=1, operator=ALL_ACTS, threshold=1, workflow=NO_WAY_BACK, alone=True)
 TOLD = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
@@ -651,6 +705,10 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ELSEWHERE: ("AGT-3",),
     STARTS_BESIDE: ("SCH-10",),
     KILLED: ("SUP-3",),
+    NOT_NEEDED: ("SCH-14",),
+    JUDGED_ONCE: (),
+    LATER: ("SCH-15", "OPR-2"),
+    WITHOUT: ("SCH-13",),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -667,6 +725,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     REFUSED_FOR_GOOD: ("OPR-3",),
     ACCEPTED: ("AGT-11",),
     FORGOTTEN: ("AGT-12",),
+    PIVOT: ("UND-6", "OPR-2"),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -767,6 +826,10 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “undone”",
         "commits “processed”",
     ),
+    "SCH-13": ("commits “processed”", "commits “undone”", "the service rejects the order"),
+    "SCH-14": ("commits “processed”", "commits “undone”"),
+    "SCH-15": ("commits “waits”", "time passes to 09:15:00", "commits “processed”"),
+    "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
     "SUP-3": (
         "the call kills the process",

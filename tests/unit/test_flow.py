@@ -615,7 +615,7 @@ IN_A_STEP = {
     returns_nothing_declared: "which asks Wish; the function returns something of no declared type",
     any_parameters: "expected parameters with names, not *stay: ",
     by_place_only: "parameter stay: it cannot be given by its name",
-    asynchronous: "expected a plain function, which returns the request at once",
+    asynchronous: "expected a plain function, which returns at once",
     undone_elsewhere: "its undo is an operation of hotel, another service",
     of_no_agent: "it is an operation that no class of agents has",
     after_a_stranger: "it comes after no_type, which is no step above it",

@@ -10,12 +10,15 @@ from core.changes import HistoryEntry
 from core.happenings import (
     Accepted,
     ActedOn,
+    BeginsLater,
     Claimed,
     CoolsDown,
     Ended,
     Expired,
     Happening,
+    NotNeeded,
     NotTried,
+    PassedOver,
     Processed,
     PutBack,
     Recovered,
@@ -29,6 +32,7 @@ from core.happenings import (
     SubmissionRefused,
     Submitted,
     UndoRequested,
+    Waits,
     WorkflowChanged,
     as_data,
     from_data,
@@ -42,6 +46,7 @@ STARTED = StepStarted(
 EXPIRED = Expired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
 EACH = {
     Submitted(workflow="order"): "workflow order",
+    Submitted(workflow="order", not_before=NOW): "workflow order, not before 2026-01-31 08:15:00",
     SubmissionRefused(why="it is there already"): "it is there already",
     Claimed(): "",
     STARTED: "stock attempt 2 started",
@@ -54,6 +59,12 @@ EACH = {
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
+    PassedOver(step="points"): "the order goes on without points",
+    BeginsLater(
+        step="ship", until=NOW, by="tomorrow"
+    ): "ship begins at 2026-01-31 08:15:00: tomorrow",
+    Waits(until=NOW): "waits until 2026-01-31 08:15:00",
+    NotNeeded(step="approve", predicate="above_limit"): "approve is not needed: above_limit",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",

@@ -149,7 +149,7 @@ const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
   `${attempts}${round ? ` (now round ${round + 1})` : ""}, failed ${failureCount} of ${threshold}`;
 
 /** The steps in words: what the graph shows, for whoever does not see it. */
-const steps = ({ steps: all }) =>
+export const steps = ({ steps: all }) =>
   h(
     "table",
     { class: "rows" },
@@ -184,12 +184,18 @@ const steps = ({ steps: all }) =>
             { "data-name": "Step" },
             h("strong", null, step.name),
             step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
+            step.pivot ? h("div", { class: "quiet" }, "point of no return") : null,
           ),
           h("td", { "data-name": "State" }, badge(look, word)),
           h("td", { "data-name": "Attempts" }, attemptsOf(step)),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h("td", { "data-name": "Reason or result" }, text(said)),
+          h(
+            "td",
+            { "data-name": "Reason or result" },
+            text(said),
+            step.notBefore ? h("div", { class: "quiet" }, "not before ", at(step.notBefore)) : null,
+          ),
         );
       }),
     ),

@@ -1,0 +1,131 @@
+"""A workflow of a test, an order on it, and the services that answer it as the test says."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from builders import (
+    COOLDOWN,
+    LONGEST_UPGRADE,
+    NOW,
+    PAYLOAD,
+    PROVIDERS,
+    THRESHOLD,
+    TIMEOUT,
+    TOLERANCE,
+    Recovery,
+    Rules,
+    acting_rules,
+    answer,
+    new_order,
+    seconds,
+)
+
+from core.workflow import StepDefinition, Workflow, Workflows
+from operators.explain import explain
+from operators.requests import ActRequest
+
+BY_GRACE = ActRequest(operator="grace", note="a note")
+ROOM = {"payment": ("payment",)}
+NO_ROOM = {}
+
+
+def step(name, *after, **more):
+    """A step that one agent does, and that can be undone unless the test says otherwise."""
+    return StepDefinition(
+        **{
+            "name": name,
+            "capability": "payment",
+            "operation": "do",
+            "compensation": "undo",
+            "request": lambda order, results: {},
+            "after": after,
+            "result_fields": ("amount",),
+        }
+        | more
+    )
+
+
+class Case:
+    """One order on one workflow, with the time that goes by between two things that happen."""
+
+    def __init__(self, *steps):
+        self.workflow = Workflow(name="w", version=1, steps=steps)
+        self.scheduler = self.scheduler_on(self.workflow)
+        self.supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
+        recorded = self.workflow.initial_steps(
+            timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN
+        )
+        order = new_order().with_state(workflow="w")
+        self.now, self.order, self.changes = NOW, replace(order, steps=recorded), []
+
+    @staticmethod
+    def scheduler_on(workflow):
+        return Rules(
+            instance="s1",
+            workflows=Workflows(workflow),
+            payload=PAYLOAD,
+            providers=PROVIDERS,
+            clock_tolerance=TOLERANCE,
+            longest_upgrade=LONGEST_UPGRADE,
+        )
+
+    def took(self, change):
+        self.changes.append(change)
+        self.order = change.after
+        return self
+
+    def claim(self, at=None, room=ROOM):
+        self.now = at or self.now + seconds(1)
+        return self.took(self.scheduler.claim(self.order, self.now, room))
+
+    def reply(self, name, outcome, room=ROOM, **more):
+        self.now += seconds(1)
+        of = self.order.step(name)
+        action = "undo" if of.state == "Undoing" else "do"
+        said = answer(name, outcome, attempt=of.attempts, action=action, **more)
+        return self.took(self.scheduler.receive(self.order, said, self.now, room))
+
+    def done(self, name, room=ROOM, **result):
+        return self.reply(name, "completed", room, result=result)
+
+    def refused(self, name, reason="no", **more):
+        return self.reply(name, "failed", reason=reason, **more)
+
+    def expire(self):
+        """The time of the running steps is up, and the supervisor looks."""
+        self.now = self.order.earliest_complete_by() + TOLERANCE + timedelta(microseconds=1)
+        return self.took(self.supervisor.recover(self.order, self.now))
+
+    def give_up(self):
+        """The running step expires until its threshold is reached."""
+        self.expire()
+        while self.order.state.process_state == "Pending" and not self.failed_or_skipped():
+            self.claim(max(self.now, self.order.state.not_before or self.now)).expire()
+        return self
+
+    def failed_or_skipped(self):
+        return self.changes[-1].after.in_state("Failed", "Skipped")
+
+    @property
+    def states(self):
+        return {each.name: str(each.state) for each in self.order.steps}
+
+    @property
+    def ended(self):
+        state = self.order.state
+        return str(state.process_state), state.outcome and str(state.outcome)
+
+    @property
+    def told(self):
+        """The last entry of the history."""
+        entry = self.changes[-1].entry
+        return entry.event, entry.detail
+
+    def explained(self):
+        rules = replace(
+            acting_rules,
+            claim=self.scheduler.claim,
+            recover=self.supervisor.recover,
+            offers={"payment": ("payment",)},
+        )
+        return explain(self.order, [], rules, self.now).summary

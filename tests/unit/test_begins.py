@@ -1,0 +1,367 @@
+"""A step begins at a time that its workflow says, and an order at a time that was submitted with it."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from acting import cancel, resubmit
+from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, seconds
+from judging import BY_GRACE, NO_ROOM, Case, step
+
+from core.agenda import obligations
+from core.alerts import STALLED
+from core.changes import NotClaimed
+from core.errors import InvalidError
+from core.keys import sortable
+from core.life import WhyNot
+from core.messages import SCHEDULER_REQUESTS
+from core.orders import OnFailure
+from core.workflow import DeclarationError
+from flow import Agent, Flow, Model, Operation, business
+from kit import Trial
+from kit.trial import BEGINS
+from operators.cli.formatting import order_text
+from shop.business import SHOP
+from stores.orders import ORDER
+from submission.rules import Terms, new_order, read, same_submission
+
+DAY = timedelta(days=1)
+TOMORROW = NOW + DAY
+
+
+def tomorrow(order, results):
+    return TOMORROW
+
+
+def broken(order, results):
+    return results["nothing"]
+
+
+PAY = step("pay")
+SHIP = step("ship", "pay", begins=tomorrow)
+
+
+@pytest.mark.proves("SCH-15")
+def test_a_step_begins_at_its_time_and_not_before():
+    """Until then the order is Pending, without a wake-up, in the later part of its lane."""
+    case = Case(PAY, SHIP).claim().done("pay")
+    assert case.ended == ("Pending", None)
+    state = case.order.state
+    assert (state.not_before, state.waits_since, state.locked_by) == (TOMORROW, TOMORROW, None)
+    assert case.changes[-1].messages == ()
+    assert list(obligations(case.order)) == [
+        f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}"
+    ]
+    early = case.scheduler.claim(case.order, TOMORROW - seconds(5))
+    assert early == NotClaimed(why=WhyNot.NOT_YET)
+    assert case.claim(TOMORROW).states["ship"] == "Running"
+
+
+@pytest.mark.proves("SCH-15", "OPR-2")
+def test_history_and_explanation_say_what_is_waited_for():
+    """A chosen time is no failure."""
+    case = Case(PAY, SHIP).claim().done("pay")
+    at = "2026-02-01 08:15:00"
+    assert case.told == (
+        "waits",
+        f"pay completed by attempt 1; ship begins at {at}: tomorrow; waits until {at}",
+    )
+    assert f"from {at} UTC on: ship attempt 1 started" in case.explained()
+
+
+@pytest.mark.proves("SCH-15")
+@pytest.mark.parametrize("when", [None, NOW, NOW - DAY])
+def test_a_time_that_has_come_is_no_wait(when):
+    """Nor is none."""
+    case = Case(PAY, replace(SHIP, begins=named(lambda: when))).claim().done("pay")
+    assert case.states["ship"] == "Running"
+    assert "begins at" not in case.told[1]
+
+
+@pytest.mark.proves("SCH-15")
+def test_a_wait_that_no_workflow_chose_is_told_as_what_it_is():
+    """A service that accepted the step is asked again later: that is no plan."""
+    case = Case(PAY).claim().reply("pay", "notTried", accepted=True, retry_after=60)
+    assert case.told[0] == "put-back"
+
+
+def named(says):
+    def chosen(order, results):
+        return says()
+
+    return chosen
+
+
+@pytest.mark.proves("SCH-15", "SCH-10")
+def test_a_step_that_waits_for_its_time_holds_up_no_other():
+    """What may begin begins, whatever it needs; the order is claimed again at the time."""
+    note = step("note", "pay", capability="inventory")
+    case = Case(PAY, SHIP, note).claim().done("pay", {"inventory": ("inventory",)})
+    assert case.states == {"pay": "Completed", "ship": "NotStarted", "note": "Running"}
+    assert case.ended == ("Processing", None)
+    keys = sorted(key.split("|")[0] for key in obligations(case.order))
+    assert keys == ["!pending", "!running"]
+    case.done("note")
+    assert case.ended == ("Pending", None)
+    assert case.claim(TOMORROW).states["ship"] == "Running"
+
+
+@pytest.mark.proves("SCH-15")
+def test_a_step_that_may_begin_waits_in_its_own_lane():
+    """A timer never stands before it."""
+    note = step("note", "pay", capability="inventory")
+    case = Case(PAY, SHIP, note).claim().done("pay", NO_ROOM)
+    assert case.order.needs() == "inventory"
+    assert case.order.state.not_before is None
+
+
+@pytest.mark.proves("SCH-15")
+def test_the_time_is_asked_for_once():
+    """Whatever the function would say later, and however often the step is tried."""
+    times = iter([TOMORROW, TOMORROW + DAY])
+    case = Case(PAY, replace(SHIP, begins=named(lambda: next(times)))).claim().done("pay")
+    case.claim(TOMORROW).expire().claim()
+    assert (case.states["ship"], case.order.step("ship").attempts) == ("Running", 2)
+
+
+@pytest.mark.proves("SCH-15")
+@pytest.mark.parametrize(
+    ("begins", "fault"),
+    [
+        (broken, "begins broken failed: KeyError 'nothing'"),
+        (named(lambda: NOW.replace(tzinfo=None)), "TypeError it returned a time without a time"),
+        (named(lambda: "2026-02-01"), "TypeError it returned str, not datetime"),
+        (named(lambda: datetime.max.replace(tzinfo=UTC)), "it returned a time that is not from"),
+        (named(lambda: datetime.min.replace(tzinfo=timezone(DAY / 2))), "that is not from 2000"),
+    ],
+)
+def test_what_says_no_time_has_failed_its_step(begins, fault):
+    """The step's rule decides, and the reason names the function."""
+    case = Case(PAY, replace(SHIP, begins=begins)).claim().done("pay")
+    assert case.ended == ("Error", "failed")
+    assert fault in case.order.state.reason
+    went_on = Case(PAY, replace(SHIP, begins=begins, on_failure=OnFailure.GO_ON))
+    assert went_on.claim().done("pay").ended == ("Processed", None)
+
+
+@pytest.mark.proves("SCH-15", "UND-1")
+def test_an_order_that_goes_back_waits_for_no_time():
+    """What has not begun has nothing to undo."""
+    case = Case(PAY, SHIP).claim().done("pay")
+    case.took(cancel(case.order, BY_GRACE, case.now)).claim().done("pay")
+    assert case.ended == ("Error", "undone")
+
+
+@pytest.mark.proves("SCH-15", "OPR-3")
+def test_a_resubmit_of_another_step_leaves_the_time_as_it_is():
+    """Only what failed begins afresh."""
+    case = Case(PAY, SHIP, step("note", "pay")).claim().done("pay").refused("note")
+    case.took(resubmit(case.order, BY_GRACE, case.now)).claim().done("note")
+    assert case.order.state.not_before == TOMORROW
+
+
+@pytest.mark.proves("SCH-14", "SCH-15")
+def test_a_step_that_is_not_needed_is_not_waited_for():
+    """Whether it is needed is asked first."""
+    unneeded = replace(SHIP, when=named(lambda: False), begins=broken)
+    assert Case(PAY, unneeded).claim().done("pay").ended == ("Processed", None)
+
+
+# The order's own time
+
+TERMS = Terms(
+    workflows=SHOP.workflows,
+    default_workflow="order",
+    payload=SHOP.payload,
+    reply_to_prefix="status-",
+    buckets=frozenset({"b03"}),
+    timeout=seconds(5),
+    threshold=3,
+    cooldown=seconds(60),
+)
+
+
+def message(**more):
+    placed = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": NOW.isoformat(), **CONTENT}
+    return json.dumps({**placed, **more}).encode()
+
+
+def recorded(**more):
+    submission, workflow = read(message(**more), TERMS)
+    return new_order(submission, workflow, TERMS, NOW, "submission/1")
+
+
+@pytest.mark.proves("SUB-9")
+def test_an_order_may_be_submitted_for_a_later_time():
+    """Its first steps begin then; until then it waits for a poll, and nothing wakes anybody."""
+    change = recorded(notBefore=TOMORROW.isoformat())
+    state = change.after.state
+    assert (state.not_before, state.waits_since) == (TOMORROW, TOMORROW)
+    assert change.messages == ()
+    first = [step.name for step in change.after.steps if step.not_before == TOMORROW]
+    assert first == [step.name for step in change.after.steps if not step.after]
+    assert change.entry.detail.endswith("not before 2026-02-01 08:15:00")
+    assert ORDER.columns(change.after.order)["NotBefore"] == TOMORROW
+    again = recorded(notBefore=TOMORROW.isoformat()).after
+    assert same_submission(change.after, again, PAYLOAD)
+    assert not same_submission(change.after, recorded().after, PAYLOAD)
+
+
+@pytest.mark.proves("SUB-9")
+@pytest.mark.parametrize("before", [{}, {"notBefore": NOW.isoformat()}, {"notBefore": None}])
+def test_an_order_whose_time_has_come_begins_at_once(before):
+    """As one that names no time."""
+    change = recorded(**before)
+    assert change.after.state.not_before is None
+    assert [each.queue for each in change.messages] == [SCHEDULER_REQUESTS]
+
+
+@pytest.mark.proves("SUB-9", "SUB-4")
+@pytest.mark.parametrize("time", ["tomorrow", 7, "2026-02-01T08:15:00", "9999-12-31T23:00:00Z"])
+def test_no_time_is_a_fault_of_the_message(time):
+    """With its place."""
+    with pytest.raises(InvalidError, match="notBefore"):
+        read(message(notBefore=time), TERMS)
+
+
+@pytest.mark.proves("SUB-9", "SCH-14")
+def test_the_first_step_is_judged_when_the_orders_time_has_come():
+    """And not when the order comes."""
+    asked = []
+    first = replace(PAY, when=named(lambda: not asked.append(1)))
+    case = Case(first)
+    case.order = case.order.with_steps(replace(case.order.steps[0], not_before=TOMORROW))
+    case.order = case.order.with_state(not_before=TOMORROW)
+    assert isinstance(case.scheduler.claim(case.order, NOW), NotClaimed)
+    assert asked == []
+    assert case.claim(TOMORROW).states["pay"] == "Running"
+
+
+# As an author writes it
+
+
+class Booking(Model):
+    """What is booked."""
+
+    day: datetime
+
+
+class Hotel(Agent):
+    """The one service of this business."""
+
+    reserve = Operation(Booking)
+    charge = Operation(Booking)
+
+
+hotel = Hotel("hotel")
+
+
+def after_the_stay(booking: Booking) -> datetime:
+    return booking.day + timedelta(days=14)
+
+
+def stays(begins=after_the_stay):
+    flow = Flow("stay", Booking)
+
+    @flow.step(hotel.reserve)
+    def reserve(booking: Booking) -> Booking:
+        return booking
+
+    @flow.step(hotel.charge, after=[reserve], begins=begins)
+    def charge(booking: Booking) -> Booking:
+        return booking
+
+    return business(flow, agents=[hotel])
+
+
+def standstill(trial):
+    return [alert.subject for alert in trial.alerts() if alert.type == STALLED]
+
+
+@pytest.mark.proves("SCH-15", "SUP-7")
+def test_a_timer_of_two_weeks_raises_no_alert_until_the_usual_time_after_it():
+    """Its wait is no delay; that nobody takes the order afterwards is."""
+    trial = Trial(stays())
+    order = trial.submit(Booking(day=BEGINS))
+    other = trial.submit(Booking(day=BEGINS))
+    assert (order.state, trial.effects("hotel")) == ("Pending", ["reserve"] * 2)
+    trial.act(other, "hold")
+    trial.advance(days=13, hours=23)
+    assert f"orders/{order.id}" not in standstill(trial)
+    trial.advance(hours=1, minutes=1)
+    assert order.state == "Processed"
+    assert trial.effects("hotel", order) == ["reserve", "charge"]
+
+
+@pytest.mark.proves("SCH-15", "SUP-7")
+def test_an_order_that_nobody_takes_at_its_time_raises_the_alert(monkeypatch):
+    """The usual time after it was due, and not before."""
+
+    async def nobody(*_):
+        return None
+
+    trial = Trial(stays())
+    order = trial.submit(Booking(day=BEGINS))
+    monkeypatch.setattr("scheduler.service.SchedulerService.poll", nobody)
+    trial.advance(days=14)
+    assert standstill(trial) == []
+    trial.advance(minutes=30)
+    assert standstill(trial) == [f"orders/{order.id}"]
+
+
+@pytest.mark.proves("SUB-9")
+def test_an_order_of_any_business_may_be_for_later():
+    """The shop's too."""
+    trial = Trial(SHOP)
+    order = trial.submit(CONTENT, not_before=BEGINS + timedelta(days=2))
+    trial.advance(days=1, hours=23)
+    assert (order.state, trial.effects("payment")) == ("Pending", [])
+    view = trial.inspect(order.id)
+    assert view.not_before == BEGINS + timedelta(days=2)
+    shown = order_text(view.model_dump(mode="json", by_alias=True))
+    assert "not before 2026-01-07T09:00:00Z" in shown
+    trial.advance(hours=2)
+    assert order.state == "Processed"
+    assert standstill(trial) == []
+
+
+def no_time(booking: Booking) -> str:
+    return str(booking.day)
+
+
+@pytest.mark.proves("SCH-15")
+@pytest.mark.parametrize(
+    ("begins", "fault"),
+    [
+        (no_time, "begins: its function has to return datetime, and returns str"),
+        (lambda: None, "begins: its function needs a name"),
+    ],
+)
+def test_what_says_no_time_is_named_with_its_place(begins, fault):
+    """When the app starts."""
+    with pytest.raises(DeclarationError, match=rf"test_begins.py:\d+: .*step charge: {fault}"):
+        stays(begins)
+
+
+def test_the_drawing_names_the_function():
+    """For who reads the workflow."""
+    assert "begins: after_the_stay" in drawing()
+
+
+def drawing():
+    flow = Flow("stay", Booking)
+
+    @flow.step(hotel.charge, begins=after_the_stay)
+    def charge(booking: Booking) -> Booking:
+        return booking
+
+    return flow.mermaid()
+
+
+@pytest.mark.proves("SCH-15", "SCH-6")
+def test_a_late_reply_to_another_step_changes_nothing_of_the_time():
+    """It is refused as ever."""
+    case = Case(PAY, SHIP).claim().done("pay")
+    note = case.scheduler.receive(case.order, answer("pay"), case.now)
+    assert note.entry.event == "reply-refused"

@@ -1,0 +1,337 @@
+"""An order goes on without a step, and it has a point of no return."""
+
+from dataclasses import replace
+
+import pytest
+from acting import cancel, skip, told
+from builders import NOW
+from judging import BY_GRACE, Case, step
+
+from core.actions import cancel_for_customer, possible
+from core.errors import RefusedError
+from core.orders import OnFailure, Order
+from core.workflow import Workflow
+from examples.claims.business import CLAIMS
+from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
+from kit import Trial
+from operators.cli.formatting import order_text
+from simulator.samples import sample_order
+from stores.orders import STEP
+
+POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
+BUYING = (step("pay"), POINTS, step("mail", "points", on_failure=OnFailure.UNDO))
+STOCK = step("stock")
+SHIP = step("ship", "stock", pivot=True, compensation=None)
+SELLING = (STOCK, SHIP, step("bill", "ship"))
+
+
+def asked_back(case):
+    """What is to be undone now."""
+    return [each.name for each in case.order.steps if each.state == "Undoing"]
+
+
+@pytest.mark.proves("SCH-13")
+@pytest.mark.parametrize("answered", [True, False], ids=["refused", "timed out"])
+def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
+    """The step is skipped with its reason, and the order ends as any other."""
+    case = Case(*BUYING).claim().done("pay")
+    if answered:
+        case.refused("points", "no such member")
+        assert case.told == (
+            "step-failed",
+            "points: no such member; the order goes on without points; mail attempt 1 started",
+        )
+    else:
+        case.give_up()
+        assert case.told[1].endswith("; the order goes on without points")
+        case.claim()
+    assert case.states == {"pay": "Completed", "points": "Skipped", "mail": "Running"}
+    case.done("mail")
+    assert case.ended == ("Processed", None)
+    why = "no such member" if answered else "points timed out 3 times: the cause is held to be"
+    assert case.order.step("points").reason.startswith(why)
+    assert told(case.changes[-1]) == []
+    assert f"points was skipped: {why}" in case.explained()
+
+
+@pytest.mark.proves("SCH-13", "UND-2")
+def test_what_an_order_went_on_without_is_undone_with_it_if_it_was_ever_tried():
+    """Its effect may stand, also after a refusal: the same request may have come twice."""
+    case = Case(*BUYING).claim().done("pay").refused("points").refused("mail")
+    assert case.order.state.direction == "undo"
+    assert asked_back(case) == ["pay", "points", "mail"]
+
+
+@pytest.mark.proves("SCH-13")
+def test_a_step_whose_request_cannot_be_made_is_passed_over_and_has_nothing_to_undo():
+    """It was never tried."""
+    broken = replace(POINTS, request=lambda order, results: results["nothing"])
+    case = Case(BUYING[0], broken, BUYING[2]).claim().done("pay")
+    assert case.states["mail"] == "Running"
+    assert "request failed: KeyError 'nothing'" in case.order.step("points").reason
+    assert asked_back(case.refused("mail")) == ["pay", "mail"]
+
+
+@pytest.mark.proves("SCH-13")
+def test_an_operator_decides_about_a_failure_that_did_not_come_from_the_service():
+    """Then the order stops at the step, whatever its rule; the step may be skipped there."""
+    case = Case(*BUYING).claim().done("pay").refused("points", for_operator=True)
+    assert case.ended == ("Error", "failed")
+    assert skip(case.order, BY_GRACE, case.now).after.step("points").state == "Skipped"
+
+
+@pytest.mark.proves("SCH-13", "UND-4")
+def test_an_undo_that_fails_is_not_passed_over():
+    """The order ends, and says what is left."""
+    case = Case(*BUYING).claim().done("pay").done("points").refused("mail")
+    case.claim().done("mail").refused("points", "not now")
+    assert case.states["points"] == "Failed"
+    assert case.ended == ("Error", "undo-incomplete")
+
+
+@pytest.mark.proves("SCH-13")
+def test_nothing_goes_on_without_a_step_once_the_order_goes_back():
+    """A step that is refused then is undone like any other that was tried."""
+    case = Case(*BUYING).claim().done("pay")
+    case.took(cancel(case.order, BY_GRACE, case.now)).refused("points")
+    assert "goes on without" not in case.changes[-1].entry.detail
+    assert "points" in asked_back(case)
+
+
+@pytest.mark.proves("SCH-13", "FLT-12")
+def test_an_older_version_of_the_app_takes_the_rule_for_one_that_it_knows():
+    """It stops the order there, and an operator skips the step."""
+    recorded = Case(*BUYING).order.step("points")
+    columns = STEP.columns(recorded, mode="json")
+    assert columns["OnFailure"] == "error"
+    assert STEP.record(columns).goes_on
+    plain = STEP.columns(Case(*BUYING).order.step("pay"), mode="json")
+    assert not {"GoesOn", "Pivot"} & plain.keys()
+    assert not STEP.record(plain).goes_on
+
+
+@pytest.mark.proves("UND-6")
+def test_a_step_that_fails_after_the_point_of_no_return_asks_an_operator():
+    """Nothing is undone, though a step beside the pivot says so."""
+    beside = step("gift", "stock", on_failure=OnFailure.UNDO)
+    case = Case(STOCK, SHIP, beside).claim().done("stock").done("ship").refused("gift", "gone")
+    assert case.ended == ("Error", "failed")
+    assert case.order.state.reason == "gone"
+    assert asked_back(case) == []
+    assert "past its point of no return (ship)" in case.explained()
+
+
+@pytest.mark.proves("UND-6")
+@pytest.mark.parametrize(
+    ("far", "passed"),
+    [
+        (lambda case: case, False),
+        (lambda case: case.done("stock"), True),
+        (lambda case: case.done("stock").expire(), True),
+        (lambda case: case.done("stock").done("ship"), True),
+        (lambda case: case.done("stock").refused("ship"), False),
+        (lambda case: case.done("stock").refused("ship", in_doubt=True), True),
+        (
+            lambda case: (
+                case.done("stock").refused("ship").took(skip(case.order, BY_GRACE, case.now))
+            ),
+            True,
+        ),
+    ],
+    ids=["before", "running", "timed out", "done", "refused", "refused in doubt", "done by hand"],
+)
+def test_once_the_pivot_may_be_done_the_order_cannot_be_cancelled(far, passed):
+    """While it runs it may be done; what was refused was not done, unless somebody did it by hand."""
+    case = far(Case(*SELLING).claim())
+    assert ("cancel" not in possible(case.order, case.now)) == passed
+    if not passed:
+        assert cancel(case.order, BY_GRACE, case.now).after.state.direction == "undo"
+        return
+    with pytest.raises(RefusedError, match=r"point of no return: ship was done, or may have been"):
+        cancel(case.order, BY_GRACE, case.now)
+    with pytest.raises(RefusedError, match="it is too late"):
+        cancel_for_customer(case.order, "bill", case.now)
+
+
+@pytest.mark.proves("UND-6")
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_a_pivot_that_fails_itself_lets_the_order_be_undone_unless_it_is_in_doubt(in_doubt):
+    """What its service refused was not done."""
+    case = Case(STOCK, replace(SHIP, on_failure=OnFailure.UNDO)).claim().done("stock")
+    case.refused("ship", in_doubt=in_doubt)
+    assert case.ended == (("Error", "failed") if in_doubt else ("Pending", None))
+    assert asked_back(case) == ([] if in_doubt else ["stock"])
+
+
+@pytest.mark.proves("UND-6")
+def test_a_pivot_that_the_order_went_on_without_was_not_passed():
+    """Its refusal is its reason; a service that accepted it may have done it."""
+    ship = replace(SHIP, on_failure=OnFailure.GO_ON)
+    case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
+    accepted = case.reply("ship", "notTried", accepted=True, retry_after=60)
+    assert [each.name for each in accepted.order.passed_pivots()] == ["ship"]
+    case.claim(case.now + 2 * case.order.step("ship").timeout * 10).refused("ship")
+    assert case.order.passed_pivots() == ()
+
+
+@pytest.mark.proves("UND-6")
+def test_after_a_pivot_no_step_may_ask_for_the_undo():
+    """Directly or not; a step beside it may."""
+    undo = {"on_failure": OnFailure.UNDO}
+    steps = (STOCK, SHIP, step("bill", "ship"), step("mail", "bill", **undo), step("tell", **undo))
+    assert list(Workflow(name="w", version=1, steps=steps).faults(("payment",))) == [
+        "step mail: it comes after ship, a point of no return: it cannot say UNDO"
+    ]
+
+
+@pytest.mark.proves("SCH-13")
+def test_who_uses_an_answer_that_may_be_missing_has_to_allow_none():
+    """The start fails otherwise."""
+    mail = step("mail", "points", uses=("points",))
+    workflow = Workflow(name="w", version=1, steps=(step("pay"), POINTS, mail))
+    assert list(workflow.faults(("payment",))) == [
+        "step mail: it uses what points answers, which may be skipped, and has to allow None"
+    ]
+    allowed = replace(workflow, steps=(step("pay"), POINTS, replace(mail, may_lack=("points",))))
+    assert list(allowed.faults(("payment",))) == []
+
+
+# As an author writes it
+
+
+class Purchase(Model):
+    """What is bought."""
+
+    amount: int
+
+
+class Member(Model):
+    """The points of a member."""
+
+    points: int | None = None
+
+
+class Letter(Model):
+    """What is written to the customer."""
+
+    points: int | None
+
+
+class Shop(Agent):
+    """The one service of this business."""
+
+    charge = Operation(Purchase)
+    refund = Operation(Purchase)
+    reward = Operation(Purchase, Member)
+    send = Operation(Purchase)
+    write = Operation(Letter)
+
+
+shop = Shop("shop")
+
+
+def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=GO_ON, **more):
+    flow = Flow("purchase", Purchase)
+
+    @flow.step(shop.charge, undo=shop.refund)
+    def pay(purchase: Purchase) -> Purchase:
+        return purchase
+
+    @flow.step(shop.reward, on_failure=points_rule, after=[pay])
+    def points(purchase: Purchase) -> Purchase:
+        return purchase
+
+    @flow.step(shop.send, after=[points], pivot=True)
+    def ship(purchase: Purchase) -> Purchase:
+        return purchase
+
+    def mail(points, purchase: Purchase) -> Letter:
+        return Letter(points=points.points if points else None)
+
+    mail.__annotations__["points"] = mail_takes
+    flow.step(shop.write, after=[ship], on_failure=mail_rule)(mail)
+    return business(flow, agents=[shop], **more)
+
+
+@pytest.mark.proves("SCH-13", "UND-6")
+def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
+    """The letter is written without them; the history says what the order went on without."""
+    trial = Trial(purchases())
+    trial.refuse("shop", "reward", "no such member")
+    trial.refuse("shop", "write", "no paper")
+    order = trial.submit(Purchase(amount=5))
+    assert order.steps == {
+        "pay": "Completed",
+        "points": "Skipped",
+        "ship": "Completed",
+        "mail": "Failed",
+    }
+    assert any(
+        "points: no such member; the order goes on without points" in h for h in order.history
+    )
+    with pytest.raises(RefusedError, match="ship was done"):
+        trial.act(order, "cancel")
+    trial.heal()
+    trial.act(order, "resubmit")
+    assert order.state == "Processed"
+    assert trial.effects("shop") == ["charge", "send", "write"]
+    [points] = [each for each in trial.inspect(order.id).steps if each.name == "points"]
+    assert (points.goes_on, points.pivot, points.reason) == (True, None, "no such member")
+    shown = order_text(trial.inspect(order.id).model_dump(mode="json", by_alias=True))
+    assert "ship (point of no return)" in shown
+    assert "no such member" in shown
+
+
+def test_an_operator_may_skip_what_later_steps_can_do_without():
+    """Their function takes None then."""
+    trial = Trial(purchases(points_rule=OnFailure.ERROR))
+    trial.refuse("shop", "reward")
+    order = trial.submit(Purchase(amount=5))
+    assert order.outcome == "failed"
+    trial.act(order, "skip", step="points")
+    assert order.state == "Processed"
+
+
+def test_a_sample_order_does_not_wait_for_a_step_that_it_goes_on_without():
+    """Whoever tries out the app sees it stop at others only."""
+    made = purchases(sample=Purchase(amount=5))
+    sample = sample_order(made, made.agents, ["shop"])
+    assert {step.name: step.waits for step in sample.steps} == {
+        "pay": True,
+        "points": False,
+        "ship": True,
+        "mail": True,
+    }
+
+
+def test_a_function_that_allows_for_no_none_gets_the_defaults_of_an_answer_that_is_missing():
+    """As ever: an order may have been recorded by an older version of the app."""
+    pay = CLAIMS.workflows.latest("claim").definition("pay")
+    order = Order(order_id="b00-1", placed_at=NOW, payload=CLAIMS.sample.payload)
+    assert pay.request(order, {})["approval"] is None
+
+
+@pytest.mark.proves("SCH-13", "UND-6")
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ({"mail_takes": Member}, "it uses what points answers, which may be skipped"),
+        ({"mail_rule": UNDO}, "it comes after ship, a point of no return: it cannot say UNDO"),
+        ({"mail_takes": Purchase | None}, "points answers Member, not"),
+    ],
+)
+def test_what_a_workflow_cannot_mean_is_named_with_its_place(how, fault):
+    """When the app starts."""
+    with pytest.raises(Exception, match=rf"test_no_way_back.py:\d+: .*step mail: .*{fault}"):
+        purchases(**how)
+
+
+def test_the_drawing_says_both():
+    """For who reads the workflow."""
+    drawn = Flow("purchase", Purchase)
+
+    @drawn.step(shop.send, on_failure=GO_ON, pivot=True)
+    def ship(purchase: Purchase) -> Purchase:
+        return purchase
+
+    assert "<br/>point of no return<br/>fails: goes on without it" in drawn.mermaid()

@@ -1,0 +1,26 @@
+/** The steps of an order in words. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { all, giveStorage, textOf } from "./support.js";
+
+giveStorage();
+const { steps } = await import("../static/console/order.js");
+
+const step = { name: "ship", state: "NotStarted", attempts: 0, failureCount: 0, threshold: 3, agent: "depot" };
+const cells = (more) => all(steps({ steps: [{ ...step, ...more }] }), "td").map(textOf);
+
+test("a step says that it is a point of no return", () => {
+  assert.equal(cells({ pivot: true })[0], "shippoint of no return");
+  assert.equal(cells({ pivot: null })[0], "ship");
+});
+
+test("a step says before which time it does not begin", () => {
+  assert.match(cells({ notBefore: "2026-02-01T08:15:00Z" }).at(-1), /^not before \S/);
+  assert.equal(cells({ notBefore: null }).at(-1), "");
+});
+
+test("a step that was skipped says why", () => {
+  assert.equal(cells({ state: "Skipped", reason: "not needed: above_limit" }).at(-1), "not needed: above_limit");
+});
