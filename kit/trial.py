@@ -85,7 +85,7 @@ class Trial:
         refuses.
         """
         order_id = self._order_id()
-        body = self._submission(order_id, content, workflow)
+        body = self._submission(order_id, content, workflow, not_before)
         self._world.run(self._world.app.submission.record(body))
         return TrialOrder(self, order_id)
 
@@ -134,7 +134,11 @@ class Trial:
         return coverage
 
     def _submission(
-        self, order_id: str, content: BaseModel | Mapping[str, Any], workflow: str | None
+        self,
+        order_id: str,
+        content: BaseModel | Mapping[str, Any],
+        workflow: str | None,
+        not_before: datetime | None = None,
     ) -> bytes:
         """Return the message that submits an order; raises `InvalidError` for what is refused."""
         message = Submission.model_validate(
