@@ -25,6 +25,7 @@ from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from core.life import Outcome, ProcessState, StepState
+from customers.rules import RECORDED_WITHIN
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
@@ -530,7 +531,7 @@ async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now
 async def test_an_order_that_is_not_recorded_in_time_is_unknown_to_operators():
     """Its message was refused, or nobody has sent it."""
     order_id = order_ids(1)()
-    service = app_at(lambda: order_time(order_id) + timedelta(minutes=2)).orders
+    service = app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).orders
     for ask in (service.inspect, service.explain):
         with pytest.raises(UnknownOrderError):
             await ask(order_id)

@@ -148,6 +148,8 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
 const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
   `${attempts}${round ? ` (now round ${round + 1})` : ""}, failed ${failureCount} of ${threshold}`;
 
+const later = ({ notBefore }) => (notBefore ? h("div", { class: "quiet" }, "not before ", at(notBefore)) : null);
+
 /** The steps in words: what the graph shows, for whoever does not see it. */
 export const steps = ({ steps: all }) =>
   h(
@@ -190,12 +192,7 @@ export const steps = ({ steps: all }) =>
           h("td", { "data-name": "Attempts" }, attemptsOf(step)),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h(
-            "td",
-            { "data-name": "Reason or result" },
-            text(said),
-            step.notBefore ? h("div", { class: "quiet" }, "not before ", at(step.notBefore)) : null,
-          ),
+          h("td", { "data-name": "Reason or result" }, text(said), later(step)),
         );
       }),
     ),
