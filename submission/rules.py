@@ -1,8 +1,7 @@
 """Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic import BaseModel, Field
@@ -14,7 +13,7 @@ from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, payload_in
-from core.orders import Order, OrderState, Snapshot, Step
+from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
 
 
@@ -115,7 +114,12 @@ def new_order(
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=tuple(_steps(workflow, terms, later)),
+        steps=workflow.initial_steps(
+            timeout=terms.timeout,
+            threshold=terms.threshold,
+            cooldown=terms.cooldown,
+            not_before=later,
+        ),
     )
     return Change(
         before=None,
@@ -125,14 +129,6 @@ def new_order(
         ),
         messages=() if later else (wake_up(snapshot),),
     )
-
-
-def _steps(workflow: Workflow, terms: Terms, not_before: datetime | None) -> Iterator[Step]:
-    """Yield the steps of a new order; those that come after no other wait for the time."""
-    for step in workflow.initial_steps(
-        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
-    ):
-        yield step if step.after else replace(step, not_before=not_before)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:

@@ -4,7 +4,7 @@ import pytest
 
 from bench.way import way
 
-MAX_MODULES, MAX_FUNCTIONS = 44, 300
+MAX_MODULES, MAX_FUNCTIONS = 44, 309
 OF_THE_BUSINESS = ("flow/", "shop/")
 """What an author reads; the engine does not know it."""
 
