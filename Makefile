@@ -1,8 +1,8 @@
 # Every command sets up what it needs, on a machine that has Python 3.11 to 3.13 and make.
 
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
-	$$candidate -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
-	2>/dev/null && { echo $$candidate; break; }; done)
+	$$candidate -c 'import venv, ensurepip; $(FITS)' 2>/dev/null && { echo $$candidate; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 DATA := $(or $(DATA_DIR),.data)
@@ -12,6 +12,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # What a process keeps in its memory matters most to these.
 EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py notices_after_kills.py many_hosts.py)
+
+# Where the machine has no browser, npm has one for Linux on x64.
+HAS_BROWSER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+FITS_NPMS := $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -))
+BROWSER := $(if $(HAS_BROWSER),,$(if $(FITS_NPMS),tests/browser/chromium/node_modules/.installed))
 
 .PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
 
@@ -32,28 +37,29 @@ help:
 	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'
 
 run: $(VENV)/.installed local/node_modules/.installed
-	@exec $(BIN)/python -m local run
+	@exec $(BIN)/python -m development run
 
 func: $(VENV)/.installed
-	@exec $(BIN)/python -m local.core_tools
+	@exec $(BIN)/python -m development.core_tools
 
 operator: $(VENV)/.installed
 	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
 		$(BIN)/python -m operators $(ARGS)
 
-test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled
+test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled $(BROWSER)
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: $(VENV)/.installed local/node_modules/.installed
+soak: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
 	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 $(EACH)
-	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS)
+	@test -n '$(ARGS)' || $(BIN)/python -m pytest -n 3 -v --timeout 1800 -m 'soak and not alone'
+	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m $(if $(ARGS),soak $(ARGS),'soak and alone')
 
 check: $(VENV)/.installed web/node_modules/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python -m local.checks
+	@$(BIN)/python -m development.checks
 	@$(BIN)/python -m tests.pattern --brief
-	@$(BIN)/python -m local.declared
+	@$(BIN)/python -m development.declared
 	@web/node_modules/.bin/tsc -p web
 	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
 		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
@@ -67,7 +73,7 @@ mutants: $(VENV)/.installed local/node_modules/.installed
 pattern: $(VENV)/.installed
 	@$(BIN)/python -m tests.pattern
 
-pictures: $(VENV)/.installed local/node_modules/.installed
+pictures: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
 	@$(BIN)/python -m tests.pictures
 
 bench: $(VENV)/.installed local/node_modules/.installed
@@ -76,7 +82,7 @@ bench: $(VENV)/.installed local/node_modules/.installed
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:
 	@echo 'emptying $(DATA); a running stack is not stopped'
-	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json lock layout || true
+	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json hosts.json lock layout || true
 
 lock: $(VENV)/.installed
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
@@ -85,10 +91,11 @@ lock: $(VENV)/.installed
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -c requirements.txt \
 		-o requirements-dev.txt --no-annotate --no-header
 
-# A set-up that was interrupted leaves no stamp, and perhaps a folder without pip: that one is made anew.
+# A set-up that was interrupted leaves no stamp, and perhaps a folder without pip; or the folder is of a Python that does
+# not fit, as an editor makes it: such a one is made anew.
 $(VENV)/.installed: requirements-dev.txt
-	@python='$(PYTHON)'; $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
-		command -v "$$python" >/dev/null || { \
+	@python='$(PYTHON)'; { $(BIN)/python -c '$(FITS)' && $(BIN)/python -m pip --version; } >/dev/null 2>&1 || { \
+		"$$python" -c 'import venv, ensurepip; $(FITS)' 2>/dev/null || { \
 			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \
 				'Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }; \
 		echo "[setup] making $(VENV) with $$python"; \
@@ -107,6 +114,11 @@ $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed
 	@echo '[setup] installing what is deployed, and no more, into $(VENV)/clean (10 seconds, the first time only)'
 	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
 	@touch $@
+
+tests/browser/chromium/node_modules/.installed: tests/browser/chromium/package-lock.json | $(VENV)/.installed
+	@echo '[setup] there is no browser here: getting one for the tests of the pages (half a minute, the first time only)'
+	@cd tests/browser/chromium && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node unpack.mjs \
+		&& touch node_modules/.installed || echo '[setup] it cannot be had; going on without'
 
 web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
 	@echo '[setup] installing what checks the pages into web/node_modules (10 seconds, the first time only)'

@@ -22,29 +22,38 @@ import supervisor.triggers
 import web.triggers
 from adapters import Adapters
 from adapters.clock import order_ids, order_time
-from adapters.settings import Settings
+from adapters.settings import EXPECTED, Settings, SettingsError
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
 from agents.service import AgentService
 from alerts.relay import Relay
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
 from core.keys import buckets
+from core.links import Links
 from core.messages import bus_queues
+from customers.inbox import AnswerInbox
+from customers.links import LinkService, WrongTries
 from customers.service import CustomerService
 from entrypoints import api
 from entrypoints.openapi import Route
+from entrypoints.sign_in import SignIn
 from entrypoints.unread import Unread
 from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
+from operators.answers import AnswerService
 from operators.bulk import BulkService
+from operators.copies import CopyDesk
 from operators.explain import ActingRules
 from operators.health import HealthService
+from operators.live import LiveService
 from operators.overview import OverviewService
 from operators.owed import Owed
 from operators.poison import PoisonService
 from operators.retention import RetentionService
+from operators.runs import RunDesk
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
+from operators.vocabulary import OutsideLinks
 from scheduler.admission import Admission, Capacity, open_at
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -54,12 +63,15 @@ from simulator.rules import simulated
 from simulator.samples import sample_order, simulated_agents
 from simulator.service import SampleService, Simulator
 from stores.agent_health import AgentHealthLog
+from stores.alert_log import PARTITION as OF_ALERTS
 from stores.alert_log import AlertLog
 from stores.archive import Archive
 from stores.clock_guard import ClockGuard
+from stores.copies import Copies
 from stores.figures import FiguresLog, Tally
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
+from stores.submission_keys import PARTITIONS as OF_KEYS
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
 from stores.transitions import Transitions
@@ -82,7 +94,8 @@ class App:
     def __init__(self, settings: Settings, business: Business, adapters: Adapters) -> None:
         self.settings, self.business, self.adapters = settings, business, adapters
         table = adapters.table
-        self.store = OrderStore(table("orders"), buckets(settings.buckets))
+        address = settings.public_url and settings.public_url.rstrip("/")
+        self.store = OrderStore(table("orders"), buckets(settings.buckets), address)
         self.archive = Archive(self.store, table("agents"))
         self.poison_store = PoisonStore(table("poison"))
         self.alert_log = AlertLog(table("alerts"))
@@ -101,8 +114,9 @@ class App:
 
     @cached_property
     def bus_queues(self) -> Sequence[str]:
-        """The queues between scheduler and agents."""
-        return bus_queues([agent.name for agent in self.agents])
+        """The queues between scheduler and agents, and that of answers."""
+        agents = [agent.name for agent in self.agents]
+        return bus_queues(agents, answers=self.business.waits_for_answers)
 
     @cached_property
     def transitions(self) -> Transitions:
@@ -117,6 +131,14 @@ class App:
         return ClockGuard(
             check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id
         )
+
+    @cached_property
+    def links(self) -> Links | None:
+        """Makes the links by which steps are answered from outside; None without an address."""
+        address = self.settings.public_url
+        if address is None:
+            return None
+        return Links(address=address.rstrip("/"), new_right=self.adapters.new_right)
 
     # The way of an order
 
@@ -151,6 +173,7 @@ class App:
             payload=self.business.payload,
             providers={agent.name: agent.provider or agent.name for agent in self.agents},
             agents={agent.name: agent for agent in self.agents},
+            links=self.links,
             clock_tolerance=self._tolerance,
             longest_upgrade=self._longest_upgrade,
         )
@@ -265,6 +288,7 @@ class App:
         return Watch(
             store=self.store,
             sweeps=self.sweeps,
+            submissions=self.storage_queues[submission.service.QUEUE],
             agent_health=self.agent_health,
             offers=offers_of(self.agents),
             clock=self.adapters.clock,
@@ -273,6 +297,12 @@ class App:
         )
 
     # The customers' and the operators' services
+
+    @property
+    def sign_in(self) -> SignIn | None:
+        """The operators' sign-in, if the platform has one for this app."""
+        settings = self.settings
+        return SignIn(role=settings.operator_role) if settings.operator_sign_in else None
 
     @cached_property
     def customers(self) -> CustomerService:
@@ -288,12 +318,52 @@ class App:
         )
 
     @cached_property
+    def link_service(self) -> LinkService:
+        """Takes answers over links."""
+        return LinkService(
+            transitions=self.transitions,
+            workflows=self.business.workflows,
+            wrong_tries=WrongTries(clock=self.adapters.clock),
+        )
+
+    @cached_property
+    def answer_inbox(self) -> AnswerInbox:
+        """Takes answers off the queue."""
+        return AnswerInbox(
+            transitions=self.transitions,
+            workflows=self.business.workflows,
+            unread=self.unread,
+            poison=self.poison_store,
+            bus=self.adapters.bus,
+            clock=self.adapters.clock,
+        )
+
+    @cached_property
     def operators(self) -> OperatorServices:
         """All services for operators."""
         clock, days = self.adapters.clock, self.settings.retention_days
         owed = Owed(store=self.store, clock=clock)
+        retention = RetentionService(
+            transitions=self.transitions,
+            archive=self.archive,
+            alert_log=self.alert_log,
+            figures=self.figures,
+            agent_health=self.agent_health,
+            poison=self.poison,
+            submission_keys=self.submission_keys,
+            clock=clock,
+            clock_guard=self.clock_guard,
+            payload=self.business.payload,
+            keep=timedelta(days=days) if days else None,
+        )
         return OperatorServices(
             orders=self.orders,
+            answers=AnswerService(
+                transitions=self.transitions,
+                workflows=self.business.workflows,
+                payload=self.business.payload,
+                links=self.links,
+            ),
             bulk=BulkService(
                 transitions=self.transitions,
                 store=self.store,
@@ -305,7 +375,15 @@ class App:
                 agent_health=self.agent_health,
                 clock=clock,
             ),
-            alerts=AlertDesk(alert_log=self.alert_log, owed=owed, sweeps=self.sweeps, clock=clock),
+            alerts=AlertDesk(
+                alert_log=self.alert_log,
+                owed=owed,
+                sweeps=self.sweeps,
+                agent_health=self.agent_health,
+                submissions=self.storage_queues[submission.service.QUEUE],
+                longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
+                clock=clock,
+            ),
             poison=self.poison,
             overview=OverviewService(
                 owed=owed,
@@ -317,18 +395,26 @@ class App:
                 queues=self.storage_queues,
                 clock=clock,
             ),
-            retention=RetentionService(
-                transitions=self.transitions,
-                archive=self.archive,
-                alert_log=self.alert_log,
-                figures=self.figures,
+            live=LiveService(
+                owed=owed,
+                agents=[agent.name for agent in self.agents],
                 agent_health=self.agent_health,
-                poison=self.poison,
-                submission_keys=self.submission_keys,
+                sweeps=self.sweeps,
+                submissions=self.storage_queues[submission.service.QUEUE],
                 clock=clock,
-                clock_guard=self.clock_guard,
-                payload=self.business.payload,
-                keep=timedelta(days=days) if days else None,
+            ),
+            retention=retention,
+            copies=CopyDesk(
+                copies=self.copies, transitions=self.transitions, agents=self.agents, clock=clock
+            ),
+            runs=RunDesk(
+                work={
+                    "sweep": self.supervisor.sweep,
+                    "poll": self.scheduler.poll,
+                    "relay": self.relay.relay,
+                    "watch": self.watch.look,
+                    "retention": retention.sweep,
+                }
             ),
             health=HealthService(
                 checks={
@@ -338,6 +424,18 @@ class App:
                 }
             ),
         )
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Copies of all rows that have to survive."""
+        partitions = {
+            "orders": self.store.buckets,
+            "submissionkeys": OF_KEYS,
+            "alerts": [OF_ALERTS],
+            "poison": [*self.storage_queues, *self.bus_queues],
+        }
+        tables = {name: self.adapters.table(name) for name in (*partitions, "agents")}
+        return Copies(tables, partitions, self.adapters.clock)
 
     @cached_property
     def orders(self) -> OperatorService:
@@ -358,6 +456,7 @@ class App:
             ),
             agent_health=self.agent_health,
             find=self.customers.find,
+            links=OutsideLinks(log=self.settings.log_link, runbook=self.settings.runbook_url),
         )
 
     @cached_property
@@ -402,9 +501,11 @@ class App:
 def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App:
     """Return the app; raises `DeclarationError` for a business that cannot work.
 
-    An example is a step that no agent offers.
+    An example is a step that no agent offers. Raises `SettingsError` if links are needed, and
+    nobody says what the app's address is.
     """
     app = App(settings, business, adapters)
+    _check_links(settings, business)
     business.check(
         app.agents,
         timeout=timedelta(seconds=settings.step_timeout_seconds),
@@ -414,11 +515,22 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     return app
 
 
+def _check_links(settings: Settings, business: Business) -> None:
+    """Raise `SettingsError` if answers come over links, and no link to them can be made."""
+    workflows = (each.name for each in business.workflows.all if each.waits_for_answers)
+    waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
+    if settings.public_url is None and (name := next(waiting, None)):
+        expected = f"expected {EXPECTED['PUBLIC_URL']}"
+        raise SettingsError([f"PUBLIC_URL: missing; {name} waits for answers; {expected}"])
+
+
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
     """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
     doors = customers.triggers.routes(app.customers, app.business.doors)
-    calls = api.blueprint([*routes, *doors, *operators.triggers.routes(app.operators)])
+    links = customers.triggers.link_routes(app.link_service) if app.links else []
+    called = [*routes, *doors, *links, *operators.triggers.routes(app.operators)]
+    calls = api.blueprint(called, app.sign_in)
     for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
@@ -429,6 +541,8 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), app.unread)
+    if app.business.waits_for_answers:
+        yield customers.triggers.answers_from_queue(app.answer_inbox)
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch)
     yield operators.triggers.blueprint(app.operators.retention)

@@ -32,5 +32,7 @@ class Adapters:
     clock: Clock
     clock_check: ClockCheck
     new_id: NewId
+    new_right: NewId
+    """Returns 128 random bits, which nobody can guess, as text that may stand in an address."""
     close: Callable[[], Awaitable[None]]
     """Closes all connections at the end of the process."""

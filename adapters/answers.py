@@ -29,6 +29,8 @@ class Answer:
     body: bytes
     """Cut soon after `MAX_BYTES` if it is longer."""
     retry_after: str
+    is_followed: bool = False
+    """Whether it names a resource that shows what became of the call."""
 
     @property
     def is_too_long(self) -> bool:
@@ -42,10 +44,16 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """The service's words, from problem details or `reason`, as one line of plain text."""
+        """The service's words from problem details, `reason` or `error`, as one plain line.
+
+        `error` may be an object with a `message`, as Stripe's is, or a text.
+        """
         content = self.content or {}
-        for name in ("detail", "reason", "title"):
-            if isinstance(text := content.get(name), str):
+        error = content.get("error")
+        inner = error if isinstance(error, dict) else {}
+        said = [content.get(name) for name in ("detail", "reason", "title")]
+        for text in (*said, inner.get("message"), error):
+            if isinstance(text, str):
                 return plain(text, MAX_REASON_CHARACTERS)
         return ""
 
@@ -62,7 +70,12 @@ class Answer:
 async def answer_of(response: aiohttp.ClientResponse) -> Answer:
     """Read an answer."""
     retry_after = response.headers.get("Retry-After", "").strip()
-    return Answer(status=response.status, body=await read(response), retry_after=retry_after)
+    return Answer(
+        status=response.status,
+        body=await read(response),
+        retry_after=retry_after,
+        is_followed="Location" in response.headers,
+    )
 
 
 async def read(response: aiohttp.ClientResponse) -> bytes:

@@ -3,7 +3,7 @@
 from functools import cache, partial
 
 from adapters import Adapters
-from adapters.clock import new_id, utc_now
+from adapters.clock import new_id, new_right, utc_now
 from adapters.connections import Connections
 from adapters.lease import CONTAINER, BlobLeadership
 from adapters.messaging.bus import ServiceBus
@@ -41,5 +41,6 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         clock=utc_now,
         clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,
+        new_right=new_right,
         close=close,
     )

@@ -15,6 +15,9 @@ utc_now = partial(datetime.now, UTC)
 new_id = partial(secrets.token_hex, 13)
 """Returns 26 characters that cannot be guessed."""
 
+new_right = partial(secrets.token_urlsafe, 16)
+"""Returns 128 random bits as 22 characters that may stand in an address."""
+
 
 def order_ids(bucket_count: int) -> Callable[[], str]:
     """Return a function that makes order ids, `b<NN>-<ULID>`, spread over this many buckets."""

@@ -18,6 +18,7 @@ from adapters.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, si
 from core.code import Call, Code, Later, Rejected, TryAgain
 from core.errors import (
     AcceptedError,
+    AnswersLaterError,
     AppError,
     AskedToWaitError,
     InvalidError,
@@ -77,6 +78,7 @@ class CodeService:
             key=request.idempotency_key,
             order_id=request.order_id,
             step=request.step,
+            answer_url=request.answer_url,
             seconds_left=timeout_seconds,
             result=result if isinstance(result, Mapping) else {},
             settings=self.settings,
@@ -119,7 +121,7 @@ class CodeService:
                     code.work(call, ask), self.monotonic, partial(self._held, code)
                 )
             except Exception as error:  # noqa: BLE001 - whatever it is, it may pass
-                raise self._meaning(code, error) from None
+                raise self._meaning(code, call, error) from None
 
         return asyncio.create_task(watched(), name=code.name)
 
@@ -139,14 +141,14 @@ class CodeService:
                 result = context.run(code.work, call, ask)
                 tell = partial(answer.set_result, result)
             except BaseException as error:  # noqa: BLE001 - whatever it is, it may pass
-                tell = partial(answer.set_exception, self._meaning(code, error))
+                tell = partial(answer.set_exception, self._meaning(code, call, error))
             with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
                 loop.call_soon_threadsafe(tell)
 
         threading.Thread(target=run, name=code.name, daemon=True).start()
         return answer
 
-    def _meaning(self, code: Code, error: BaseException) -> AppError:
+    def _meaning(self, code: Code, call: Call, error: BaseException) -> AppError:
         """Return what an exception of the function means.
 
         Of one that the function did not mean to raise, the kind and the place are told: its text
@@ -155,8 +157,11 @@ class CodeService:
         if isinstance(error, Rejected):
             return RejectedError(plain(error.reason, MAX_REASON_CHARACTERS))
         if isinstance(error, Later) and self.answer_within:
-            wait = min(max(error.after, timedelta()), self.answer_within, LONGEST_PAUSE)
+            after = self.answer_within if error.after is None else error.after
+            wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
             return AcceptedError(_said(error), retry_after=wait)
+        if isinstance(error, Later) and error.after is None and call.answer_url:
+            return AnswersLaterError(_said(error))
         if isinstance(error, TryAgain | Later):
             wait = min(error.after or timedelta(), self.longest_wait)
             if isinstance(error, TryAgain) and wait > timedelta():

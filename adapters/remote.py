@@ -15,7 +15,13 @@ from adapters.answers import LONGEST_PAUSE, MAX_BYTES, Answer, answer_of
 from adapters.credentials import Credential
 from adapters.failures import summary
 from adapters.forms import body_of, path_of
-from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from core.errors import (
+    AcceptedError,
+    AnswersLaterError,
+    AskedToWaitError,
+    RejectedError,
+    TransientError,
+)
 from core.forms import Form
 from core.messages import AgentRequest
 from core.ports import Clock
@@ -39,6 +45,8 @@ BUSY = {429, 503}
 """The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
 NOT_KNOWN = 401
 """The status of a call whose credential the service does not take, perhaps not any more."""
+ANSWER_URL = "Answer-Url"
+"""The header with the link over which the service can answer later, without a key of the app."""
 ASK_AGAIN = timedelta(seconds=30)
 """When a service that has accepted a call is asked again, unless it says when."""
 
@@ -69,6 +77,8 @@ class HttpRemoteService:
     """The statuses of a final refusal by this service, besides `REFUSALS`."""
     answer_within: timedelta | None = None
     """How long the service may take for what it has accepted; None if it never does so."""
+    calls_back: bool = False
+    """Whether it answers over its link what it has accepted without a time to ask again."""
     longest_wait: timedelta
     """The longest pause that the service may ask for."""
     clock: Clock
@@ -80,7 +90,7 @@ class HttpRemoteService:
                 answer = await self.answer(request)
         except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
             raise TransientError(f"no answer: {_why(error)}") from error
-        return self._result(request.operation, answer)
+        return self._result(request, answer)
 
     async def answer(self, request: AgentRequest) -> Answer:
         """Return the service's answer, whatever it says; takes no longer than its caller lets it.
@@ -103,36 +113,49 @@ class HttpRemoteService:
             route.method,
             URL(str(URL(self.base_url)).rstrip("/") + path, encoded=True),
             json=body_of(self.form, route, request),
-            headers={**self.form.headers, self.form.key_header: request.idempotency_key, **shown},
+            headers={**self._headers(request), **shown},
             ssl=self.certificate() if self.certificate else True,
             timeout=aiohttp.ClientTimeout(),
             allow_redirects=False,
         ) as response:
             return await answer_of(response)
 
-    def _result(self, operation: str, answer: Answer) -> Mapping[str, Any]:
+    def _headers(self, request: AgentRequest) -> Mapping[str, str]:
+        """Return the headers of a call, but for those that show who calls."""
+        headers = {**self.form.headers, self.form.key_header: request.idempotency_key}
+        return headers | ({ANSWER_URL: request.answer_url} if request.answer_url else {})
+
+    def _result(self, request: AgentRequest, answer: Answer) -> Mapping[str, Any]:
         """Return the service's result; raises an error, final for the listed statuses only."""
         if is_done(answer):
-            may_be_empty = self.form.route(operation).answer_may_be_empty
+            may_be_empty = self.form.route(request.operation).answer_may_be_empty
             return _passed_on(answer, may_be_empty=may_be_empty)
         if answer.status in REFUSALS.union(self.refusals):
             raise RejectedError(answer.reason or f"the service answered {answer.status}")
         fault = f"{answer.status} {answer.reason}".strip()
         if answer.status in FAULTS_OF_OURS:
             raise RejectedError(f"the request is wrong: {fault}", for_operator=True)
-        self._refuse_for_now(answer, fault)
+        self._refuse_for_now(request, answer, fault)
         raise TransientError(fault, at_door=is_at_door(answer))
 
-    def _refuse_for_now(self, answer: Answer, fault: str) -> None:
-        """Raise the error of an answer that names a time for another call, if this one does."""
+    def _refuse_for_now(self, request: AgentRequest, answer: Answer, fault: str) -> None:
+        """Raise the error of an answer after which no call comes at once, if this is one."""
         if answer.status == ACCEPTED and self.answer_within:
             most = min(self.answer_within, LONGEST_PAUSE)
             wait = answer.asks_to_wait(self.clock(), most)
-            raise AcceptedError(fault, retry_after=wait or min(ASK_AGAIN, most))
+            usual = most if self.calls_back else min(ASK_AGAIN, most)
+            raise AcceptedError(fault, retry_after=wait or usual)
+        if answer.status == ACCEPTED and request.answer_url and not _may_be_asked(answer):
+            raise AnswersLaterError(fault)
         if answer.status in BUSY:
             wait = answer.asks_to_wait(self.clock(), self.longest_wait)
             if wait:
                 raise AskedToWaitError(fault, wait, in_doubt=True)
+
+
+def _may_be_asked(answer: Answer) -> bool:
+    """Whether a service that has accepted a call says when, or where, to ask for the outcome."""
+    return bool(answer.retry_after) or answer.is_followed
 
 
 def _why(error: BaseException) -> str:

@@ -15,7 +15,6 @@ from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
 from core.business import Agent, is_simulated
 from core.credentials import ApiKey, Auth, ClientCertificate, ClientCredentials, EntraToken
-from core.forms import Form
 from core.ports import RemoteService
 
 Value = Callable[[str], str]
@@ -52,11 +51,12 @@ def _over_http(
     return HttpRemoteService(
         base_url=address,
         session=cache(lambda: pool.http),
-        form=Form() if simulated else agent.form,
+        form=agent.form,
         credential=_credential(agent, settings, pool),
         certificate=None if simulated else _certificate(agent, settings),
         refusals=agent.refusals,
         answer_within=agent.answer_within,
+        calls_back=agent.calls_back,
         longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
         clock=utc_now,
     )

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from adapters.agent_settings import URL, addresses_of, faults_of, scopes_of, values_of
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.errors import AppError
-from core.messages import MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
@@ -25,12 +25,19 @@ Rate = Annotated[float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND)]
 PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
 """A pause that fits into an agent's reply."""
 
+PUBLIC = r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"
+ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|$)")
+"""Addresses that nobody else can listen to."""
+
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
     "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
     "CALLS_PER_SECOND": 'JSON such as {"<agent>": 5}',
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
+    "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
+    "LOG_LINK": "an address with {orderId} in it, https://…",
+    "RUNBOOK_URL": "where docs/operate.md can be read, https://…, without a #",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
@@ -113,6 +120,10 @@ class Settings(BaseSettings):
     """How long a cooldown lasts after the threshold, unless the workflow defines it."""
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also simulates the remote services; never in production."""
+    operator_sign_in: bool = Field(default=False, alias="OPERATOR_SIGN_IN")
+    """Whether the platform asks operators to sign in; else nothing it would say is believed."""
+    operator_role: str = Field("", alias="OPERATOR_ROLE")
+    """The role that whoever signed in must have to operate orders; empty for none."""
     step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
     """How long one attempt of a step may take, unless the workflow defines it."""
     failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
@@ -148,6 +159,12 @@ class Settings(BaseSettings):
     """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
     """How long the app may be without a sweep before an alert (SUP-7)."""
+    log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
+    """Where the console finds the log of an order; empty for nowhere."""
+    runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
+    """Where operators read `docs/operate.md`; empty for nowhere."""
+    public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
+    """The app's own address as others reach it, of which links to answers are made (ANS-6)."""
     instance_id: str = Field(default_factory=default_instance_id)
     """The value of `LockedBy` while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
@@ -215,8 +232,11 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     for setting, given in by_agent.items():
         for name in given.keys() - names:
             yield f"{setting}: there is no agent {name}; expected {', '.join(names)}"
+    address = settings.public_url or ""
+    if address.startswith("http://") and not ON_THIS_MACHINE.match(address):
+        yield "PUBLIC_URL: links carry a right, so they need https://"
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
-    own_names = (*bus_queues(names), OPERATORS)
+    own_names = (*bus_queues(names), DEAD_LETTERS, OPERATORS)
     if taken := [name for name in own_names if name.startswith(prefix)]:
         yield f"REPLY_TO_PREFIX: names of the app's own begin with it, {', '.join(taken)}"
     if settings.agent_margin_seconds >= settings.step_timeout_seconds:

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 
 from core.errors import (
     AcceptedError,
+    AnswersLaterError,
     AskedToWaitError,
     CircuitOpenError,
     NotTriedError,
@@ -165,7 +165,8 @@ class CircuitBreaker:
         except TransientError:
             self._fails(order_id, trial=trial)
             raise
-        except (RejectedError, AcceptedError):  # the service works, and says no, or later
+        except (RejectedError, AcceptedError, AnswersLaterError):
+            # The service works, and says no, or later.
             self._works(trial=trial)
             raise
         else:
@@ -220,9 +221,10 @@ SWEPT_BY = timedelta(minutes=2)
 """Time after a request's complete-by time for which it is reported as begun: a sweep needs it."""
 
 MOST_BEGUN = 250
-"""Maximum number of requests in a report, the oldest first: a row takes 32 Ki characters.
+"""Maximum number of requests in a report: a row takes 32 Ki characters.
 
-The failures of requests that are left out are not counted.
+The oldest come first, those whose services answer over their links last. The failures of requests
+that are left out are not counted.
 """
 
 MAX_SAID = 200
@@ -267,9 +269,10 @@ class Rate:
 class HealthReporter:
     """Reports the health of one agent instance in one row, at most once a second while it works.
 
-    Three events are reported at once: that the circuit has opened, the fault of a fruitless
-    attempt, and the beginning of a request that was tried before. Such a request may kill the
-    process at each call; the report before the call shows this at the second attempt at the latest.
+    Four events are reported at once: that the circuit has opened, the fault of a fruitless
+    attempt, that a service will answer over its link, and the beginning of a request that was tried
+    before. Such a request may kill the process at each call; the report before the call shows this
+    at the second attempt at the latest.
     """
 
     agent: str
@@ -280,6 +283,8 @@ class HealthReporter:
     _running: int = 0
     _begun: dict[str, datetime] = field(default_factory=dict)
     """The complete-by time of each request that has begun and may still time out."""
+    _over_links: set[str] = field(default_factory=set)
+    """Those of them that are answered over their links: this agent hears of no answer."""
     _fault: str | None = None
     _fault_at: datetime | None = None
     _at_door: bool = False
@@ -320,6 +325,13 @@ class HealthReporter:
         """
         if request.attempt == 1:
             self._begun.pop(request.request_id, None)
+
+    async def answers_later(self, request: AgentRequest) -> None:
+        """Report a request that is answered over its link (ANS-8): an agent may rest after it."""
+        self._over_links.add(request.request_id)
+        has_room = len(self._begun) <= MOST_BEGUN
+        if has_room and not self._is_heard_of(request):
+            await self._publish()
 
     async def turned_away(self) -> None:
         """Report the open circuit before the reply, or the request would come back at once."""
@@ -364,13 +376,15 @@ class HealthReporter:
     def _now(self) -> AgentHealth:
         now = self.clock()
         self._begun = {name: until for name, until in self._begun.items() if now < until + SWEPT_BY}
+        self._over_links &= self._begun.keys()
+        others_first = sorted(self._begun, key=self._over_links.__contains__)
         return AgentHealth(
             agent=self.agent,
             instance=self.instance,
             at=now,
             running=self._running,
             rate=self._rate.until(now),
-            begun=tuple(islice(self._begun, MOST_BEGUN)),
+            begun=tuple(others_first[:MOST_BEGUN]),
             open_until=self.circuit.open_until,
             asked_until=self.circuit.asked_until,
             fault=self._fault,

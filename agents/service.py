@@ -10,7 +10,13 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from agents import rules
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
-from core.errors import AcceptedError, NotTriedError, RejectedError, TransientError
+from core.errors import (
+    AcceptedError,
+    AnswersLaterError,
+    NotTriedError,
+    RejectedError,
+    TransientError,
+)
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
 
@@ -43,6 +49,8 @@ class AgentService:
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
         """Call the service and reply; once the time is up, send no reply (AGT-4, AGT-5).
 
+        Nor is there one if the service answers over its link (ANS-8).
+
         A request that is delivered `again` may have reached the service before, from a process that
         ended. A timeout is reported in the agent's health row, by which the order's state never
         changes.
@@ -55,6 +63,11 @@ class AgentService:
             except TransientError as fault:
                 await self._gave_up(request, str(fault), at_door=fault.at_door)
                 return
+            except AnswersLaterError:  # over its link; no reply of ours ends the step
+                told = {"agent": self.name, "request": request.request_id}
+                log.info("agent.answered_later", extra=told)
+                await self.health_reporter.answers_later(request)
+                return
         if not self._is_too_late(request):
             message = reply.model_copy(update={"instance": self.health_reporter.instance})
             await self.bus.send([message.to_bus(self.name, self.clock())])
@@ -63,7 +76,10 @@ class AgentService:
             await self._gave_up(request, TOO_LATE)
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
-        """Return the reply; raises the last `TransientError` if no time is left for a call."""
+        """Return the reply; raises the last `TransientError` if no time is left for a call.
+
+        Raises `AnswersLaterError` if the service answers over its link (ANS-8).
+        """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
             return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=again)
         unanswered, last = 0, TransientError(NO_TIME)

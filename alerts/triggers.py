@@ -7,6 +7,7 @@ import azure.functions as func
 from alerts.relay import Relay
 from alerts.rules import QUEUE, read
 from alerts.watch import Watch
+from core.alerts import NEWS
 from core.errors import InvalidError
 from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 from stores.alert_log import AlertLog
@@ -34,7 +35,8 @@ def blueprint(
         except InvalidError as fault:
             await poison.put(QUEUE, body, str(fault), arrival)
         else:
-            await alert_log.record(alert)
+            if alert.type not in NEWS:  # they are for others who subscribe
+                await alert_log.record(alert)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:

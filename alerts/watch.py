@@ -1,4 +1,4 @@
-"""Alerts on a timer of its own when orders are not claimed or recovered, or no sweep runs.
+"""Alerts, on a timer of its own, when orders or submissions wait for long, or no sweep runs.
 
 Implements SUP-7.
 """
@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from core import agenda, alerts, keys
-from core.agenda import AgendaRow
+from core.agenda import AgendaRow, Kind
 from core.changes import Event
 from core.gathering import results_of, settle_all
-from core.ports import Clock
+from core.ports import Clock, TextQueue
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
 from stores.claim_lanes import PAGE, BucketLook
 from stores.orders import OrderStore
@@ -33,10 +33,11 @@ Announcement = tuple[str, Event]
 
 @dataclass(kw_only=True)
 class Watch:
-    """Looks for orders, agents and sweeps that stand still, and announces them."""
+    """Looks for orders, submissions, agents and sweeps that stand still, and announces them."""
 
     store: OrderStore
     sweeps: SweepLog
+    submissions: TextQueue
     agent_health: AgentHealthLog
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability."""
@@ -46,6 +47,8 @@ class Watch:
     longest_without_sweep: timedelta
     _announced: set[str] = field(default_factory=set)
     """Ids of the events that this instance has announced: the outbox forgets events once sent."""
+    _submissions_since: datetime | None = None
+    """Since when submissions wait for too long; a queue that moves slowly is one standstill."""
 
     async def look(self) -> timedelta:
         """Announce new standstill; return, and log, the longest wait of an order for its claim.
@@ -59,7 +62,11 @@ class Watch:
             self._look_into(bucket, now, waiting) for bucket in self.store.buckets
         )
         unserved, held_until = set[str](), dict[str, datetime]()
-        others = [self._sweeps(now), self._agents(now, unserved, held_until)]
+        others = [
+            self._sweeps(now),
+            self._submissions(now),
+            self._agents(now, unserved, held_until),
+        ]
         for bucket in self.store.buckets:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
@@ -146,10 +153,21 @@ class Watch:
         event = alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps")
         return [(self.store.buckets[0], event)]
 
+    async def _submissions(self, now: datetime) -> list[Announcement]:
+        """Return whether submissions wait: those that no customer's call put there, too."""
+        head = await self.submissions.oldest()
+        if head is None or now - head <= self.longest_pending:
+            self._submissions_since = None
+            return []
+        since = self._submissions_since = self._submissions_since or head
+        event = alerts.stalled(alerts.SUBMISSIONS, since, "submissions wait in their queue")
+        return [(self.store.buckets[0], event)]
+
     async def _not_recovered(self, bucket: str, now: datetime) -> list[Announcement]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
-        due = agenda.overdue(now - self.longest_pending)
-        return await self._all(bucket, *due, "it is overdue, and nobody could recover it")
+        why, late = "it is overdue, and nobody could recover it", now - self.longest_pending
+        running = await self._all(bucket, *agenda.overdue(late), why)
+        return running + await self._all(bucket, *agenda.overdue(late, Kind.WAITING), why)
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[Announcement]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,9 @@ import click
 
 from bench import phases
 from bench.driver import Driver, running
+from bench.legend import LEGEND
 from bench.phases import Result
+from bench.prices import LIST, of_an_order
 from bench.workflows import VARIANTS
 
 PHASES = ("throughput", "latency", "crash")
@@ -22,7 +24,7 @@ PHASES = ("throughput", "latency", "crash")
 SHAPES = {"one": ("one",), "each": ("each",), "both": ("one", "each")}
 """Which processes the functions have: all of them one, or each its own, as on Azure."""
 
-FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s")
+FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s", "order_usd")
 """What every line has, even if it was not measured."""
 
 AS_DEPLOYED = {
@@ -47,6 +49,10 @@ QUICK = {
 """For the crash phase: short times, so that a recovery takes seconds. The same as in `tests/system`."""
 
 
+BUSY_CORES = 0.5
+"""Cores that others may take on average; above, a throughput is that of the rest of the machine."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
     """What is measured."""
@@ -60,6 +66,12 @@ class Options:
     max_s: float
     phases: Sequence[str]
     settings: Mapping[str, str]
+
+
+def _print_legend(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        click.echo("\n".join(f"{name:30} {what}" for name, what in LEGEND.items()))
+        ctx.exit()
 
 
 @click.command(context_settings={"max_content_width": 100, "show_default": True})
@@ -98,10 +110,18 @@ class Options:
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app."
 )
+@click.option(
+    "--legend",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_legend,
+    help="Say what the figures mean, and end.",
+)
 def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **given: Any) -> None:
     """Run orders through the embedded stack; print one JSON line with the results.
 
-    throughput: all orders at once, and what each of them costs. latency: at a fixed rate, from when an order was due
+    throughput: all orders at once, and what each of them costs, in operations and in dollars. latency: at a fixed rate, from when an order was due
     until `Processed` is durable, and what each costs then. crash: SIGKILL of a host once 30 % are processed, a new one
     0.5 s later.
 
@@ -126,6 +146,7 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
         "each": measured.get("each"),
     }
     click.echo(json.dumps(result))
+    say("what the figures mean: make bench ARGS=--legend")
 
 
 async def _measure_all(options: Options, shapes: Sequence[str]) -> dict[str, Result]:
@@ -143,7 +164,10 @@ async def _measure(options: Options, shape: str) -> Result:
         async with _warm(options, QUICK | settings) as driver:
             say(f"{shape}, crash: {options.crash_orders} orders")
             result |= await phases.crash(driver, options.crash_orders, options.max_s)
-            say(f"{shape}, crash: {result['lost']} lost, recovery {result['recovery_s']} s")
+            say(
+                f"{shape}, crash: {result['lost']} lost, {result['unfinished']} unfinished,"
+                f" recovery {result['recovery_s']} s"
+            )
     return result
 
 
@@ -152,14 +176,28 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
     if "latency" in options.phases:
         say(f"{shape}, latency: {options.rate:g} orders/s for {options.seconds:g} s")
         result |= await phases.latency(driver, options.rate, options.seconds)
+        result["latency_order_usd"] = of_an_order(result, "latency_", "latency_client_cpu_ms")
         say(f"{shape}, latency: p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms")
     if "throughput" in options.phases:
         say(f"{shape}, throughput: {options.orders} orders")
         result |= await phases.throughput(driver, options.orders, options.max_s)
+        result["order_usd"] = of_an_order(result, "", "client_cpu_ms")
         say(
             f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed"
         )
+        say(f"{shape}, throughput: {_told(result['order_usd'])}")
+        for fault in _why_not_valid(result):
+            say(f"{shape}, not valid: {fault}")
     return result
+
+
+def _why_not_valid(result: Result) -> Iterator[str]:
+    """Yield why a throughput says nothing about the system."""
+    others = result["cores"]["others_on_machine"]
+    if others > BUSY_CORES:
+        yield f"the machine was busy (others took {others} cores)"
+    if unfinished := result["orders"] - result["done"]:
+        yield f"{unfinished} orders were unfinished when the time was up (--max-s)"
 
 
 @asynccontextmanager
@@ -169,6 +207,12 @@ async def _warm(options: Options, settings: Mapping[str, str]) -> AsyncIterator[
             say(f"stack is ready, hosts {[host.pid for host in driver.stack.hosts]}")
             await phases.warm_up(driver)
             yield driver
+
+
+def _told(order_usd: Mapping[str, float]) -> str:
+    """Return the cost of an order in words."""
+    least, most = (dollars * 1_000_000 for dollars in order_usd.values())
+    return f"a million such orders cost ${least:,.0f} to ${most:,.0f} by the prices of {LIST['published']}"
 
 
 def _setting(text: str) -> tuple[str, str]:

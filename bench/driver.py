@@ -23,8 +23,8 @@ from adapters.tables.transactions import TableTransactions
 from bench.counters import marked
 from core.keys import LAST, bucket_of
 from core.messages import Submission
+from development.stack import Stack, StackConfig
 from local.process import Process
-from local.stack import Stack, StackConfig
 
 SUBMITTERS = 8
 QUIET_SECONDS = 2.0

@@ -139,7 +139,7 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
     done = {
         order: each.updated_at for order, each in final.items() if each.state == "Processed"
     } | dict(done)
-    lost = orders - _processed(final)
+    unfinished = orders - _processed(final)
     called = {key.partition(":")[0] for key, at in ledger.effects if at <= killed_at}
     in_flight = [
         done[order]
@@ -153,12 +153,13 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
         >= round(orders * KILL_AT),  # otherwise the kill came after all had ended
         "processed_at_kill": len(at_kill),
         "inflight_at_kill": len(called - at_kill.keys()),
-        "lost": lost,
+        "lost": orders - len(final),
+        "unfinished": unfinished,
         "crash_states": _states(list(final.values()), orders),
         "crash_recovered": sum(each.failures > 0 for each in final.values()),
         "duplicate_calls": ledger.calls - calls_before - len(ledger.keys),
         "duplicate_effects": len(ledger.effects) - len(ledger.keys),
-        "recovery_s": None if lost else round(max(done.values()) - restarted_at, 2),
+        "recovery_s": None if unfinished else round(max(done.values()) - restarted_at, 2),
         "inflight_recovered_s": round(max(in_flight) - restarted_at, 2) if in_flight else None,
         "first_after_restart_s": round(min(after) - restarted_at, 2) if after else None,
     }

@@ -45,6 +45,11 @@ class Setup:
     sweep: float = 2.0
     relay: float = 2.0
     watch: float = 5.0
+    lists_due: int = 2
+    """How many lists of what is due are read in a bucket: of running orders, and of waiting ones.
+
+    What is recorded in `bench/measured/` was counted with the first alone.
+    """
     limits: Limits = Limits()
 
 

@@ -150,12 +150,14 @@ class Simulation:
         self.env.process(again())
 
     def _sweep(self) -> Work:
-        yield from self._request("table_agenda_queries", times=self.setup.buckets)
+        lists = self.setup.lists_due * self.setup.buckets
+        yield from self._request("table_agenda_queries", times=lists)
         yield from self._request("table_writes", entities=1)
 
     def _watch(self) -> Work:
         """Look for what waits and for what is overdue, at the agents' health, and at the last sweep."""
-        yield from self._request("table_agenda_queries", times=2 * self.setup.buckets + 1)
+        lists = (1 + self.setup.lists_due) * self.setup.buckets
+        yield from self._request("table_agenda_queries", times=lists + 1)
         yield from self._request("table_point_reads")
 
     # The functions
@@ -268,7 +270,8 @@ class Simulation:
 
     def _change(self, process: Process, number: int, before: Order, after: Order) -> Work:
         owed_before, owed = (order.agenda(self.setup.workflow) for order in (before, after))
-        entities = 2 + len(owed_before - owed) + len(owed)
+        listed = int(after.done == self._steps.keys())  # the row that lists an ended order
+        entities = 2 + len(owed_before - owed) + len(owed) + listed
         if not (yield from self._commit(process, number, before, after, entities)):
             yield from self._request("table_point_reads")
             return False

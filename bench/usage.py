@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from development.stack import Stack
 from local.process import Process
-from local.stack import Stack
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,14 +5,14 @@ like any other, so it survives any crash; its message only wakes a scheduler (OP
 Routes, bulk actions, commands, buttons and dialogs are made from these values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from core.agenda import Kind
 from core.changes import Change, HistoryEntry, transition
-from core.compensation import turn_back
+from core.compensation import turn_back, withdrawals
 from core.errors import RefusedError
 from core.happenings import ActedOn, Renewed, Skipped
 from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
@@ -34,6 +34,10 @@ class Subject(StrEnum):
     ORDER = "order"
     MESSAGE = "message"
     AGENT = "agent"
+    PERSONAL = "personal"
+    """The personal data of one order."""
+    ANSWER = "answer"
+    """An answer from outside (ANS-1)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,6 +156,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
         not_before=None,
         complete_by=None,
         answer_by=None,
+        right=None,
         reason=None,
         for_operator=False,
     )
@@ -306,12 +311,16 @@ def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
 def _cancelled(order: Snapshot, reason: str, entry: HistoryEntry) -> Change:
     """Turn the order back.
 
-    Running steps answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
+    Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
     after = turn_back(order).with_state(reason=reason)
-    if order.state.process_state is ProcessState.PROCESSING:
+    entry = entry.also(*withdrawals(order))
+    if order.state.process_state is ProcessState.PROCESSING and after.running():
+        after = after.with_state(complete_by=after.earliest_complete_by())
         return transition(order, after, entry)
-    after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, outcome=None)
+    after = after.with_state(
+        process_state=ProcessState.PENDING, locked_by=None, complete_by=None, outcome=None
+    )
     return transition(order, after, entry)
 
 
@@ -370,9 +379,22 @@ def why_not_release(order: Snapshot) -> str:
 
 
 def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on from where it was held; chosen dates stay as they are (OPR-7)."""
-    after = order.with_state(held_by=None, held_because=None, held_since=None)
+    """Let the order go on from where it was held; chosen dates stay as they are (OPR-7).
+
+    The deadline of an answer from outside moves by the time for which the order was held.
+    """
+    after = order.with_steps(*_moved(order, now - (order.state.held_since or now)))
+    after = after.with_state(held_by=None, held_because=None, held_since=None)
+    if order.state.process_state is ProcessState.PROCESSING:
+        after = after.with_state(complete_by=after.earliest_complete_by())
     return transition(order, after, _entry(asked, now, ActedOn(what="released", note=asked.note)))
+
+
+def _moved(order: Snapshot, by: timedelta) -> Iterator[Step]:
+    """Yield the steps whose answer is awaited, with later deadlines."""
+    for step in order.awaited():
+        if step.complete_by:
+            yield replace(step, complete_by=step.complete_by + max(by, timedelta()))
 
 
 # Hurry
@@ -382,12 +404,22 @@ def why_not_hurry(order: Snapshot) -> str:
     """Return why the order's priority cannot be raised; empty if it can."""
     if order.state.process_state in ENDED:
         return f"the order is {order.state.process_state}: it waits for no claim"
-    return "the order has high priority already" if order.state.priority is Priority.HIGH else ""
+    if order.state.priority is Priority.HIGH and not _cooling_down(order):
+        return "the order has high priority already"
+    return ""
+
+
+def _cooling_down(order: Snapshot) -> tuple[Step, ...]:
+    return tuple(step for step in order.steps if step.cools_down)
 
 
 def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Give the order high priority: it is claimed before normal ones (SCH-11, OPR-8)."""
-    after = order.with_state(priority=Priority.HIGH)
+    """Give the order high priority: it is claimed before normal ones (SCH-11, OPR-8).
+
+    A cooldown ends, for the operator knows that its cause is mended; other dates stay.
+    """
+    tried_now = (replace(step, not_before=None) for step in _cooling_down(order))
+    after = order.with_steps(*tried_now).with_state(priority=Priority.HIGH)
     return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
 
 
@@ -452,12 +484,12 @@ ACTIONS = (
         name="hold",
         title="Hold",
         button="Hold it",
-        effect="Nothing of the order starts until it is released. "
-        "What runs is answered, or its time is up.",
+        effect="Nothing of the order starts until it is released. What runs is answered, "
+        "or its time is up; the deadline of an answer from outside moves.",
         done="held",
         why_not=why_not_hold,
         decide=hold,
-        lists=(Kind.PENDING, Kind.RUNNING),
+        lists=(Kind.PENDING, Kind.RUNNING, Kind.WAITING),
     ),
     Action(
         name="release",
@@ -474,7 +506,7 @@ ACTIONS = (
         name="hurry",
         title="Raise the priority",
         button="Raise it",
-        effect="The order is claimed before those of normal priority.",
+        effect="The order is claimed before those of normal priority. A cooldown ends now.",
         done="hurried",
         why_not=why_not_hurry,
         decide=hurry,
@@ -493,6 +525,15 @@ ERASE = Words(
     "The order and its history stay.",
     done="erased",
     danger=True,
+)
+REVEAL = Words(
+    name="reveal",
+    subject=Subject.PERSONAL,
+    title="Show personal data",
+    button="Show it to me",
+    effect="You see who the customer is, of this order alone. "
+    "The order's history keeps that you looked, and why.",
+    done="revealed",
 )
 REDRIVE = Words(
     name="redrive",
@@ -529,5 +570,58 @@ RELEASE_AGENT = Words(
     effect="Requests are sent to the agent again. Orders that waited for it go on.",
     done="released",
 )
-OTHERS = (ERASE, REDRIVE, DROP, HOLD_AGENT, RELEASE_AGENT)
+ANSWER = Words(
+    name="answer",
+    subject=Subject.ANSWER,
+    title="Answer",
+    button="Answer for them",
+    effect="The step is done, with this answer. It is answered once; the order goes on.",
+    done="answered",
+    danger=True,
+)
+REFUSE = Words(
+    name="refuse",
+    subject=Subject.ANSWER,
+    title="Refuse",
+    button="Refuse for them",
+    effect="There is no answer: the step has failed, and its rule decides what follows.",
+    done="refused",
+    danger=True,
+)
+EXTEND = Words(
+    name="extend",
+    subject=Subject.ANSWER,
+    title="Wait until",
+    button="Wait until then",
+    effect="The answer is due then, earlier or later than now: at most 30 days from now.",
+    done="extended",
+)
+REMIND = Words(
+    name="remind",
+    subject=Subject.ANSWER,
+    title="Remind",
+    button="Remind them",
+    effect="Whoever is told that an answer is awaited is told again. Its deadline stays.",
+    done="reminded",
+)
+LINK = Words(
+    name="link",
+    subject=Subject.ANSWER,
+    title="New link",
+    button="Make a new link",
+    effect="Whoever has the new link can answer. The former one ends.",
+    done="renewed",
+)
+OTHERS = (ERASE, REVEAL, REDRIVE, DROP, HOLD_AGENT, RELEASE_AGENT)
 """The actions on an order's personal data, on an unreadable message, and on an agent."""
+OF_ANSWERS = (ANSWER, REFUSE, EXTEND, REMIND, LINK)
+"""What operators do about an answer from outside."""
+
+RUNS = {
+    "sweep": "Recover the overdue orders, as the supervisor does; nothing without its lease.",
+    "poll": "Claim the orders that wait, as the scheduler does.",
+    "relay": "Send the alerts and notices that are due.",
+    "watch": "Look for standstill, and raise an alert for each.",
+    "retention": "Remove what is older than the retention time.",
+}
+"""The periodic work that operators can run by hand, with what each run does (SUP-7)."""

@@ -6,26 +6,28 @@ has no obligations and no rows, so the cost of a periodic query never depends on
 store has held (SUP-2).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from core.keys import LAST, sortable, time_of
-from core.life import Direction, ProcessState, Situation, StepState, situation_of
-from core.orders import OrderState, Priority, Snapshot
+from core.keys import LAST, newest_first, sortable, time_of
+from core.life import ENDED, Outcome, ProcessState, Situation, StepState
+from core.orders import OUTSIDE, OrderState, Priority, Snapshot, Step
 
 
 class Kind(StrEnum):
     """The kinds of obligations.
 
-    A pending order needs a claim, a running one a check of its complete-by time, one in `Error` an
-    operator's action, a held one its release, and a row of the outbox has to be sent.
+    A pending order needs a claim, a running one a check of its complete-by time, as one has that
+    waits for an answer from outside; one in `Error` needs an operator's action, a held one its
+    release, and a row of the outbox has to be sent.
     """
 
     PENDING = "!pending"
     RUNNING = "!running"
+    WAITING = "!waiting"
     ERROR = "!error"
     HELD = "!held"
     OUTBOX = "!outbox"
@@ -34,26 +36,53 @@ class Kind(StrEnum):
 LISTS = {
     "Pending": Kind.PENDING,
     "Processing": Kind.RUNNING,
+    "Waiting": Kind.WAITING,
     "Error": Kind.ERROR,
     "Held": Kind.HELD,
 }
-"""The lists of open orders that operators have; a list of a state has the orders in that state."""
+"""The lists of open orders that operators have; a list of a state has the orders in that state.
+
+The list of those that wait for an answer from outside begins with the first that is due.
+"""
+
+
+ENDED_LISTS = {"Processed": Situation.PROCESSED, "Undone": Situation.UNDONE}
+"""The lists of the orders that are over, newest first; those that were cancelled are undone."""
+
+ENDED_PREFIX = "_ended|"
+"""The prefix of the rows by which orders that are over are listed: they are owed nothing."""
+
+
+ACTED_PREFIX = "_acted|"
+"""The prefix of the rows that list what operators did to orders, the newest first."""
+
+
+STATES = {
+    "Waiting": ProcessState.PROCESSING,
+    "Held": ProcessState.PENDING,
+    "Undone": ProcessState.ERROR,
+}
+"""The usual state in each list that has no state's name; held orders may be in any open state."""
 
 
 def state_in(list_name: str) -> ProcessState:
-    """Return the state of the orders in this list; the held ones may be in any open state."""
-    return ProcessState(list_name) if list_name in list(ProcessState) else ProcessState.PENDING
+    """Return the usual state of the orders in this list."""
+    return STATES.get(list_name) or ProcessState(list_name)
+
+
+SITUATIONS = {
+    "Pending": Situation.PENDING,
+    "Processing": Situation.PROCESSING,
+    "Waiting": Situation.AWAITING,
+    "Error": Situation.FAILED,
+    "Held": Situation.HELD,
+    **ENDED_LISTS,
+}
 
 
 def situation_in(list_name: str) -> Situation:
     """Return the usual situation of the orders in this list."""
-    return situation_of(
-        state_in(list_name),
-        None,
-        Direction.FORWARD,
-        failed_before=False,
-        is_held=LISTS[list_name] is Kind.HELD,
-    )
+    return SITUATIONS[list_name]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,8 +108,11 @@ RANKED = {rank: priority for priority, rank in RANK.items()}
 LATER = "later"
 """Part of the key of a pending order that may not be claimed before the time that follows it."""
 
+MAX_SHOWN = 200
+"""Maximum number of characters of a step's last answer in a row of the agenda."""
+
 NOTHING = "-"
-"""Stands for the capability of an order that needs none: a claim ends it."""
+"""Stands for the capability of an order that needs none, as a claim ends it, for example."""
 
 
 def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
@@ -89,15 +121,51 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     keys = []
     if snapshot.can_go_on:
         lane = claim_lane(state.priority, snapshot.needs() or NOTHING)
-        keys.append(f"{lane}{_place(state)}|{state.order_id}")
-    if due := snapshot.earliest_complete_by():
-        keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
+        keys.append(f"{lane}{_place(state)}")
+    keys += _due(Kind.RUNNING, snapshot.at_work())
+    if not state.is_held:  # its release moves the deadline of what it waits for (OPR-7)
+        keys += _due(Kind.WAITING, snapshot.awaited())
     if state.meaning.waits_for_operator:
-        keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
+        keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}")
     if state.held_since:
-        keys.append(f"{Kind.HELD}|{sortable(state.held_since)}|{state.order_id}")
+        keys.append(f"{Kind.HELD}|{sortable(state.held_since)}")
     data = summary(snapshot)
-    return {key: AgendaRow(key=key, order_id=state.order_id, data=data) for key in keys}
+    rows = (f"{key}|{state.order_id}" for key in keys)
+    return {key: AgendaRow(key=key, order_id=state.order_id, data=data) for key in rows}
+
+
+def _due(kind: Kind, steps: Iterable[Step]) -> Iterator[str]:
+    """Yield the beginning of the row key for the first of these steps that is due, if any runs."""
+    times = [step.complete_by for step in steps if step.complete_by]
+    if times:
+        yield f"{kind}|{sortable(min(times))}"
+
+
+def listed_end(snapshot: Snapshot, written: Collection[str]) -> dict[str, AgendaRow]:
+    """Return by its key the row that lists an order which is over; none for any other order.
+
+    `written` are the row keys as they were recorded: a later change, such as an erasure, leaves the
+    order at the time at which it ended.
+    """
+    state = snapshot.state
+    if not state.meaning.is_over:
+        return {}
+    place = f"{ENDED_PREFIX}{state.situation}|"
+    new = f"{place}{newest_first(state.updated_at)}|{state.order_id}"
+    key = next((key for key in written if key.startswith(place)), new)
+    return {key: AgendaRow(key=key, order_id=state.order_id, data=summary(snapshot))}
+
+
+def of_list(
+    name: str, since: datetime | None = None, until: datetime | None = None
+) -> tuple[str, str]:
+    """Row-key range [from, to) of a list; that of ended orders is sorted by time, newest first."""
+    if name in LISTS:
+        return all_of(LISTS[name])
+    place = f"{ENDED_PREFIX}{ENDED_LISTS[name]}|"
+    start = f"{newest_first(until)}{LAST}" if until else ""
+    end = f"{newest_first(since)}|" if since else ""
+    return f"{place}{start}", f"{place}{end}{LAST}"
 
 
 def _place(state: OrderState) -> str:
@@ -114,7 +182,9 @@ def keys_of(snapshot: Snapshot) -> Collection[str]:
 
 def summary(snapshot: Snapshot) -> dict[str, Any]:
     """Return what lists show of the order; a table stores no nulls, so those are left out."""
-    state = snapshot.state
+    state, failed = snapshot.state, snapshot.in_state(StepState.FAILED)
+    if state.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
+        failed = tuple(step for step in failed if step.undo_failed) or failed
     known = {
         "Situation": str(state.situation),
         "ProcessState": str(state.process_state),
@@ -124,13 +194,34 @@ def summary(snapshot: Snapshot) -> dict[str, Any]:
         "NotBefore": state.not_before,
         "Workflow": state.workflow,
         "WorkflowVersion": state.workflow_version,
-        "Agents": " ".join(step.agent for step in snapshot.running()) or None,
+        **(_current(snapshot) if state.process_state not in ENDED else {}),
+        "Agents": " ".join(step.agent for step in snapshot.at_work()) or None,
+        "WaitsFor": " ".join(step.name for step in snapshot.awaited()) or None,
         "Outcome": state.outcome and str(state.outcome),
-        "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
+        "FailedSteps": " ".join(step.name for step in failed) or None,
+        "FailedAgents": " ".join(step.agent for step in failed) or None,
         "Reason": state.shown_reason,
         "UpdatedAt": state.updated_at,
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _current(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what lists show of the step that an open order is at: the one that failed most."""
+    at = max(
+        (*snapshot.running(), *snapshot.ready()), key=lambda step: step.failure_count, default=None
+    )
+    if at is None:
+        return {}
+    # An attempt that runs has no reason; of those before it, timeouts alone are counted.
+    last = at.reason or ("timed out" if at.failure_count else None)
+    return {
+        "Step": at.name,
+        "Attempt": at.failure_count + 1,
+        "Threshold": at.threshold,
+        "LastAnswer": last and last[:MAX_SHOWN],
+        "CompleteBy": at.complete_by,
+    }
 
 
 def all_of(kind: Kind) -> tuple[str, str]:
@@ -157,7 +248,15 @@ def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
     Raises LookupError or ValueError if its key names none.
     """
     _, rank, needs, *_ = pending.key.split("|")
-    return RANKED[rank], needs
+    return RANKED[rank], needs_agent(needs)
+
+
+def needs_agent(capability: str | None) -> str:
+    """Return the capability for which an agent is needed, or `NOTHING`.
+
+    Older versions write that an answer from outside needs one; no agent offers it (FLT-12).
+    """
+    return NOTHING if capability in (None, OUTSIDE) else capability
 
 
 def end_of_claim_lane(pending: AgendaRow) -> str:
@@ -203,9 +302,12 @@ def in_time(now: datetime) -> tuple[str, str]:
     return f"{Kind.RUNNING}|{sortable(now)}", f"{Kind.RUNNING}|{LAST}"
 
 
-def overdue(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2)."""
-    return f"{Kind.RUNNING}|", f"{Kind.RUNNING}|{sortable(now)}"
+def overdue(now: datetime, kind: Kind = Kind.RUNNING) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2).
+
+    With the kind `WAITING`, of those whose answer from outside is overdue.
+    """
+    return f"{kind}|", f"{kind}|{sortable(now)}"
 
 
 def held_before(time: datetime) -> tuple[str, str]:

@@ -14,21 +14,31 @@ from pydantic import AwareDatetime
 from core.actions import possible
 from core.changes import Event, HistoryEntry
 from core.clocks import ClockSkew
-from core.happenings import Ended, WorkflowChanged
+from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
 from core.life import Direction
-from core.orders import Snapshot
+from core.orders import Snapshot, Step
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
+ANSWER_AWAITED = "OrderProcessing.AnswerAwaited"
+ANSWER_REMINDED = "OrderProcessing.AnswerReminded"
+NEWS = (ANSWER_AWAITED, ANSWER_REMINDED)
+"""The events that are no alerts, which operators need not see."""
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
 SUPERVISOR = "supervisor"
 """The subject of the alert that sweeps have stopped; it is open until the next sweep."""
 
+SUBMISSIONS = "submissions"
+"""The subject of the alert that submissions wait for long; it is open while one does."""
+
 ABOUT_AGENT = "agents/"
-"""The prefix of the subject of an event about an agent; the agent's name follows."""
+"""The prefix of the subject of an event about an agent; the agent's name follows.
+
+The alert is open while the agent is silent, or held, since then.
+"""
 
 MAX_OF_REASON = 1000
 
@@ -64,6 +74,44 @@ def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
             yield _workflow_changed(each, entry.at)
         elif isinstance(each, Ended) and (alert := after.state.meaning.alert):
             yield _order_ended(alert, after, each, entry.at)
+
+
+def asked(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
+    """Yield the events by which others learn of what is awaited from outside (ANS-7).
+
+    They are no alerts, and have neither the question nor the link.
+    """
+    for each, step in asks_in(after, entry):
+        yield Event(
+            event_id=f"{after.order_id}:{after.state.version}:{step.name}",
+            type=ANSWER_REMINDED if is_reminder(each, step) else ANSWER_AWAITED,
+            subject=f"{ABOUT_ORDER}{after.order_id}",
+            at=entry.at,
+            data={
+                "orderId": after.order_id,
+                "step": step.name,
+                "until": step.complete_by.isoformat() if step.complete_by else None,
+            }
+            | _asks_for(),
+        )
+
+
+def asks_in(
+    after: Snapshot, entry: HistoryEntry
+) -> Iterator[tuple[StepStarted | AskedOtherwise, Step]]:
+    """Yield the history events by which somebody outside is asked, each with its step."""
+    for each in entry.happened:
+        if isinstance(each, StepStarted | AskedOtherwise) and each.what != "link-renewed":
+            step = after.step(each.step)
+            if step and step.waits:
+                yield each, step
+
+
+def is_reminder(event: StepStarted | AskedOtherwise, step: Step) -> bool:
+    """Whether the answer was asked for before, and is asked for again."""
+    if isinstance(event, AskedOtherwise):
+        return event.what == "reminded"
+    return step.failure_count > 0
 
 
 def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Event:

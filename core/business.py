@@ -21,12 +21,15 @@ from core.messages import (
     requests_queue,
     utf16_units,
 )
-from core.orders import Step
+from core.orders import OUTSIDE, Step
 from core.workflow import DeclarationError, Workflows
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
 
+
+HIDDEN = "hidden"
+"""The text in place of personal data that is there, and not shown."""
 
 MAX_KEY = 50
 """How many characters a key can have: a row key holds them, even if each has to be escaped."""
@@ -55,6 +58,10 @@ class Payload:
     """Returns whether the order belongs to the person whom an operator looks for."""
     keys: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
     """Returns the values by which the business names the order; they are never personal."""
+
+    def hidden(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the payload as operators see it: personal data is hidden, unless it is erased."""
+        return dict(_hidden(payload, self.erased(payload)))
 
     def accept(self, payload: Mapping[str, Any]) -> None:
         """Raise `InvalidError`, as `check` does, if no new order may have this payload."""
@@ -97,10 +104,21 @@ class Payload:
             yield f"body: a key of the order has {longest} characters; it can have {MAX_KEY}"
 
 
+def _hidden(value: Any, erased: Any) -> Any:
+    """Return the value with `HIDDEN` in place of all that an erasure would change."""
+    if isinstance(value, Mapping) and isinstance(erased, Mapping):
+        return {name: _hidden(value.get(name), each) for name, each in erased.items()}
+    if isinstance(value, list) and isinstance(erased, list) and len(value) == len(erased):
+        return [_hidden(*each) for each in zip(value, erased, strict=True)]
+    return value if value == erased else HIDDEN
+
+
 PASSING = (408, 425, 429)
 """Statuses by which a service, or a gateway before it, asks for another call later."""
 
 
+REFERENCE = "{reference}"
+"""The text of an example that is another one for each call."""
 LEAST_PER_SECOND, MOST_PER_SECOND = 1e-4, 1e6
 """Limits of a rate of calls: at least one in three hours, so that each gets its turn some time."""
 
@@ -132,12 +150,16 @@ class Agent:
     """
     answer_within: timedelta | None = None
     """How long the service may take for what it answered with 202; None if it never does so."""
+    calls_back: bool = False
+    """Whether the service answers over its link (ANS-6) what it answered with 202 and no time."""
     remembers_refusals: bool = False
     """Whether the service repeats a refusal for its idempotency key, whatever has changed since."""
     keys_last: timedelta | None = None
     """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    """By operation an example of its service's answer, which the simulated service gives."""
     form: Form = field(default_factory=Form, hash=False)
     """The form of the calls to its service."""
     auth: Auth | None = None
@@ -222,6 +244,8 @@ class Business:
     doors: Sequence[Door] = ()
     """One door for each workflow that has one; all versions of it share the door."""
     sample: Sample | None = None
+    greeting: str = ""
+    """What a person who has just started the app may do first; `{url}` stands for its address."""
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
         default_factory=dict
     )
@@ -230,6 +254,11 @@ class Business:
     Each function returns the values of its mark in a request's content. They get any request, so
     they may not raise. Faults can also be chosen by order and by action.
     """
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Whether a workflow waits for answers from outside (ANS-1)."""
+        return any(workflow.waits_for_answers for workflow in self.workflows.all)
 
     def check(
         self,
@@ -297,6 +326,8 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
             yield f"agent {agent.name}: its name has to match {STEP_NAME}"
         if requests_queue(agent.name) == SCHEDULER_REQUESTS:
             yield f"agent {agent.name}: its queue would be that of the scheduler"
+        if agent.offers == OUTSIDE:
+            yield f"agent {agent.name}: what it offers, {OUTSIDE}, stands for answers from outside"
         if not re.fullmatch(STEP_NAME, agent.offers):
             yield f"agent {agent.name}: what it offers, {agent.offers}, has to match {STEP_NAME}"
         if agent.calls_in_flight < 1:
@@ -327,7 +358,7 @@ def _faults_of_calls(agent: Agent) -> Iterator[str]:
 def is_simulated(agent: str, address: str) -> bool:
     """Whether the address leads to the simulated service of the agent.
 
-    Such a service is called in the default form, whatever the agent declares, and is shown nothing.
+    Such a service is called in the form that the agent declares, and is shown nothing.
     """
     return address.rstrip("/").endswith(f"/simulator/{agent}")
 
@@ -339,6 +370,8 @@ def _faults_of_times(agent: Agent) -> Iterator[str]:
         if time is not None and time <= timedelta():
             yield f"agent {agent.name}: {name} is {time}; it has to be more"
     within, last = agent.answer_within, agent.keys_last
+    if agent.calls_back and not within:
+        yield f"agent {agent.name}: it calls back, and has no answer_within"
     if within and last and within > last:
         yield f"agent {agent.name}: answer_within is {within}; it forgets a key after {last}"
 

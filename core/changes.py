@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
+from core.keys import newest_first
 from core.life import SETTLED, ProcessState, StepState, WhyNot
 from core.messages import BusMessage, WakeUp
 from core.orders import Snapshot, Step
@@ -72,9 +73,12 @@ class Change:
         return tuple(step for step in self.after.steps if step not in before)
 
     def seconds(self, *now: StepState) -> dict[str, float]:
-        """Return the duration of each attempt that ended in one of these states, by step."""
+        """Return the duration of each attempt that ended in one of these states, by step.
+
+        How long an answer from outside took is no measure of the system, and is left out.
+        """
         ended = {step.name for step in self.after.in_state(*now)}
-        running_before = self.before.running() if self.before else ()
+        running_before = self.before.at_work() if self.before else ()
         return {
             step.name: (self.entry.at - step.started_at).total_seconds()
             for step in running_before
@@ -88,9 +92,12 @@ class Change:
         return next(ends, None)
 
     def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
-        """Return the row keys of the obligations that are met, and the present ones by row key."""
-        owed = agenda.obligations(self.after)
+        """Return the row keys of the obligations that are met, and the present ones by row key.
+
+        An order that is over is owed nothing; its one row lists it.
+        """
         before = agenda.keys_of(self.before) if self.before else ()
+        owed = agenda.obligations(self.after) | agenda.listed_end(self.after, before)
         return [key for key in before if key not in owed], owed
 
 
@@ -111,6 +118,19 @@ class NotClaimed:
     """A claim that was refused; nothing is written."""
 
     why: WhyNot
+
+
+OPERATOR = "operator/"
+"""The beginning of the actor of an operator's entries; the name follows."""
+
+
+def acted_row(order_id: str, version: int, entry: HistoryEntry) -> AgendaRow | None:
+    """Return the row that lists what an operator did to an order; None for any other entry."""
+    if not entry.actor.startswith(OPERATOR):
+        return None
+    place = f"{newest_first(entry.at)}|{order_id}|{version}"
+    said = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
+    return AgendaRow(key=f"{agenda.ACTED_PREFIX}{place}", order_id=order_id, data=said)
 
 
 Decision = Change | Note | NotClaimed | None

@@ -23,6 +23,8 @@ class Call:
     step: str
     seconds_left: float
     """How long the function has from its beginning on; then its answer counts no more."""
+    answer_url: str | None = field(default=None, repr=False)
+    """The link over which the service can answer later, without a key of the app."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """In an undo, the kept answer of what is to be undone: empty if there was none."""
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -56,9 +58,13 @@ class TryAgain(Exception):  # noqa: N818 - what the service said
 
 
 class Later(Exception):  # noqa: N818 - what the service said
-    """The service has accepted the call, and is to be asked again with the same key."""
+    """The service has accepted the call, and is to be asked again with the same key.
 
-    def __init__(self, after: timedelta, *, reason: str = "accepted") -> None:
+    Without a time it calls back over `Call.answer_url`, and is asked only if it has not in time:
+    in the agent's `answer_within`, or else in the time of the attempt.
+    """
+
+    def __init__(self, after: timedelta | None = None, *, reason: str = "accepted") -> None:
         super().__init__(reason)
         self.after, self.reason = after, reason
 

@@ -9,14 +9,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.changes import Change, HistoryEntry, transition
-from core.happenings import Ended, Happening, PassedOver, StepFailed, UndoRequested
+from core.happenings import (
+    Ended,
+    Happening,
+    PassedOver,
+    StepFailed,
+    UndoRequested,
+    Withdrawn,
+)
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure, Snapshot, Step
 
 
 def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Start no more steps (SCH-12): running ones answer or expire, then the order is given up."""
-    if not after.running():
+    """Start no more steps (SCH-12): agents answer or expire, then the order is given up."""
+    if not after.at_work():
         return give_up(before, after, entry)
     return transition(before, after.with_state(complete_by=after.earliest_complete_by()), entry)
 
@@ -26,6 +33,19 @@ def failures_of(step: Step, reason: str) -> tuple[Happening, ...]:
     failed = StepFailed(step=step.name, attempt=step.attempts, reason=reason)
     passed_over = step.state is StepState.SKIPPED
     return (failed, PassedOver(step=step.name)) if passed_over else (failed,)
+
+
+def withdrawn(order: Snapshot) -> Snapshot:
+    """Return the order with no answer awaited any more; a resubmit asks for it anew (SCH-12)."""
+    steps = (
+        replace(step, state=StepState.NOT_STARTED, complete_by=None) for step in order.awaited()
+    )
+    return order.with_steps(*steps)
+
+
+def withdrawals(order: Snapshot) -> tuple[Withdrawn, ...]:
+    """Return the history events of what `withdrawn` withdraws."""
+    return tuple(Withdrawn(step=step.name, attempt=step.attempts) for step in order.awaited())
 
 
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
@@ -45,6 +65,7 @@ def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
 def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:
     """Return the request to undo the order, which any scheduler may claim (UND-1)."""
     reason = f"{cause.name}: {cause.reason}"
+    entry = entry.also(*withdrawals(after))
     after = turn_back(after).with_state(
         process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
     )
@@ -56,9 +77,10 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
 def end(
     before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry
 ) -> Change:
-    """Set an order without running steps to `Error` (SCH-8, SCH-12), with an alert (ALR-1)."""
+    """Set an order on which no agent works to `Error` (SCH-8, SCH-12), with an alert (ALR-1)."""
     reason = cause.reason if cause else after.state.reason
-    after = after.with_state(
+    entry = entry.also(*withdrawals(after))
+    after = withdrawn(after).with_state(
         process_state=ProcessState.ERROR,
         locked_by=None,
         complete_by=None,
@@ -74,8 +96,10 @@ def end(
 def turn_back(order: Snapshot) -> Snapshot:
     """Return the order with every step that was done, or may have been, waiting for its undo.
 
-    Running steps answer or expire first (SCH-12); then `to_be_undone` is applied to each.
+    Agents answer or expire first (SCH-12); then `to_be_undone` is applied to each of their steps.
+    No answer from outside is awaited any more.
     """
+    order = withdrawn(order)
     steps = (step if step.runs else to_be_undone(step) for step in order.steps)
     return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 

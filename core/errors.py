@@ -44,6 +44,14 @@ class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 
 
+class InvalidLinkError(AppError):
+    """The link is not valid, or not any more."""
+
+
+class TooManyTriesError(AppError):
+    """There were too many calls with a wrong link: wait for a while."""
+
+
 class UnknownAgentError(AppError):
     """The app has no agent of that name."""
 
@@ -58,6 +66,14 @@ class InvalidError(AppError):
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
         self.faults = faults
+
+
+class NotSignedInError(AppError):
+    """Nobody is signed in."""
+
+
+class NotAllowedError(AppError):
+    """Whoever is signed in may not do this."""
 
 
 class UnknownLengthError(AppError):
@@ -130,6 +146,10 @@ class AcceptedError(AppError):
         super().__init__(message)
         self.retry_after = retry_after
         """How long the service asks to wait before it is asked again."""
+
+
+class AnswersLaterError(AppError):
+    """The service has accepted the call, names no time, and has the link to answer it (ANS-8)."""
 
 
 class RejectedError(AppError):

@@ -66,6 +66,13 @@ class Route:
         """Whether the call says something in its body."""
         return self.method not in WITHOUT_BODY
 
+    def leads_to(self, operation: str, path: str) -> bool:
+        """Whether this encoded path, without a query, is one of the operation's."""
+        template = (self.path or f"/{operation}").partition("?")[0]
+        parts = re.split(FIELD.pattern, template)  # every second one is the name of a field
+        literals = map(re.escape, parts[::2])
+        return re.fullmatch("[^/]+".join(literals), path) is not None
+
     def faults(self) -> Iterator[str]:
         """Yield what no call could follow."""
         if self.method not in METHODS:

@@ -12,6 +12,10 @@ from pydantic import AwareDatetime, ConfigDict, Discriminator, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from core.life import MEANINGS, Mark, Situation
+from core.orders import OUTSIDE
+
+CLOCK = "%Y-%m-%d %H:%M:%S UTC"
+"""How words tell a time; the console shows it in the reader's own zone."""
 
 BESIDES, OF_STEP, STEP_GIVEN_UP, OF_ORDER = range(4)
 """The weights of events: the last event of the greatest weight names the entry."""
@@ -80,7 +84,7 @@ class Submitted(OfOrder):
 
     @property
     def words(self) -> str:
-        later = f", not before {self.not_before:%Y-%m-%d %H:%M:%S}" if self.not_before else ""
+        later = f", not before {self.not_before:{CLOCK}}" if self.not_before else ""
         return f"workflow {self.workflow}{later}"
 
 
@@ -119,6 +123,9 @@ class StepStarted(OfStep):
 
     @property
     def words(self) -> str:
+        if self.capability == OUTSIDE:
+            until = f"{self.complete_by:{CLOCK}}"
+            return f"the answer to {self.step} is awaited until {until}, attempt {self.attempt}"
         what = f"{'undo of ' if self.undo else ''}{self.step} attempt {self.attempt}"
         which = f" of round {self.round + 1}" if self.round else ""
         where = "" if self.agent == self.capability else f" at {self.agent}"
@@ -135,6 +142,31 @@ class StepCompleted(OfStep):
     @property
     def words(self) -> str:
         return f"{self.step} completed by attempt {self.attempt}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered(OfStep):
+    """Somebody outside has answered the step, perhaps before the answer was awaited (ANS-1)."""
+
+    ends_attempt: ClassVar = AttemptEnd(word="answered", mark=Mark.PROCESSED)
+    what: Literal["step-answered"] = "step-answered"
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} was answered{'' if self.attempt else ' before its turn'}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Withdrawn(OfStep):
+    """The answer to the step is not awaited any more, because the order goes another way."""
+
+    weight: ClassVar = BESIDES
+    ends_attempt: ClassVar = AttemptEnd(word="withdrawn", mark=Mark.PENDING)
+    what: Literal["step-withdrawn"] = "step-withdrawn"
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} is awaited no longer"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,7 +236,7 @@ class BeginsLater(OfHistory):
 
     @property
     def words(self) -> str:
-        return f"{self.step} begins at {self.until:%Y-%m-%d %H:%M:%S}: {self.by}"
+        return f"{self.step} begins at {self.until:{CLOCK}}: {self.by}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,7 +244,7 @@ class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
     is_failure: ClassVar = True
-    ends_attempt: ClassVar = AttemptEnd(word="not tried", mark=Mark.AGAIN)
+    ends_attempt: ClassVar = AttemptEnd(word="waited, not tried", mark=Mark.WAITED)
     what: Literal["not-tried"] = "not-tried"
     reason: str | None = None
 
@@ -233,7 +265,7 @@ class Accepted(OfStep):
 
     @property
     def words(self) -> str:
-        again = f"{self.until:%Y-%m-%d %H:%M:%S}"
+        again = f"{self.until:{CLOCK}}"
         return f"{self.agent} accepted {self.step}; it is asked again at {again}"
 
 
@@ -255,6 +287,8 @@ class Expired(OfStep):
     def words(self) -> str:
         if self.failure is None:
             return f"{self.step} attempt {self.attempt} came to nothing: {not_begun(self.agent)}"
+        if self.agent == OUTSIDE:
+            return f"nobody has answered {self.step} in time, {self.failure} of {self.threshold}"
         failure = f"failure {self.failure} of {self.threshold}"
         return f"{self.step} timed out, {failure}{last_answer(self.fault)}"
 
@@ -272,7 +306,7 @@ class CoolsDown(OfHistory):
 
     @property
     def words(self) -> str:
-        return f"cooldown {self.number} of {self.most}, until {self.until:%Y-%m-%d %H:%M:%S}"
+        return f"cooldown {self.number} of {self.most}, until {self.until:{CLOCK}}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -286,7 +320,7 @@ class PutBack(OfOrder):
 
     @property
     def words(self) -> str:
-        return f"waits until {self.until:%Y-%m-%d %H:%M:%S}" if self.until else "no agent has room"
+        return f"waits until {self.until:{CLOCK}}" if self.until else "no agent has room"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -298,7 +332,7 @@ class Waits(OfOrder):
 
     @property
     def words(self) -> str:
-        return f"waits until {self.until:%Y-%m-%d %H:%M:%S}"
+        return f"waits until {self.until:{CLOCK}}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -389,6 +423,19 @@ class ActedOn(OfOrder):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Revealed(OfOrder):
+    """An operator looked at who the customer is (OPR-1)."""
+
+    changes_nothing: ClassVar = True
+    what: Literal["revealed"] = "revealed"
+    note: str
+
+    @property
+    def words(self) -> str:
+        return self.note
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Skipped(OfOrder):
     """An operator left a step out (OPR-4).
 
@@ -421,6 +468,35 @@ class Renewed(OfOrder):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Restored(OfOrder):
+    """An operator restored the order from a copy; what happened to it since is not known."""
+
+    what: Literal["restored"] = "restored"
+    copied_at: AwareDatetime
+    note: str
+
+    @property
+    def words(self) -> str:
+        return f"from a copy of {self.copied_at:{CLOCK}}: {self.note}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedOtherwise(OfOrder):
+    """An operator changed how, or for how long, an answer from outside is awaited (ANS-7)."""
+
+    what: Literal["link-renewed", "wait-extended", "reminded"]
+    step: str
+    note: str
+    until: AwareDatetime | None = None
+    """The new deadline; None for the one that was."""
+
+    @property
+    def words(self) -> str:
+        until = f" until {self.until:{CLOCK}}" if self.until else ""
+        return f"{self.step}{until}: {self.note}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown(OfOrder):
     """An event that only another version of the app knows, in that version's words (FLT-12)."""
 
@@ -434,6 +510,8 @@ Happening = (
     | Claimed
     | StepStarted
     | StepCompleted
+    | Answered
+    | Withdrawn
     | StepUndone
     | StepFailed
     | PassedOver
@@ -452,8 +530,11 @@ Happening = (
     | WorkflowChanged
     | ReplyRefused
     | ActedOn
+    | Revealed
     | Skipped
     | Renewed
+    | Restored
+    | AskedOtherwise
 )
 
 

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from zlib import crc32
+
+from ulid import ULID
 
 ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 """`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
@@ -16,7 +19,9 @@ OLDEST_ORDERS = 3
 The other tables have not changed since version 1.
 """
 
-SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FAR_FUTURE = 10**18
+MICROSECOND = timedelta(microseconds=1)
 
 LAST = "~"
 """A character that sorts after all characters of our keys."""
@@ -26,6 +31,15 @@ KEYED = "="
 
 ABOUT_ORDER = "orders/"
 """The prefix of the subject of an event about an order; the order's id follows."""
+
+
+def made_at(order_id: str) -> datetime | None:
+    """Return the time at which the id was made; None if it is no id, or its time is none."""
+    if not ORDER_ID.fullmatch(order_id):
+        return None
+    with suppress(ValueError):
+        return ULID.from_str(order_id.partition("-")[2]).datetime
+    return None
 
 
 def bucket_of(order_id: str) -> str:
@@ -111,9 +125,17 @@ def sortable(time: datetime) -> str:
     """Return the time as text that sorts as the time does, e.g. 2026-01-31T08:15:00.000000Z."""
     if time.tzinfo is None:
         raise ValueError("a time without a zone means nothing to another machine")
-    return time.astimezone(UTC).strftime(SORTABLE)
+    return f"{time.astimezone(UTC).isoformat(timespec='microseconds').removesuffix('+00:00')}Z"
+
+
+def newest_first(time: datetime) -> str:
+    """Return the time as fixed-width digits that sort the latest first; none is before 1970."""
+    return f"{FAR_FUTURE - max((time - EPOCH) // MICROSECOND, 1):018d}"
 
 
 def time_of(text: str) -> datetime:
     """Return the time in a text that `sortable` made; raises ValueError for any other text."""
-    return datetime.strptime(text, SORTABLE).replace(tzinfo=UTC)
+    time = datetime.fromisoformat(text)
+    if time.tzinfo != UTC or sortable(time) != text:
+        raise ValueError(f"{text!r} is no time of a row key")
+    return time

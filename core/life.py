@@ -57,6 +57,8 @@ class Mark(StrEnum):
     ERROR = "error"
     AGAIN = "again"
     UNDO = "undo"
+    SKIPPED = "skipped"
+    WAITED = "waited"
 
 
 class Situation(StrEnum):
@@ -64,6 +66,7 @@ class Situation(StrEnum):
 
     PENDING = "pending"
     PROCESSING = "processing"
+    AWAITING = "awaiting"
     AGAIN = "again"
     UNDOING = "undoing"
     HELD = "held"
@@ -95,6 +98,7 @@ ORDER_UNDONE = "OrderProcessing.OrderUndone"
 MEANINGS: Mapping[Situation, Meaning] = {
     Situation.PENDING: Meaning(word="Pending", mark=Mark.PENDING),
     Situation.PROCESSING: Meaning(word="Processing", mark=Mark.PROCESSING),
+    Situation.AWAITING: Meaning(word="Waiting", mark=Mark.PENDING),
     Situation.AGAIN: Meaning(word="Trying again", mark=Mark.AGAIN),
     Situation.UNDOING: Meaning(word="Being undone", mark=Mark.UNDO),
     Situation.HELD: Meaning(word="Held", mark=Mark.PENDING),
@@ -109,7 +113,7 @@ MEANINGS: Mapping[Situation, Meaning] = {
         alert=ORDER_FAILED,
     ),
     Situation.UNDO_INCOMPLETE: Meaning(
-        word="Error",
+        word="Undo incomplete",
         mark=Mark.ERROR,
         waits_for_operator=True,
         notice="order-failed",
@@ -133,12 +137,10 @@ def situation_of(
     is_held: bool,
 ) -> Situation:
     """Return the order's situation; if several apply, the one that matters most."""
-    ended = {
-        ProcessState.PROCESSED: Situation.PROCESSED,
-        ProcessState.ERROR: Situation(outcome or Outcome.FAILED),
-    }
-    if process_state in ended:
-        return ended[process_state]
+    if process_state is ProcessState.PROCESSED:
+        return Situation.PROCESSED
+    if process_state is ProcessState.ERROR:
+        return Situation(outcome or Outcome.FAILED)
     if is_held:
         return Situation.HELD
     if direction is Direction.UNDO:
@@ -189,7 +191,7 @@ STEPS: Mapping[StepState, StepMeaning] = {
     StepState.UNDOING: StepMeaning(word="Undoing", mark=Mark.UNDO),
     StepState.UNDONE: StepMeaning(word="Undone", mark=Mark.UNDO, is_settled=True),
     StepState.SKIPPED: StepMeaning(
-        word="Skipped", mark=Mark.PENDING, is_done=True, is_settled=True
+        word="Skipped", mark=Mark.SKIPPED, is_done=True, is_settled=True
     ),
 }
 

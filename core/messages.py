@@ -21,11 +21,16 @@ from core.errors import InvalidError, NewerMessageError
 from core.keys import ORDER_ID
 from core.life import StepState
 from core.orders import Priority, Step
+from core.texts import plain
 
 MESSAGE_VERSION = 1
 """The `schema_version` of all messages."""
 
 SCHEDULER_REQUESTS = "scheduler-requests"
+ANSWERS = "answers"
+"""The queue of answers from outside, where a workflow of the business waits for some (ANS-9)."""
+DEAD_LETTERS = "dead-letters"
+"""The queue to which all others forward the messages that Service Bus gives up (FLT-6)."""
 OPERATORS = "operators"
 """The destination of outbox rows for Event Grid; any other is the private queue of that name."""
 
@@ -97,6 +102,13 @@ class Message(BaseModel):
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
 
+NotBefore = Annotated[
+    Moment,
+    Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
+]
+"""When an order may begin."""
+
+
 class Submission(Message):
     """A message on the queue `order-submissions` (SUB-1); fields not named here are the payload."""
 
@@ -112,17 +124,7 @@ class Submission(Message):
     ]
     workflow: StepName | None = None
     """None for the default workflow of the business."""
-    not_before: (
-        Annotated[
-            Moment,
-            Field(
-                strict=False,
-                ge=datetime(2000, 1, 1, tzinfo=UTC),
-                lt=datetime(2100, 1, 1, tzinfo=UTC),
-            ),
-        ]
-        | None
-    ) = None
+    not_before: NotBefore | None = None
     """When the first steps may begin; None for at once (SUB-9)."""
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
@@ -206,6 +208,8 @@ class AgentRequest(AttemptMessage):
     complete_by: Moment
     answer_by: Moment | None = None
     """When the service has to have done what it accepted before; None if it has not."""
+    answer_url: str | None = Field(default=None, repr=False)
+    """Where the service can answer later, without a key of the app (ANS-6); None in an undo."""
     content: Mapping[str, Any]
     """What the step's definition made from the order and the results of earlier steps."""
 
@@ -297,9 +301,9 @@ def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage |
     return replace(message, message_id=message_id, not_before=begins, time_to_live=until - begins)
 
 
-def bus_queues(agents: Iterable[str]) -> list[str]:
-    """Return the queues between the schedulers and these agents."""
-    queues = [SCHEDULER_REQUESTS]
+def bus_queues(agents: Iterable[str], *, answers: bool = False) -> list[str]:
+    """Return the queues between the schedulers and these agents, perhaps with that of answers."""
+    queues = [SCHEDULER_REQUESTS, *([ANSWERS] if answers else [])]
     for agent in agents:
         queues += [requests_queue(agent), responses_queue(agent)]
     return queues
@@ -313,11 +317,19 @@ MAX_FAULTS = 50
 MAX_OF_NAME = 60
 
 
+def _encoder(*, allow_nan: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan
+    )
+
+
+_COMPACT, _STRICT = _encoder(allow_nan=True), _encoder(allow_nan=False)
+"""Kept: to make one takes nearly as long as to write a short text."""
+
+
 def json_text(value: Any, *, allow_nan: bool = True) -> str:
     """Return the value as compact JSON; raises ValueError for NaN and infinity, unless allowed."""
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan
-    )
+    return (_COMPACT if allow_nan else _STRICT).encode(value)
 
 
 def json_in(text: Any) -> Any:
@@ -406,5 +418,5 @@ def _without_consequences(details: Sequence[ErrorDetails]) -> Sequence[ErrorDeta
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """Return the place of a fault; the sender's own field names may be long, so they are cut."""
-    return ".".join(str(part)[:MAX_OF_NAME] for part in location) or "body"
+    """Return the place of a fault; the sender's own field names are cut and made printable."""
+    return ".".join(plain(str(part), MAX_OF_NAME) for part in location) or "body"

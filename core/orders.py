@@ -50,8 +50,14 @@ class OnFailure(StrEnum):
 MAX_REASON = 300
 """How many characters of a failure's reason a step keeps; the history has the whole text."""
 
+MAX_KEPT = 10_000
+"""Maximum length, as JSON, of the result that a step keeps; a row takes 32 Ki characters."""
+
 ERASED = "erased"
 """The text in place of erased personal data."""
+
+OUTSIDE = "outside"
+"""The capability of a step that asks no agent: somebody outside answers, or its time is up."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,14 +135,17 @@ class OrderState:
 
     @property
     def situation(self) -> Situation:
-        """The order's state as people see it."""
-        return situation_of(
+        """The order's state as people see it; nobody holds one that awaits an answer (ANS-1)."""
+        found = situation_of(
             self.process_state,
             self.outcome,
             self.direction,
             failed_before=self.failure_count > 0,
             is_held=self.is_held,
         )
+        is_free = self.process_state is ProcessState.PROCESSING and self.locked_by is None
+        under_way = (Situation.PROCESSING, Situation.AGAIN)
+        return Situation.AWAITING if is_free and found in under_way else found
 
     @property
     def meaning(self) -> Meaning:
@@ -174,6 +183,10 @@ class Step:
     """The steps that have to be done before this one."""
     uses: tuple[str, ...] = ()
     """The steps without whose results its request cannot be made."""
+    personal: tuple[str, ...] | None = None
+    """The fields of its result that are personal data; only answers from outside have some."""
+    right: str | None = field(default=None, repr=False)
+    """What the link to answer it carries, which is a secret (ANS-6); None without a link."""
     undoable: bool = False
     """Whether the step has an effect to undo once it was done."""
     late_effect_window: timedelta = timedelta()
@@ -226,6 +239,11 @@ class Step:
         return self.complete_by is not None and self.state in (StepState.RUNNING, StepState.UNDOING)
 
     @property
+    def waits(self) -> bool:
+        """Whether an answer from outside is awaited, so that no agent works on it (ANS-1)."""
+        return self.runs and self.capability == OUTSIDE
+
+    @property
     def started_at(self) -> datetime | None:
         """The time at which the running attempt was recorded and its request issued."""
         return self.complete_by and self.complete_by - self.timeout
@@ -273,6 +291,13 @@ class Step:
             for_operator=for_operator,
         )
 
+    @property
+    def cools_down(self) -> bool:
+        """Whether the step waits since it reached its threshold, and not for a chosen date."""
+        has_failed = self.cooldowns > 0 and not self.failure_count
+        waits = self.state is StepState.NOT_STARTED and self.not_before is not None
+        return has_failed and waits and self.answer_by is None
+
     def is_forgotten(self, now: datetime) -> bool:
         """Whether the step is in doubt, and an attempt could come after its key (AGT-12)."""
         known_until = self.key_known_until
@@ -314,22 +339,32 @@ class Snapshot:
         """Return the steps that are being done or undone."""
         return tuple(step for step in self.steps if step.runs)
 
+    def at_work(self) -> tuple[Step, ...]:
+        """Return the steps that agents are doing or undoing."""
+        return tuple(step for step in self.running() if not step.waits)
+
+    def awaited(self) -> tuple[Step, ...]:
+        """Return the steps for which an answer from outside is awaited."""
+        return tuple(step for step in self.steps if step.waits)
+
     def needs(self) -> str | None:
         """Return the capability that the order waits for, and which names its claim lane.
 
-        None means that no step is ready, so that a claim ends the order. A scheduler that claims
-        the order decides by the steps themselves.
+        None means that the claim needs no agent: it ends the order, or begins to wait for an answer
+        from outside. A scheduler that claims the order decides by the steps themselves.
         """
-        ready = self.ready()
-        if not ready:
-            return None
-        first = min(ready, key=lambda step: step.not_before or self.state.waits_since)
-        return first.capability
+
+        def turn(step: Step) -> tuple[datetime, bool]:
+            return step.not_before or self.state.waits_since, step.capability != OUTSIDE
+
+        first = min(self.ready(), key=turn, default=None)
+        return None if first is None or first.capability == OUTSIDE else first.capability
 
     def ready(self) -> tuple[Step, ...]:
         """Return the steps that may be done or undone next, also before their chosen time.
 
-        An order that is held has none.
+        An order that is held has none. An answer from outside may come before its turn, so all
+        steps before one have to be done, and not only those right before it.
         """
         if self.state.is_held:
             return ()
@@ -339,7 +374,9 @@ class Snapshot:
             return ()
         done = {step.name for step in self.in_state(*DONE)}
         return tuple(
-            step for step in self.in_state(StepState.NOT_STARTED) if done.issuperset(step.after)
+            step
+            for step in self.in_state(StepState.NOT_STARTED)
+            if done.issuperset(self._before(step))
         )
 
     def _ready_to_be_undone(self) -> tuple[Step, ...]:

@@ -49,6 +49,12 @@ class TextQueue(Protocol):
     async def waiting(self) -> int:
         """Return the approximate number of messages; raises `UnavailableError`."""
 
+    async def oldest(self) -> datetime | None:
+        """Return when the message at the head was put there, which nobody has taken yet.
+
+        None if there is none; messages that are hidden do not count. Raises `UnavailableError`.
+        """
+
 
 class EventPublisher(Protocol):
     """Event Grid."""
@@ -67,7 +73,8 @@ class RemoteService(Protocol):
         """Carry out the request within the time-out, and return the service's result.
 
         Raises `TransientError`, `RejectedError`, `AskedToWaitError`, or `AcceptedError` if the
-        service will do it later, and has to be asked again with the same key.
+        service will do it later, and has to be asked again with the same key; or
+        `AnswersLaterError` if it will answer over the link of the request.
         """
 
 

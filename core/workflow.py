@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from hashlib import sha256
 from itertools import chain
 from typing import Any
 
 from core.errors import AppError
 from core.messages import OPERATION, STEP_NAME
-from core.orders import OnFailure, Order, Step
+from core.orders import OUTSIDE, OnFailure, Order, Snapshot, Step
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
 """The longest timeout of one attempt.
@@ -20,7 +21,7 @@ a message for `maxAutoLockRenewalDuration`. Both are in host.json, and are half 
 """
 
 LONGEST_WAIT = timedelta(days=30)
-"""The longest cooldown and the longest late-effect window of a step: the order waits meanwhile."""
+"""The longest cooldown, late-effect window and wait for an answer: the order waits meanwhile."""
 
 MOST_TRIES = 1000
 
@@ -38,15 +39,24 @@ Results = Mapping[str, Mapping[str, Any]]
 
 LAMBDA = "<lambda>"
 
+ANSWER = "answer"
+"""The operation of every step that is answered from outside."""
+
+ReadAnswer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns an answer as it is kept; raises `InvalidError` with every fault."""
+
 
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function that judges a step."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class StepDefinition:
     """The definition of one step: its service, its request, its predecessors and its rules.
+
+    A step with the capability `OUTSIDE` asks no agent: its request is a question to somebody
+    outside, `timeout` is how long an answer may take, and `threshold` how often it is asked for.
 
     If `timeout` or `threshold` is None, the setting of that name applies.
     """
@@ -101,6 +111,10 @@ class StepDefinition:
     It is zero for a service that refuses undone keys. The undo waits for it, even if the step has
     completed.
     """
+    read_answer: ReadAnswer | None = None
+    """Checks an answer that comes from outside; None for a service's, which is kept as it is."""
+    personal: tuple[str, ...] = ()
+    """The result fields that are personal data: they are erased with the order's."""
 
     @property
     def judges(self) -> Mapping[str, Callable[[Order, Results], Any]]:
@@ -113,20 +127,26 @@ class StepDefinition:
         """Whether an order may go on without the step, by the workflow's own rules."""
         return self.on_failure is OnFailure.GO_ON or self.when is not None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
 
-        `request` is left out, since it may be corrected for orders in flight, and so is the title.
-        Of a function that judges the step its name counts.
+        `request` is left out, since it may be corrected for orders in flight, and so are the check
+        of an answer and the title. Of a function that judges the step its name counts.
         Default values are left out too, since a field that a later version of the app adds is no
         change.
         """
-        own = ("name", "title", "request")
+        own = ("name", "title", "request", "read_answer")
         compared = [each.name for each in fields(self) if each.name not in own]
         values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
+
+
+def results_for(order: Snapshot, definition: StepDefinition) -> Results:
+    """Return what the functions of a step get: the results of the steps that it uses."""
+    used = (each for each in order.steps if each.name in definition.uses)
+    return {each.name: each.result for each in used if each.result is not None}
 
 
 def _as_text(value: Any) -> Any:
@@ -147,6 +167,11 @@ class Workflow:
     def definition(self, step: str) -> StepDefinition | None:
         """Return the definition of a step; None for a name that the workflow does not have."""
         return next((definition for definition in self.steps if definition.name == step), None)
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Whether one of its steps is answered from outside."""
+        return any(step.capability == OUTSIDE for step in self.steps)
 
     def initial_steps(
         self,
@@ -177,6 +202,7 @@ class Workflow:
                 not_before=None if definition.after else not_before,
                 after=definition.after,
                 uses=tuple(each for each in definition.uses if each not in definition.may_lack),
+                personal=definition.personal or None,
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
                 fingerprint=definition.fingerprint,
@@ -246,7 +272,9 @@ def _faults(
     for name in definition.after:
         if name not in above:
             yield f"it comes after {name}, which is no step above it"
-    if definition.capability not in capabilities:
+    if definition.capability == OUTSIDE:
+        yield from _faults_of_answer(definition)
+    elif definition.capability not in capabilities:
         yield f"no agent offers {definition.capability}"
     kept = definition.result_fields
     missing = [name for name in definition.compensation_needs if name not in kept]
@@ -260,6 +288,18 @@ def _faults(
     yield from _malformed_names(definition)
 
 
+def _faults_of_answer(definition: StepDefinition) -> Iterator[str]:
+    """Yield what a step that is answered from outside lacks, or cannot have."""
+    if definition.read_answer is None:
+        yield "it is answered from outside, and does not say what an answer is"
+    if definition.timeout is None:
+        yield "it is answered from outside, and does not say within which time"
+    if definition.compensation is not None:
+        yield "it is answered from outside, so there is nothing to undo"
+    if definition.pivot:
+        yield "it is answered from outside, so it is no point of no return"
+
+
 MORE_THAN_NOTHING = ("timeout", "threshold", "cooldown")
 AT_MOST = {
     "timeout": LONGEST_TIMEOUT,
@@ -271,7 +311,8 @@ AT_MOST = {
 
 
 def _out_of_bounds(definition: StepDefinition) -> Iterator[str]:
-    for name, most in AT_MOST.items():
+    waits = {"timeout": LONGEST_WAIT} if definition.capability == OUTSIDE else {}
+    for name, most in {**AT_MOST, **waits}.items():
         value = getattr(definition, name)
         if value is None:
             continue

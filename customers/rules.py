@@ -1,6 +1,8 @@
 """What customers send to the app, and what they are told; it knows no business."""
 
 import hmac
+import math
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from operator import not_
@@ -15,12 +17,19 @@ from core.business import Door
 from core.changes import Change
 from core.errors import InvalidError, UnknownOrderError
 from core.life import Outcome, ProcessState
-from core.messages import OrderId, Submission
+from core.messages import NotBefore, OrderId, Submission
 from core.orders import Snapshot
 from entrypoints.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200
 """Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
+MIN_BITS = 1.0
+"""Least information in a character of a key, from how often each of them occurs in it.
+
+Random digits have about three bits. A key of nearly nothing but one character has less than one,
+however long it is: two customers might both think of it. What is repeated may have more; it is
+refused for that. No check finds a counter.
+"""
 RECORDED_WITHIN = timedelta(minutes=11)
 """Age up to which an order that is not recorded yet counts as accepted.
 
@@ -45,10 +54,22 @@ ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessStat
 
 
 def _hard_to_guess(key: str) -> str:
-    if not MIN_KEY <= len(key) <= MAX_KEY:
+    fits = MIN_KEY <= len(key) <= MAX_KEY
+    if not fits or _bits_of(key) < MIN_BITS or _is_repeated(key):
         told = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
         raise PydanticCustomError("guessable", "{told}", {"told": told})
     return key
+
+
+def _bits_of(text: str) -> float:
+    """Return how many bits of information a character of the text has on average."""
+    counts = Counter(text).values()
+    return sum(count / len(text) * math.log2(len(text) / count) for count in counts)
+
+
+def _is_repeated(text: str) -> bool:
+    """Whether the text is a shorter one, several times over."""
+    return text in (text + text)[1:-1]
 
 
 class IdempotencyKey(Parameters):
@@ -61,6 +82,13 @@ class IdempotencyKey(Parameters):
         WithJsonSchema(KEY_SCHEMA),
         Field(alias="Idempotency-Key"),
     ] = None
+
+
+class Beginning(Parameters):
+    """When the order may begin, if not at once."""
+
+    not_before: Annotated[NotBefore | None, Field(alias="notBefore")] = None
+    """No step begins before this time (SUB-9)."""
 
 
 AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
@@ -100,14 +128,15 @@ class Cancelled(View):
     retry_after: Annotated[int, AskAgain] = 1
 
 
-def fingerprint(content: BaseModel, idempotency_key: str, workflow: str = "") -> str:
+def fingerprint(content: BaseModel, idempotency_key: str, kind: str = "") -> str:
     """Return a digest of what is ordered, to compare orders under one `Idempotency-Key`.
 
     The key, which is stored nowhere, enters into the digest. Without it, the customer could be
-    found by trying. So does the workflow, where several take the same content.
+    found by trying. So does the kind: the workflow, where several take the same content, and the
+    time before which the order may not begin.
     """
     key = idempotency_key.encode("utf-8", "surrogatepass")
-    text = workflow + content.model_dump_json()
+    text = kind + content.model_dump_json()
     # Not SHA-256: HMAC hashes a long key first, and the store holds the SHA-256 of the key.
     return hmac.digest(key, text.encode(), "sha512").hex()
 
@@ -118,7 +147,11 @@ def payload_of(content: BaseModel) -> Mapping[str, Any]:
 
 
 def submission(
-    door: Door, payload: Mapping[str, Any], order_id: str, placed_at: datetime
+    door: Door,
+    payload: Mapping[str, Any],
+    beginning: Beginning,
+    order_id: str,
+    placed_at: datetime,
 ) -> Submission:
     """Return the message that submits the order (SUB-1)."""
     own = {
@@ -126,6 +159,7 @@ def submission(
         "orderId": order_id,
         "placedAt": placed_at,
         "workflow": door.workflow,
+        "notBefore": beginning.not_before,
     }
     return Submission.model_validate({**payload, **own}, by_alias=True, by_name=False)
 

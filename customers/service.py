@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from pydantic import BaseModel
@@ -15,12 +15,13 @@ from core.messages import Submission
 from core.orders import Snapshot
 from core.ports import Clock, TextQueue
 from customers import rules
-from customers.rules import Cancelled, FollowedOrder, IdempotencyKey, Placed
+from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = Beginning()
 MakeMessage = Callable[[str, datetime], Submission]
 """Makes the message that submits the order of this id, placed at this time."""
 
@@ -39,7 +40,12 @@ class CustomerService:
     """Reads the time from an order id, so that a repeated order becomes the same message."""
 
     async def place(
-        self, door: Door, content: BaseModel, key: IdempotencyKey, address: str
+        self,
+        door: Door,
+        content: BaseModel,
+        key: IdempotencyKey,
+        address: str,
+        beginning: Beginning = AT_ONCE,
     ) -> Placed:
         """Place an order of the door's workflow; `address` is that of its orders.
 
@@ -47,8 +53,9 @@ class CustomerService:
         """
         payload = rules.payload_of(content)
         self.payload.accept(payload)
-        message = partial(rules.submission, door, payload)
-        return await self.submit(message, content, key, address, door.workflow)
+        message = partial(rules.submission, door, payload, beginning)
+        kind = f"{door.workflow}{beginning.not_before or ''}"
+        return await self.submit(message, content, key, address, kind)
 
     async def submit(
         self,
@@ -56,16 +63,16 @@ class CustomerService:
         content: BaseModel,
         key: IdempotencyKey,
         address: str,
-        workflow: str = "",
+        kind: str = "",
     ) -> Placed:
-        """Submit what was ordered.
+        """Submit what was ordered; the kind is all that distinguishes orders of equal content.
 
         Raises `RefusedError` if the key stands for another order, and `InvalidError` if no queue
         can hold the message.
         """
         order_id = self.new_order_id()
         if key.value is not None:
-            fingerprint = rules.fingerprint(content, key.value, workflow)
+            fingerprint = rules.fingerprint(content, key.value, kind)
             order_id = await self._bind(key.value, order_id, fingerprint)
         # For a bound key too: the former call may have ended before it sent the message.
         text = message(order_id, self.placed_at(order_id)).to_json()
@@ -96,9 +103,17 @@ class CustomerService:
             return order
         with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
             placed_at = self.placed_at(order_id)
-            if abs(self.clock() - placed_at) <= rules.RECORDED_WITHIN:
+            if await self._may_be_queued(placed_at):
                 return placed_at
         raise UnknownOrderError
+
+    async def _may_be_queued(self, placed_at: datetime) -> bool:
+        """Whether an order may yet be recorded: submission may stand still for hours."""
+        age = self.clock() - placed_at
+        if abs(age) <= rules.RECORDED_WITHIN:
+            return True
+        head = await self.submissions.oldest() if age > timedelta() else None
+        return head is not None and head <= placed_at + rules.RECORDED_WITHIN
 
     async def follow(self, door: Door, order_id: str) -> FollowedOrder:
         """Return how far an order is; raises `UnknownOrderError`, also for other workflows'."""

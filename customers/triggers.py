@@ -1,11 +1,18 @@
 """The doors of the workflows over HTTP: each has routes of its own, with its own level."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
+import azure.functions as func
+
 from core.business import Door
-from customers.rules import Cancelled, FollowedOrder, IdempotencyKey, Placed
+from core.messages import ANSWERS
+from customers.inbox import AnswerInbox
+from customers.links import LinkService
+from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from customers.service import CustomerService
+from entrypoints.functions import Functions, on_bus, through_outages
 from entrypoints.openapi import Route
 
 
@@ -14,14 +21,40 @@ def routes(customers: CustomerService, doors: Iterable[Door]) -> list[Route]:
     return [route for door in doors for route in _of(customers, door)]
 
 
+def link_routes(links: LinkService) -> list[Route]:
+    """Return the routes of links to answers, which need no key: each carries its own right."""
+    place = "api/answers/{orderId}/{step}"
+    also = (403, 429)
+    return [
+        Route("customers_question", "GET", place, links.show, open=True, also_refuses=also),
+        Route("customers_answer", "POST", place, links.answer, open=True, also_refuses=also),
+    ]
+
+
+def answers_from_queue(inbox: AnswerInbox) -> func.Blueprint:
+    """Return the function that takes answers off their queue."""
+    triggers = Functions()
+
+    @triggers.service_bus_queue_trigger(
+        arg_name="message", queue_name=ANSWERS, connection="ServiceBus"
+    )
+    async def customers_answers(message: func.ServiceBusMessage) -> None:
+        take = partial(
+            inbox.take, message.get_body(), message.correlation_id or None, on_bus(message)
+        )
+        await through_outages("customers_answers", take)
+
+    return triggers
+
+
 def _of(customers: CustomerService, door: Door) -> Iterator[Route]:
     """Yield the routes of one door; to cancel has one only if it is allowed at all."""
     place = f"api/{'' if door.open else 'operator/'}workflows/{door.workflow}/orders"
     order = f"{place}/{{orderId}}"
     name = door.workflow.replace("-", "_")
 
-    async def post(content: Any, key: IdempotencyKey) -> Placed:
-        return await customers.place(door, content, key, f"/{place}")
+    async def post(content: Any, key: IdempotencyKey, beginning: Beginning) -> Placed:
+        return await customers.place(door, content, key, f"/{place}", beginning)
 
     async def follow(order_id: str) -> FollowedOrder:
         return await customers.follow(door, order_id)

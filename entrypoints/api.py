@@ -1,6 +1,9 @@
-"""Binds the calls of the API to HTTP; only open calls work without the key (OPR-5)."""
+"""Binds the calls of the API to HTTP; only open calls work without the key (OPR-5).
 
-from collections.abc import Iterator, Sequence
+Where operators sign in, the others are made in the name of who did (OPR-10).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -14,9 +17,10 @@ from entrypoints.functions import Functions
 from entrypoints.http import body_of, ok, order_id_of, unless_known
 from entrypoints.models import Parameters
 from entrypoints.openapi import Route, description
+from entrypoints.sign_in import SignIn
 
 
-def blueprint(routes: Sequence[Route]) -> func.Blueprint:
+def blueprint(routes: Sequence[Route], sign_in: SignIn | None = None) -> func.Blueprint:
     """Return a function for each call, and one for the description of all calls."""
     triggers = Functions()
     described = cache(partial(description, routes))
@@ -26,17 +30,20 @@ def blueprint(routes: Sequence[Route]) -> func.Blueprint:
         return ok(described())
 
     for route in routes:
-        _bind(triggers, route)
+        _bind(triggers, route, None if route.open else sign_in)
     return triggers
 
 
-def _bind(triggers: Functions, route: Route) -> None:
+def _bind(triggers: Functions, route: Route, sign_in: SignIn | None) -> None:
     level = func.AuthLevel.ANONYMOUS if route.open else func.AuthLevel.FUNCTION
 
     @triggers.function_name(route.name)
     @triggers.route(route.path, methods=[route.method], auth_level=level)
     async def call(req: func.HttpRequest) -> func.HttpResponse:
-        view = await route.call(**dict(_arguments(route, req)))
+        arguments: Mapping[str, Any] = dict(_arguments(route, req))
+        if sign_in:
+            arguments = sign_in.in_the_name_of(req.headers, arguments)
+        view = await route.call(**arguments)
         answer = ok(view.model_dump(by_alias=True), view.http_status, view.headers())
         return unless_known(req, answer) if view.etag else answer
 

@@ -15,7 +15,11 @@ from core.errors import (
     AppError,
     ConflictError,
     InvalidError,
+    InvalidLinkError,
+    NotAllowedError,
+    NotSignedInError,
     RefusedError,
+    TooManyTriesError,
     UnavailableError,
     UnknownAgentError,
     UnknownLengthError,
@@ -84,10 +88,18 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911 - o
     match error:
         case InvalidError():
             return problem(400, "The request is not valid", faults=error.faults)
+        case NotSignedInError():
+            return problem(401, "Operators sign in", str(error))
+        case NotAllowedError():
+            return problem(403, "The role is missing", str(error))
         case UnknownLengthError():
             return problem(411, "The request has a body of unknown length", str(error))
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
+        case InvalidLinkError():
+            return problem(403, "The link is not valid, or not any more")
+        case TooManyTriesError():
+            return problem(429, "Too many calls with a wrong link", headers={"Retry-After": "600"})
         case UnknownAgentError():
             return problem(404, "No such agent", str(error))
         case UnknownMessageError():
@@ -143,13 +155,21 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
 
     Raises `UnknownLengthError` for a chunked body, which Azure's host does not pass on.
     """
-    body = req.get_body()
+    return decode(model, content_of(req))
+
+
+def content_of(req: func.HttpRequest) -> bytes:
+    """Return the request's body as it is; raises `InvalidError` for one that is too long.
+
+    Raises `UnknownLengthError` as `body_of` does.
+    """
+    body = bytes(req.get_body())
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
     if len(body) > MAX_BODY_BYTES:
         fault = f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"
         raise InvalidError([fault])
-    return decode(model, body)
+    return body
 
 
 def order_id_of(req: func.HttpRequest) -> str:

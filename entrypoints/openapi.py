@@ -33,6 +33,8 @@ class Route:
     """
     open: bool = False
     """Whether the call works without the operators' key."""
+    also_refuses: Sequence[int] = ()
+    """Further statuses with which it refuses."""
 
     @cached_property
     def types(self) -> Mapping[str, type]:
@@ -78,18 +80,22 @@ class Route:
             yield 409
         if any(self.bodies):
             yield 411
+        yield from self.also_refuses
         yield 503
 
 
 ORDER_IN_PATH = {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"}
 ANY_IN_PATH = {"type": "string", "minLength": 1}
 
+NO_ROLE = "Whoever is signed in is no operator, and nothing was changed"
 REFUSALS = {
     400: "The request is not valid; every fault is named",
+    403: "The link is not valid, or not any more",
     404: "There is no such thing",
     409: "The request makes no sense in the present state, or the order cannot be read; "
     "nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
+    429: "There were too many calls with a wrong link",
     503: "Something that is needed is away; try again",
 }
 
@@ -134,6 +140,7 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
     if not route.open:
         missing = "The key is missing or wrong, and nothing was changed"
         responses["401"] = {"description": missing}
+        responses["403"] = _json(NO_ROLE, references[Problem], "application/problem+json")
     for view in route.views:
         responses.update(_answers(view, references[view]))
     described: Schema = {

@@ -13,10 +13,10 @@ from flow.new import NewBusinessError, create, sample
 NEXT = """Made {package}/ and {test}: edit {package}/business.py.
 
 run it      BUSINESS={business} make run
-  an order  .venv/bin/python -m local submit '{sample}'
+  an order  .venv/bin/python -m development submit '{sample}'
 draw it     .venv/bin/python -m flow draw {business}
 check it    make check && make test ARGS={test}
-deploy it   .venv/bin/python -m local.declared --deploy {business}
+deploy it   .venv/bin/python -m development.declared --deploy {business}
             and then docs/deploy.md"""
 
 

@@ -20,13 +20,14 @@ def business(
     *flows: Flow,
     agents: Sequence[Agent],
     sample: Model | None = None,
+    greeting: str = "",
     check: Check[Any] | None = None,
     fault_marks: Marks | None = None,
 ) -> Business:
     """Return the business; raises `DeclarationError` with every fault in what it declares.
 
     A submission that names no workflow follows the latest version of the first flow. `check` gets
-    each new payload that its model allows. The sample is an order for people who try the app.
+    each new payload that its model allows. Sample and greeting are for people who try the app.
     """
     if not flows:
         raise DeclarationError(["there is no workflow"])
@@ -39,6 +40,7 @@ def business(
         payload=payload_of(flows[0].payload, check),
         doors=tuple(_doors(flows)),
         sample=_sample(sample),
+        greeting=greeting,
         fault_marks=fault_marks or {},
     )
     if faults := [*faults, *_of_engine(made, flows)]:
@@ -83,7 +85,7 @@ def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:
 def _of_functions(agents: Sequence[Agent]) -> Iterator[str]:
     """Yield the faults of operations that are functions."""
     for agent in agents:
-        offered = {each.name for each in agent.operations()}
+        offered = {each.name for each in agent.operations().values()}
         counted = Counter(each.operation for each in agent.functions)
         for each in agent.functions:
             yield from each.faults()

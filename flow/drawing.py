@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from core.orders import OnFailure
+from core.orders import OUTSIDE, OnFailure
 from core.workflow import StepDefinition, Workflow, name_of
 
 ON_FAILURE = {
@@ -25,9 +25,15 @@ def _lines(workflow: Workflow) -> Iterator[str]:
         yield from (f"  {before} --> {step.name}" for before in step.after)
 
 
+WHOLE_DAYS = ", 0:00:00"
+
+
 def _words(step: StepDefinition) -> Iterator[str]:
     yield f"<b>{step.name}</b>"
-    yield f"{step.capability}: {step.operation}"
+    if step.capability == OUTSIDE:
+        yield f"answered from outside within {str(step.timeout).removesuffix(WHOLE_DAYS)}"
+    else:
+        yield f"{step.capability}: {step.operation}"
     if step.compensation:
         yield f"undo: {step.compensation}"
     yield f"when: {name_of(step.when)}" if step.when else ""

@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args, get_origin
 
+from core.errors import InvalidError
 from core.messages import Submission
-from core.orders import Order
+from core.orders import OUTSIDE, Order
+from flow import answers
 from flow.asking import kind_of, signature_of
+from flow.examples import example_of
 from flow.model import Model
 from flow.payload import is_key, mark_of, models_in
 from flow.services import Nothing, Operation
-from flow.steps import Flow, Step
+from flow.steps import Flow
+from flow.written import Step
 
 Parameter = inspect.Parameter
 
@@ -21,7 +25,8 @@ def faults_of(flow: Flow) -> Iterator[str]:
     yield from (f"payload {flow.payload.__name__}: {each}" for each in _of_payload(flow.payload))
     for step in flow.steps:
         where = f"{step.place}: {flow.name} version {flow.version}: step {step.name}"
-        yield from (f"{where}: {fault}" for fault in _of_step(flow, step))
+        for fault in (*_of_step(flow, step), *_of_answer(step)):
+            yield f"{where}: {fault}"
 
 
 def _of_payload(payload: type[Model]) -> Iterator[str]:
@@ -67,6 +72,8 @@ def _of_step(flow: Flow, step: Step) -> Iterator[str]:
         yield from (f"{name}: {fault}" for fault in _of_judge(flow, step, name, function))
     yield from _of_operation(step.operation, signature, "it")
     yield from _of_path(step.operation, None)
+    if step.operation.capability != OUTSIDE:
+        yield from _of_example(step.operation)
     if step.undo:
         yield from _of_operation(step.undo, signature, "its undo")
         yield from _of_path(step.undo, step.operation.answers)
@@ -76,6 +83,12 @@ def _of_step(flow: Flow, step: Step) -> Iterator[str]:
     for each in step.after:
         if each not in above:
             yield f"it comes after {each.__name__}, which is no step above it"
+
+
+def _of_answer(step: Step) -> Iterator[str]:
+    """Yield the faults of what somebody outside answers."""
+    if step.operation.capability == OUTSIDE:
+        yield from answers.faults_of(step.operation.answers)
 
 
 def _of_function(flow: Flow, step: Step, function: Callable[..., Any]) -> Iterator[str]:
@@ -116,11 +129,11 @@ def _of_parameter(
             f"nor is it the payload, a {flow.payload.__name__}, or an Order"
         )
         return
-    answers = before.operation.answers
-    if answers is Nothing:
+    model = before.operation.answers
+    if model is Nothing:
         yield f"parameter {name}: of the answer of {before.name} nothing is kept"
-    elif kind_of(kind)[0] is not answers:
-        yield f"parameter {name}: {before.name} answers {answers.__name__}, not {_name(kind)}"
+    elif kind_of(kind)[0] is not model:
+        yield f"parameter {name}: {before.name} answers {model.__name__}, not {_name(kind)}"
 
 
 def _of_operation(
@@ -134,6 +147,18 @@ def _of_operation(
             f"{what} is {operation.name or 'an operation'}, which asks "
             f"{operation.asks.__name__}; the function returns {_name(returned)}"
         )
+
+
+def _of_example(operation: Operation[Any, Any]) -> Iterator[str]:
+    """Yield the fields of an answer of which a simulated service has no example."""
+    try:
+        example_of(operation.answers)
+    except InvalidError as error:
+        for fault in error.faults:
+            yield (
+                f"the answer of {operation.name}, {operation.answers.__name__}, needs an example, "
+                f"such as Field(examples=[...]): {fault}"
+            )
 
 
 OF_EVERY_CALL = ("orderId", "step", "key")

@@ -13,10 +13,10 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaValidator, core_schema, to_json
 
 from core.errors import InvalidError
-from core.messages import faults_of, json_text
+from core.messages import faults_of
 from core.orders import ERASED
 
 
@@ -40,6 +40,7 @@ class Mark:
     ) -> core_schema.CoreSchema:
         """Let `ERASED` stand for any recorded value, whatever the type asks for."""
         schema = handler(source)
+        is_text = schema["type"] == "str"
 
         @cache
         def validator() -> SchemaValidator:
@@ -48,10 +49,10 @@ class Mark:
         def read(value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
             if info.context is RECORDED and value in (ERASED, [ERASED]):
                 return value
-            if info.mode != "json":
+            if is_text or info.mode != "json":
                 return check(value)
             # `check` would take the value for one of Python's, where no text is a date.
-            return validator().validate_json(json_text(value))
+            return validator().validate_json(to_json(value))
 
         return core_schema.with_info_wrap_validator_function(read, schema)
 
@@ -66,7 +67,7 @@ RECORDED = object()
 
 T = TypeVar("T")
 Personal = Annotated[T, Mark()]
-"""Personal data: shown to operators, kept from logs and histories, and erased on demand."""
+"""Personal data: shown to an operator who says why, in no log or history, and erased on demand."""
 Owner = Annotated[T, Mark(owns=True)]
 """Personal data by which an operator finds a person's orders, such as an email address."""
 Key = Annotated[T, KeyMark()]
@@ -83,7 +84,7 @@ def recorded(model: type[M], value: Any) -> M:
     """
     try:
         return model.model_validate_json(
-            json_text(value), by_alias=True, extra="ignore", context=RECORDED
+            to_json(value, fallback=dict), by_alias=True, extra="ignore", context=RECORDED
         )
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None

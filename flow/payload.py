@@ -1,7 +1,8 @@
 """The payload of an order by its model: what is checked, erased, personal, and a key."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -42,22 +43,22 @@ Models = Sequence[type[BaseModel]]
 
 def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
     """Yield each marked value of a payload, whatever else is wrong with the payload."""
-    for name, field in _fields(models, value):
-        if mark := mark_of(field):
-            yield mark, value[name]
-        else:
-            for each in _each(value[name]):
-                yield from _marked(models_in(field.annotation), each)
+    for place in _places(models, value):
+        if place.mark:
+            yield place.mark, value[place.name]
+        elif place.models:
+            for each in _each(value[place.name]):
+                yield from _marked(place.models, each)
 
 
 def _keys(models: Models, value: Any) -> Iterator[str]:
     """Yield the values by which the business names the order, whatever else is wrong with it."""
-    for name, field in _fields(models, value):
-        if is_key(field):
-            yield from _leaves(value[name])
-        elif not mark_of(field):
-            for each in _each(value[name]):
-                yield from _keys(models_in(field.annotation), each)
+    for place in _places(models, value):
+        if place.is_key:
+            yield from _leaves(value[place.name])
+        elif place.models and not place.mark:
+            for each in _each(value[place.name]):
+                yield from _keys(place.models, each)
 
 
 def _erased(models: Models, value: Any) -> Any:
@@ -70,21 +71,47 @@ def _erased(models: Models, value: Any) -> Any:
     if not isinstance(value, Mapping):
         return _blank(value)
     erased = {name: _blank(each) for name, each in value.items()}
-    for name, field in _fields(models, value):
-        if not mark_of(field):
-            inner = models_in(field.annotation)
+    for place in _places(models, value):
+        name, inner = place.name, place.models
+        if not place.mark:
             erased[name] = _erased(inner, value[name]) if inner else value[name]
     return erased
 
 
-def _fields(models: Models, value: Any) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the name on the wire and the field of each field that is in the value."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """A field as a payload has it."""
+
+    name: str
+    """Its name on the wire."""
+    mark: Mark | None
+    is_key: bool
+    models: Models
+    """The models that its value may be of."""
+
+
+def _places(models: Models, value: Any) -> Iterator[_Place]:
+    """Yield the fields of the models that are in the value."""
     if not isinstance(value, Mapping):
         return
     for model in models:
-        for name, field in model.model_fields.items():
-            if (alias := field.alias or name) in value:
-                yield alias, field
+        for place in _places_of(model):
+            if place.name in value:
+                yield place
+
+
+@cache
+def _places_of(model: type[BaseModel]) -> Sequence[_Place]:
+    """Return the fields of a model; kept, since each payload asks for them several times."""
+    return [
+        _Place(
+            name=field.alias or name,
+            mark=mark_of(field),
+            is_key=is_key(field),
+            models=models_in(field.annotation),
+        )
+        for name, field in model.model_fields.items()
+    ]
 
 
 def mark_of(field: FieldInfo) -> Mark | None:

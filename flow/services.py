@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar, overload
@@ -10,6 +11,7 @@ from core import business
 from core.credentials import Auth
 from core.forms import Body, Form, Route
 from flow.code import Answered, Asked, Does, Function
+from flow.examples import examples_of
 from flow.model import Model
 
 Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
@@ -82,8 +84,7 @@ class Operation(Generic[Asked_contra, Answered_co]):
 class Agent:
     """Base of the services: a class names a capability and its operations, an instance an agent.
 
-    Two instances of one class are two agents that offer the same. The fields are those of
-    `core.business.Agent`.
+    Two instances of one class are two agents that offer the same. Fields: `core.business.Agent`.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Agent:
     provider: str | None = None
     per_second: float | None = None
     answer_within: timedelta | None = None
+    calls_back: bool = False
     remembers_refusals: bool = False
     keys_last: timedelta | None = None
     refusal: str = "refused"
@@ -117,6 +119,10 @@ class Agent:
     def __init_subclass__(cls, *, capability: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.capability = capability or dashed(cls.__name__)
+        for attribute, each in cls.operations().items():
+            if each.service is not cls:
+                setattr(cls, attribute, inherited := copy(each))
+                inherited.service = cls
 
     def does(self, operation: Operation[Asked, Answered]) -> Does[Asked, Answered]:
         """Carry out the operation by the decorated function, and not over HTTP.
@@ -145,9 +151,11 @@ class Agent:
             provider=self.provider,
             per_second=self.per_second,
             answer_within=self.answer_within,
+            calls_back=self.calls_back,
             remembers_refusals=self.remembers_refusals,
             keys_last=self.keys_last,
             refusal=self.refusal,
+            answers=examples_of((each.name, each.answers) for each in self.operations().values()),
             form=self._form(),
             auth=self.auth,
             code={each.operation: each.code() for each in self.functions},
@@ -155,7 +163,7 @@ class Agent:
         )
 
     def _address(self) -> str:
-        names = {each.name for each in self.operations()}
+        names = {each.name for each in self.operations().values()}
         if names and names <= {each.operation for each in self.functions}:
             return ""
         return self.address or f"{self.name.replace('-', '_').upper()}_URL"
@@ -168,18 +176,18 @@ class Agent:
     def _routes(self) -> Mapping[str, Route]:
         """Return where operations are called that have a method or a path of their own."""
         routes: dict[str, Route] = {}
-        for each in self.operations():
+        for each in self.operations().values():
             if routes.setdefault(each.name, each.route) != each.route:
                 raise ValueError(f"agent {self.name}: operation {each.name} has two routes")
         return {name: route for name, route in routes.items() if route != Route()}
 
     @classmethod
-    def operations(cls) -> Sequence[Operation[Any, Any]]:
-        """Return the operations of the service."""
+    def operations(cls) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of the service, by their attributes."""
         attributes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             attributes |= vars(base)
-        return [each for each in attributes.values() if isinstance(each, Operation)]
+        return {name: each for name, each in attributes.items() if isinstance(each, Operation)}
 
 
 def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:

@@ -4,26 +4,20 @@ A parameter named like a step above is the answer of that step, so what a step u
 comes after, follows from its signature. Nothing is replayed: the functions compile to definitions.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from itertools import chain
-from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, Unpack
 
 from core.orders import OnFailure, Order
 from core.workflow import StepDefinition, Workflow
+from flow.answers import AnswerRules, OfService, fields_of, operation_of
 from flow.asking import Asked, Request, asked, signature_of, used_by
 from flow.doors import Door
 from flow.drawing import mermaid
 from flow.model import Model
-from flow.services import Operation, dashed
-
-Ask = TypeVar("Ask", bound=Model)
-Make = Callable[..., Ask]
-"""Makes the request of a step."""
+from flow.services import Operation
+from flow.written import Ask, Make, Step
 
 
 class Rules(TypedDict, total=False):
@@ -38,48 +32,6 @@ class Rules(TypedDict, total=False):
     cooldown: timedelta
     max_cooldowns: int
     late_effect_window: timedelta
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """A step as its author wrote it."""
-
-    make: Make[Model]
-    operation: Operation[Any, Any]
-    undo: Operation[Any, Any] | None
-    after: Sequence[Make[Model]]
-    """Steps that it comes after, beside those whose answers its functions take."""
-    rules: Mapping[str, Any]
-    """Further fields of its definition."""
-    judges: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The functions that judge it when its turn comes, by the field of its definition."""
-
-    @cached_property
-    def name(self) -> str:
-        """The name of the function, such as `check-in` for `check_in`."""
-        return dashed(self.make.__name__)
-
-    @cached_property
-    def title(self) -> str:
-        """The first line of the function's docstring, which operators read beside the name."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0].removesuffix(".")
-
-    @cached_property
-    def place(self) -> str:
-        """The file and line of the function."""
-        code = self.make.__code__
-        return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-
-    @property
-    def functions(self) -> Sequence[Callable[..., Any]]:
-        """All of its functions."""
-        return [self.make, *self.judges.values()]
-
-    @cached_property
-    def fields(self) -> tuple[str, ...]:
-        """The fields of its answer, as they are sent."""
-        model = self.operation.answers
-        return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
 class Flow:
@@ -112,11 +64,40 @@ class Flow:
         are fields of `StepDefinition`.
         """
         given: dict[str, Any] = {**rules, "compensation_needs": tuple(undo_needs)}
-        judges = {name: given.pop(name) for name in ("when", "begins") if given.get(name)}
+        return self._written(operation, undo=undo, after=after, given=given)
+
+    def answer(
+        self,
+        answers: type[Model],
+        *,
+        within: timedelta,
+        asks: int = 1,
+        after: Sequence[Make[Any]] = (),
+        **rules: Unpack[AnswerRules],
+    ) -> Callable[[Make[Ask]], Make[Ask]]:
+        """Add the decorated function as a step that somebody outside answers.
+
+        The function makes the question, and `answers` is the model of the answer. Without one
+        `within` that time it is asked again, `asks` times in all; then the step has failed.
+        """
+        given = {**rules, "timeout": within, "threshold": asks, **fields_of(answers)}
+        return self._written(operation_of(answers), undo=None, after=after, given=given)
+
+    def _written(
+        self,
+        operation: Operation[Ask, Any],
+        *,
+        undo: Operation[Ask, Any] | None,
+        after: Sequence[Make[Any]],
+        given: Mapping[str, Any],
+    ) -> Callable[[Make[Ask]], Make[Ask]]:
+        """Return the decorator that adds a function as a step with the given rules."""
+        judges = {name: given[name] for name in ("when", "begins") if given.get(name)}
+        rules = {name: rule for name, rule in given.items() if name not in judges}
 
         def written(make: Make[Ask]) -> Make[Ask]:
             step = Step(
-                make=make, operation=operation, undo=undo, after=after, rules=given, judges=judges
+                make=make, operation=operation, undo=undo, after=after, rules=rules, judges=judges
             )
             self.steps.append(step)
             return make
@@ -176,7 +157,7 @@ class Flow:
             after=tuple(each.name for each in self.after(step)),
             result_fields=step.fields,
             **judges,
-            **step.rules,
+            **{"read_answer": OfService(step.operation.answers), **step.rules},
         )
 
     def _asked(self, step: Step, function: Callable[..., Any]) -> Asked:

@@ -86,6 +86,12 @@ param simulatedServices bool = false
 @secure()
 param serviceSettings object = {}
 
+@description('Make a Key Vault for what the services ask for, which the app may read.')
+param keyVault bool = false
+
+@description('Object id of a developer, or of a group, who may do what the app does; empty for nobody.')
+param developerPrincipalId string = ''
+
 @description('Further settings of the app by name, which take the place of those that the templates set.')
 param appSettings object = {}
 
@@ -120,13 +126,6 @@ param deployFrom string = ''
 @description('Origins of other sites\' pages that may call the app, such as https://shop.example.com, with commas between them.')
 param corsOrigins string = ''
 
-@description('Mail the operators when a month is going to cost more than this, in the currency of the subscription; 0: never.')
-@minValue(0)
-param monthlyBudget int = 0
-
-@description('First day of the month in which the budget was made, such as 2026-12-01. It has to stay as it is.')
-param budgetStart string = ''
-
 @description('Give the app its role for tables on the whole account, should Azure refuse transactions with a role on each table.')
 param roleOnAccount bool = false
 
@@ -135,6 +134,9 @@ param scaleByLength bool = false
 
 @description('Client id of an app registration with which operators sign in (Entra ID), besides needing the key; empty for the key alone.')
 param operatorSignInClientId string = ''
+
+@description('App role that whoever signs in must have to operate orders; empty for everybody who is assigned to the registration.')
+param operatorRole string = ''
 
 @description('How long, in minutes, the supervisor may stay away before the operators are alerted.')
 @allowed([
@@ -296,6 +298,30 @@ module eventGrid 'modules/event-grid.bicep' = {
   }
 }
 
+module vault 'modules/vault.bicep' = if (keyVault) {
+  name: 'vault'
+  scope: group
+  params: {
+    name: 'kv-${token}'
+    location: location
+    tags: tags
+    appPrincipalId: identity.outputs.principalId
+    isolated: networkIsolation
+  }
+}
+
+module developer 'modules/developer.bicep' = if (!empty(developerPrincipalId)) {
+  name: 'developer'
+  scope: group
+  params: {
+    principalId: developerPrincipalId
+    stateAccountName: stateStorage.outputs.name
+    serviceBusName: serviceBus.outputs.name
+    topicName: eventGrid.outputs.name
+    vaultName: keyVault ? vault!.outputs.name : ''
+  }
+}
+
 var sharedTargets = [
   { name: 'sthost${token}', id: hostStorage.outputs.id, group: 'blob', zone: blobZone }
   { name: 'stpack${token}', id: packageStorage.outputs.id, group: 'blob', zone: blobZone }
@@ -317,11 +343,22 @@ var cosmosTarget = {
   zone: 'privatelink.table.cosmos.azure.com'
 }
 
+var vaultTarget = {
+  name: 'kv-${token}'
+  id: keyVault ? vault!.outputs.id : ''
+  group: 'vault'
+  zone: 'privatelink.vaultcore.azure.net'
+}
+
 module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation) {
   name: 'private-endpoints'
   scope: group
   params: {
-    targets: flatten([sharedTargets, cosmosForTables ? [cosmosTarget] : [tableTarget]])
+    targets: flatten([
+      sharedTargets
+      cosmosForTables ? [cosmosTarget] : [tableTarget]
+      keyVault ? [vaultTarget] : []
+    ])
     subnetId: network!.outputs.endpointsSubnetId
     location: location
     tags: tags
@@ -346,6 +383,7 @@ module app 'modules/app.bicep' = {
     serviceBusHostName: serviceBus.outputs.hostName
     eventGridEndpoint: eventGrid.outputs.endpoint
     applicationInsightsConnectionString: monitoring.outputs.connectionString
+    applicationInsightsId: monitoring.outputs.id
     appSubnetId: networkIsolation ? network!.outputs.appSubnetId : ''
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
@@ -362,6 +400,7 @@ module app 'modules/app.bicep' = {
     appSettings: appSettings
     retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
+    operatorRole: operatorRole
   }
   dependsOn: [
     privateEndpoints
@@ -405,17 +444,6 @@ module eventSubscription 'modules/event-subscription.bicep' = {
   ]
 }
 
-module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
-  name: 'budget'
-  scope: group
-  params: {
-    token: token
-    monthlyAmount: monthlyBudget
-    start: budgetStart
-    operatorEmails: operatorEmails
-  }
-}
-
 module workbook 'modules/workbook.bicep' = {
   name: 'workbook'
   scope: group
@@ -434,5 +462,6 @@ output AZURE_RESOURCE_GROUP string = group.name
 output DEPLOYED_REDUNDANCY string = redundancy
 output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
 output DEPLOYED_COSMOS_FOR_TABLES bool = cosmosForTables
+output KEY_VAULT_NAME string = keyVault ? vault!.outputs.name : ''
 output APP_NAME string = app.outputs.name
 output APP_URL string = app.outputs.url

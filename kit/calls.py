@@ -17,17 +17,15 @@ from adapters.clock import utc_now
 from adapters.credentials import Fixed, context_of
 from adapters.remote import ACCEPTED, HttpRemoteService
 from adapters.services import credential_of
-from core.business import Agent as Declared
-from core.business import is_simulated
+from core.business import Agent, is_simulated
 from core.credentials import ClientCertificate, EntraToken
 from core.messages import AgentRequest
-from flow.services import Agent
 from kit.checks import Told
 
 SHORTEST = 0.1
 """The seconds between two calls at least, whatever the service asks for."""
 
-BUILT_FOR_THE_APP = Declared(name="check", offers="check", address="CHECK_URL")
+BUILT_FOR_THE_APP = Agent(name="check", offers="check", address="CHECK_URL")
 """The agent of a service that is called in the default form."""
 
 
@@ -35,7 +33,7 @@ class NotCalledError(Exception):
     """A service cannot be called as asked; the text says why."""
 
 
-def declared(name: str) -> Declared:
+def declared(name: str) -> Agent:
     """Return the agent of a business of this name, such as `shop.business:provider`.
 
     Raises `NotCalledError`.
@@ -43,12 +41,12 @@ def declared(name: str) -> Declared:
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), attribute, None)
+        found: Any = getattr(import_module(module), attribute, None)
     except (ImportError, ValueError) as error:
         raise NotCalledError(f"{name}: {error}") from error
+    if hasattr(found, "declaration"):  # the agent of a flow
+        found = found.declaration()
     if isinstance(found, Agent):
-        return found.declaration()
-    if isinstance(found, Declared):
         return found
     raise NotCalledError(f"{name} is no agent; expected a name such as shop.business:provider")
 
@@ -61,7 +59,7 @@ def setting(name: str) -> str:
 
 
 def remote(
-    agent: Declared, url: str, token: str | None, session: aiohttp.ClientSession
+    agent: Agent, url: str, token: str | None, session: aiohttp.ClientSession
 ) -> HttpRemoteService:
     """Return what calls the service, with a bearer token or with what the agent declares.
 
@@ -73,6 +71,7 @@ def remote(
         credential=Fixed({"Authorization": f"Bearer {token}"}) if token else None,
         longest_wait=timedelta(0),
         clock=utc_now,
+        form=agent.form,
     )
     if is_simulated(agent.name, url):
         return service
@@ -80,13 +79,12 @@ def remote(
         raise NotCalledError("its token is one of the app's identity: give one with --token-from")
     return replace(
         service,
-        form=agent.form,
         credential=service.credential or credential_of(agent.auth, setting, lambda: session),
         certificate=_certificate(agent),
     )
 
 
-def _certificate(agent: Declared) -> Callable[[], Any] | None:
+def _certificate(agent: Agent) -> Callable[[], Any] | None:
     if not isinstance(agent.auth, ClientCertificate):
         return None
     try:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from adapters import Adapters
-from adapters.clock import new_id, utc_now
+from adapters.clock import new_id, new_right, utc_now
 from adapters.messaging import queues
 from core.changes import Event
 from core.errors import ConflictError, UnavailableError
@@ -158,6 +158,7 @@ class MemoryTextQueue:
     """`TextQueue` in memory."""
 
     def __init__(self) -> None:
+        self.head_since: datetime | None = None
         self.texts: list[str] = []
         self.pauses: list[timedelta | None] = []
 
@@ -170,6 +171,10 @@ class MemoryTextQueue:
     async def waiting(self) -> int:
         """See `TextQueue.waiting`."""
         return len(self.texts)
+
+    async def oldest(self) -> datetime | None:
+        """See `TextQueue.oldest`; it is what was set."""
+        return self.head_since
 
 
 class MemoryEventPublisher:
@@ -238,7 +243,11 @@ class MemoryRemoteService:
 
 
 def in_memory(
-    *, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: str = "memory"
+    *,
+    clock: Clock = utc_now,
+    new_id: NewId = new_id,
+    new_right: NewId = new_right,
+    instance_id: str = "memory",
 ) -> Adapters:
     """Return all parts in memory."""
 
@@ -258,5 +267,6 @@ def in_memory(
         clock=clock,
         clock_check=right,
         new_id=new_id,
+        new_right=new_right,
         close=close,
     )

@@ -14,7 +14,7 @@ from core.messages import AgentRequest
 from core.ports import Clock, RemoteService
 from kit.memory import of_columns
 from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, simulated
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated
 from simulator.service import Answer, Simulator
 
 NEVER_MS = 30_000
@@ -43,11 +43,15 @@ class Services:
     """The service of each agent of a business."""
 
     def __init__(self, business: Business, clock: Clock) -> None:
-        self._services = simulated(business)
+        self._services: Mapping[str, Service] = simulated(business)
         self._clock = clock
         self._ledger = OrderedLedger()
         self._reasons: dict[tuple[str, str], str] = {}
         self._working: set[asyncio.Task[Answer]] = set()
+
+    def upgrade(self, business: Business) -> None:
+        """Do from now on what another version of the business asks, too."""
+        self._services = {**self._services, **simulated(business)}
 
     def by_agent(self) -> Mapping[str, RemoteService]:
         """Return the service of each agent, as the agent calls it."""
@@ -90,6 +94,10 @@ class Services:
             operations = ", ".join(sorted(known))
             raise LookupError(f"{agent} has no operation {operation}; it has {operations}")
 
+    def refuses_with(self, agent: str) -> int:
+        """Return the status of the refusals of the agent's service."""
+        return self._services[agent].refuses_with
+
     def begin(self, agent: str, request: AgentRequest) -> asyncio.Task[Answer]:
         """Begin to work on a call; the service goes on when its caller no longer waits."""
         task = asyncio.get_running_loop().create_task(self._work(agent, request))
@@ -130,7 +138,7 @@ class _ServiceInMemory:
             raise TransientError("no answer: TimeoutError") from None
         if answer.status == 200:
             return answer.result
-        if answer.status in (410, 422):
+        if answer.status in (410, self.services.refuses_with(self.agent)):
             raise RejectedError(answer.reason)
         if answer.status == 202 and answer.retry_after:
             raise AcceptedError(answer.reason, retry_after=answer.retry_after)

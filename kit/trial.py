@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from adapters.settings import Settings
 from core.actions import BY_NAME
+from core.alerts import NEWS
 from core.business import Business
 from core.changes import Event
 from core.keys import buckets
@@ -29,6 +30,7 @@ from kit.exploration.trial import (
     explore_order,
 )
 from kit.world import World
+from operators.answers import AnswerRequest
 from operators.requests import ActRequest
 from operators.views import OrderView
 
@@ -89,6 +91,21 @@ class Trial:
         self._world.run(self._world.app.submission.record(body))
         return TrialOrder(self, order_id)
 
+    def cancel(self, order: "TrialOrder") -> None:
+        """Let the customer cancel the order, at the door of its workflow.
+
+        Raises `RefusedError` if the door does not let customers cancel it, or not any more, and
+        LookupError if its workflow has no door.
+        """
+        self._world.run(self._world.cancel(order.id))
+
+    def upgrade(self, business: Business) -> None:
+        """Go on with another version of the app; orders in flight and what services did stay.
+
+        Raises `DeclarationError` for a business that cannot work.
+        """
+        self._world.upgrade(business)
+
     def explore(
         self,
         content: BaseModel | Mapping[str, Any] | None = None,
@@ -107,12 +124,14 @@ class Trial:
         It begins anew, with this trial's business and settings; the content is that of `submit`,
         or the business's sample. Up to `faults` things go wrong in each course, and somebody may
         take one of the `acts` at any moment: an action of operators such as `cancel`, a customer's
-        `customer-cancel`, or `hold-agent`. Services are as their agents
-        declare them; of each step they answer a text for every field that is kept, or what
-        `answers` says. It stops at so many `states`, or `seconds` of processor time; what it
+        `customer-cancel`, `hold-agent` or `erase`. Services are as their agents declare them; of
+        each step they answer a text for every field that is kept, or what `answers` says. Somebody
+        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
+        It stops at so many `states`, or `seconds` of processor time; what it
         has covered is printed and returned.
 
-        Raises LookupError for an act that there is not, and `FoundError`, an AssertionError with
+        Raises LookupError for an act that there is not, `InvalidError` for `answers` from outside
+        that the workflow does not take, and `FoundError`, an AssertionError with
         the shortest way there as numbered lines, for a state in which a law of the pattern does not
         hold (docs/pattern.md, 10), or in which `holds` raises AssertionError; also if from some
         state no end can be reached.
@@ -172,6 +191,23 @@ class Trial:
         request = ActRequest(operator="trial", note="a trial", step=step)
         self._world.run(self._world.app.orders.act(BY_NAME[action], order.id, request))
 
+    def answer(
+        self,
+        order: "TrialOrder",
+        step: str,
+        content: BaseModel | Mapping[str, Any] | None = None,
+        *,
+        refusal: str | None = None,
+    ) -> None:
+        """Let somebody outside answer a step of the order, or refuse to.
+
+        Raises `InvalidError` with every fault of the answer, and `RefusedError` if it changes
+        nothing.
+        """
+        answer = None if content is None else dict(_json(content))
+        request = AnswerRequest(operator="trial", answer=answer, refusal=refusal)
+        self._world.run(self._world.app.operators.answers.answer(order.id, step, request))
+
     def inspect(self, order_id: str) -> OrderView:
         """Return the order as operators see it."""
         return self._world.run(self._world.app.orders.inspect(order_id))
@@ -181,7 +217,7 @@ class Trial:
 
         They are sent by a timer, so time has to pass.
         """
-        return list(self._world.events.published)
+        return [each for each in self._world.events.published if each.type not in NEWS]
 
     # Services
 

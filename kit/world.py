@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from adapters import Adapters
 from adapters.settings import Settings
-from bootstrap import App, bootstrap
+from bootstrap import bootstrap
 from core.agenda import Kind
 from core.business import Business
 from core.keys import time_of
@@ -39,7 +40,8 @@ EVERY = timedelta(seconds=15)
 AT_LEAST_EVERY = timedelta(hours=1)
 """The interval of all timers while nothing is due: how much an alert of standstill may be late."""
 
-DUE_AT = re.compile(rf"(?:{Kind.PENDING}|{Kind.RUNNING}|{Kind.OUTBOX})\|.*?(\d{{4}}-[^|]*Z)")
+TIMED = "|".join((Kind.PENDING, Kind.RUNNING, Kind.WAITING, Kind.OUTBOX))
+DUE_AT = re.compile(rf"(?:{TIMED})\|.*?(\d{{4}}-[^|]*Z)")
 """The keys of the agenda that a timer looks after, with their time."""
 
 
@@ -71,6 +73,7 @@ def settings_for(business: Business, more: Mapping[str, Any]) -> Settings:
             "outbox_schedule": never,
             "watch_schedule": never,
             "instance_id": "trial",
+            "public_url": "https://in.memory",
             "addresses": {agent.name: "https://in.memory" for agent in business.agents},
             **more,
         }
@@ -119,9 +122,9 @@ class World:
         self.orders = OrdersTable()
         self.events = MemoryEventPublisher()
         self.services = Services(business, self.loop.now)
-        self.app = self._app(business, settings)
-        self.agents = {agent.name: self.app.agent(agent) for agent in self.app.agents}
-        self._receivers = dict(self._receivers_of_all())
+        self._settings = settings
+        self._parts = self._parts_in_memory()
+        self._install(business)
         self._failures: list[Exception] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._dice = random.Random(1).getstate()  # noqa: S311 - pauses, and nothing secret
@@ -140,22 +143,45 @@ class World:
             self.loop.run_until(self.loop.now() + time)
         self._raise_failures()
 
+    def upgrade(self, business: Business) -> None:
+        """Run another version of the app from now on; raises `DeclarationError`."""
+        self.services.upgrade(business)
+        self._install(business)
+
+    def _install(self, business: Business) -> None:
+        """Make the app, and the way of the messages to its roles."""
+        parts = replace(self._parts, services=self.services.by_agent())
+        self.app = bootstrap(settings_for(business, self._settings), business, parts)
+        self.agents = {agent.name: self.app.agent(agent) for agent in self.app.agents}
+        self._receivers = dict(self._receivers_of_all())
+
+    async def cancel(self, order_id: str) -> None:
+        """Cancel an order as its customer."""
+        order = await self.app.customers.find(order_id)
+        workflow = None if isinstance(order, datetime) else order.state.workflow
+        door = next((each for each in self.app.business.doors if each.workflow == workflow), None)
+        if door is None:
+            raise LookupError(f"the workflow {workflow} has no door")
+        await self.app.customers.cancel(door, order_id)
+
     def end(self) -> None:
         """Stop everything."""
         self.loop.end()
 
-    def _app(self, business: Business, settings: Mapping[str, Any]) -> App:
+    def _parts_in_memory(self) -> Adapters:
         numbers = iter(range(10**9))
-        parts = in_memory(clock=self.loop.now, new_id=lambda: f"{next(numbers):026}")
+        parts = in_memory(
+            clock=self.loop.now,
+            new_id=lambda: f"{next(numbers):026}",
+            new_right=lambda: f"right-{next(numbers):016}",
+        )
         other_tables = cache(lambda _: of_columns())
-        parts = replace(
+        return replace(
             parts,
             table=lambda name: self.orders if name == "orders" else other_tables(name),
             bus=DeliveringBus(lambda message: self._start(self._receive(message))),
             events=self.events,
-            services=self.services.by_agent(),
         )
-        return bootstrap(settings_for(business, settings), business, parts)
 
     # Messages
 
@@ -190,9 +216,9 @@ class World:
 
     async def _timers(self) -> None:
         """Run all timers, one after the other, whenever something is due for one of them."""
-        app = self.app
         while True:
             await self._until_due()
+            app = self.app
             for timer in (
                 app.supervisor.sweep,
                 app.scheduler.poll,

@@ -1,7 +1,9 @@
-// Azurite, without the libraries that it loads at every start and that nothing here uses.
+// Azurite with a journal, without the libraries that it loads at every start and that nothing here uses.
 
 import http from "node:http";
 import { createRequire } from "node:module";
+
+import { keepJournals } from "./azurite_journal.mjs";
 
 const require = createRequire(new URL("node_modules/azurite/dist/src/azurite.js", import.meta.url));
 
@@ -11,6 +13,8 @@ const NEVER_USED = { applicationinsights: {}, sequelize: { Model: class {} } };
 for (const [name, exports] of Object.entries(NEVER_USED)) {
   require.cache[require.resolve(name)] = { exports, loaded: true };
 }
+
+keepJournals(require("lokijs"));
 
 // Without this Azurite never ends while somebody holds a connection on which nothing was asked yet.
 const LET_GO_MS = 1000;

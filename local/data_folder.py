@@ -2,26 +2,40 @@
 
 import fcntl
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from core.keys import OLDEST_ORDERS, SCHEMA_VERSION
 from local.ports import StackError
+
+FOLDERS = ("azurite", "broker", "logs")
+OWNER_ALONE = 0o700
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """What an app can read: data of the `oldest` layout to the `newest`, which it writes."""
+
+    oldest: int = 1
+    newest: int = 1
+    way_out: str = "empty the folder"
+    """What helps a person who wants to go on without data of another layout."""
 
 
 class DataFolder:
     """Held from `claim` to `release`; a process that dies releases it too."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._path, self._layout = path, layout
         self._lock: int | None = None
 
     def claim(self) -> None:
         """Make the folder and take it; raises `StackError` when another stack has it or it cannot be made."""
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self._path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+            self._path.mkdir(parents=True, exist_ok=True, mode=OWNER_ALONE)
+            self._lock = os.open(self._path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._check_layout()
+            self._close_to_others()
         except BlockingIOError as error:
             self.release()
             raise StackError(
@@ -33,17 +47,23 @@ class DataFolder:
             ) from error
 
     def _check_layout(self) -> None:
-        """Refuse rows that this version of the app cannot read; those without a mark are older than the mark."""
-        mark = self._path / "layout"
+        """Refuse data that this version of the app cannot read; those without a mark are older than the mark."""
+        mark, layout = self._path / "layout", self._layout
         former = "1" if (self._path / "azurite").exists() else ""
         known = (mark.read_text() if mark.exists() else "") or former
-        if known and known not in map(str, range(OLDEST_ORDERS, SCHEMA_VERSION + 1)):
+        if known and known not in map(str, range(layout.oldest, layout.newest + 1)):
             self.release()
             raise StackError(
-                f"the data in {self._path} are of layout {known}, and this app reads {OLDEST_ORDERS} to"
-                f" {SCHEMA_VERSION}: empty the folder with `make clean`, or set DATA_DIR to another one"
+                f"the data in {self._path} are of layout {known}, and this app reads {layout.oldest} to"
+                f" {layout.newest}: {layout.way_out}, or set DATA_DIR to another one"
             )
-        mark.write_text(str(SCHEMA_VERSION))
+        mark.write_text(str(layout.newest))
+
+    def _close_to_others(self) -> None:
+        """Let nobody else on the machine read what customers have sent, also where the folder itself is open."""
+        for name in FOLDERS:
+            (self._path / name).mkdir(exist_ok=True)
+            (self._path / name).chmod(OWNER_ALONE)
 
     def release(self) -> None:
         """Let another stack have the folder."""

@@ -3,6 +3,7 @@
 import base64
 import hmac
 import json
+from functools import partial
 from typing import Any
 
 import click
@@ -14,8 +15,6 @@ from local.ports import HOST
 
 REQUIRED = ("specversion", "id", "source", "type")
 CONTENT_TYPES = ("application/cloudevents+json", "application/cloudevents-batch+json")
-ALERTS = "operator-alerts"
-"""The queue to which the subscription delivers."""
 MAX_MESSAGE_BYTES = 64 * 1024
 """What a Storage Queue takes; the event is a third smaller before base64."""
 PATIENCE_SECONDS = 5.0
@@ -78,14 +77,16 @@ def application(key: str, storage: str, queue_name: str) -> web.Application:
 class EventGrid:
     """The stand-in as a part of this process: it answers while the event loop runs in which it was started."""
 
-    def __init__(self, port: int, *, key: str, storage: str) -> None:
-        self._port, self._key, self._storage = port, key, storage
+    def __init__(self, port: int, *, key: str, storage: str, queue: str) -> None:
+        self._port = port
+        self._made = partial(application, key, storage, queue)
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
         """Listen; raises OSError when the port is taken."""
-        app = application(self._key, self._storage, ALERTS)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=PATIENCE_SECONDS)
+        self._runner = web.AppRunner(
+            self._made(), access_log=None, shutdown_timeout=PATIENCE_SECONDS
+        )
         await self._runner.setup()
         await web.TCPSite(self._runner, HOST, self._port).start()
 
@@ -122,20 +123,18 @@ def _refuse(status: int, message: str) -> web.Response:
 
 @click.command(help=__doc__)
 @click.option("--port", type=int, required=True)
-@click.option(
-    "--key", envvar="EVENT_GRID_KEY", required=True, help="What publishers send as aeg-sas-key."
-)
+@click.option("--queue", required=True, help="The Storage Queue to which events are delivered.")
+@click.option("--key", envvar="TOPIC_KEY", required=True, help="What publishers send.")
 @click.option(
     "--storage",
-    envvar="StateStorage",
+    envvar="TOPIC_STORAGE",
     required=True,
     help="Connection string of the storage account.",
 )
-def main(port: int, key: str, storage: str) -> None:
+def main(port: int, queue: str, key: str, storage: str) -> None:
     """Serve until SIGTERM."""
-    web.run_app(
-        application(key, storage, ALERTS), host=HOST, port=port, print=None, access_log=None
-    )
+    app = application(key, storage, queue)
+    web.run_app(app, host=HOST, port=port, print=None, access_log=None)
 
 
 if __name__ == "__main__":

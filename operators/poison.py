@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -12,7 +12,8 @@ from pydantic import BeforeValidator, Field
 
 from core.errors import RefusedError, UnknownMessageError
 from core.gathering import run_all
-from core.messages import BusMessage
+from core.links import masked
+from core.messages import DEAD_LETTERS, BusMessage
 from core.ports import Bus, TextQueue
 from entrypoints.models import View
 from operators.requests import KEY, OperatorRequest, PoisonPage
@@ -32,9 +33,18 @@ MAX_REMOVED = 1000
 PAGE = 100
 
 
+def source_of(dead_letter_source: str | None, queues: Iterable[str]) -> str:
+    """Return which of the queues forwarded a dead letter; of none of them, that of dead letters.
+
+    Service Bus names the queue, or the dead-letter queue below it; case has no meaning there.
+    """
+    name = (dead_letter_source or "").lower().removesuffix("/$deadletterqueue")
+    return next((queue for queue in queues if queue.lower() == name), DEAD_LETTERS)
+
+
 def shown(body: bytes) -> str:
     """Return a body as the API shows it: shortened, with bytes that are no text escaped."""
-    return body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN]
+    return masked(body.decode(errors="backslashreplace"))[:MAX_CHARACTERS_SHOWN]
 
 
 class PoisonView(View):
@@ -97,7 +107,7 @@ class PoisonService:
 
     @property
     def _sources(self) -> Sequence[str]:
-        return [*self.storage_queues, *self.bus_queues]
+        return [*self.storage_queues, *self.bus_queues, DEAD_LETTERS]
 
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Put a message back on its queue; then it is removed, so that a crash loses nothing.
@@ -153,6 +163,10 @@ class PoisonService:
         if queue := self.storage_queues.get(message.source):
             await queue.put(text)
             return
+        if message.source == DEAD_LETTERS:
+            raise RefusedError(
+                "no queue of this app is known to have had it: it can only be dropped"
+            )
         message_id = f"redriven-{message.message_id}"
         again = BusMessage(
             queue=message.source,

@@ -1,22 +1,29 @@
 """The requests of operators: which part of a list; or an action, with the operator and a note."""
 
 from collections.abc import Collection
+from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from core.actions import BY_NAME
-from core.agenda import LISTS
+from core.agenda import ENDED_LISTS, LISTS
 from core.business import MAX_KEY
+from core.keys import ORDER_ID
 from core.life import Outcome, ProcessState
-from core.messages import Moment, StepName, Text
+from core.messages import NO_TEXT, Moment, OrderId, StepName, Text
 from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """The characters of row keys; a matching text may still name no row."""
 
+UNSEEN = r"\s\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff"
+Said = Annotated[
+    str, Field(min_length=1, pattern=f"^[^{NO_TEXT}]*[^{NO_TEXT}{UNSEEN}][^{NO_TEXT}]*$")
+]
+"""A text of which something can be seen: it signs what stands in an order's history for ever."""
 Key = Annotated[str, Field(pattern=KEY)]
 
 
@@ -29,8 +36,9 @@ def _one_of(names: Collection[str], name: str) -> str:
 ActionName = Annotated[
     str, AfterValidator(partial(_one_of, BY_NAME)), Field(json_schema_extra={"enum": list(BY_NAME)})
 ]
+LIST_NAMES = [*LISTS, *ENDED_LISTS]
 ListName = Annotated[
-    str, AfterValidator(partial(_one_of, LISTS)), Field(json_schema_extra={"enum": list(LISTS)})
+    str, AfterValidator(partial(_one_of, LIST_NAMES)), Field(json_schema_extra={"enum": LIST_NAMES})
 ]
 
 
@@ -62,7 +70,7 @@ class Filter(BaseModel):
 
 
 class OrdersPage(Filter, Page):
-    """One page of a list of open orders, or of orders of a key, that match all given conditions."""
+    """One page of a list of orders, or of orders of a key, that match all given conditions."""
 
     state: ListName | None = None
     """Without a key, Error if it is not given."""
@@ -71,20 +79,38 @@ class OrdersPage(Filter, Page):
     text: Annotated[Text, Field(max_length=200)] | None = None
     """A part of the order's id or reason, in any case."""
 
+    since: Moment | None = None
+    """Orders that changed last at this time or later; an order that is over, that ended then."""
+    until: Moment | None = None
+    """Orders that changed last before this time, or ended before it."""
+
     @property
     def filters(self) -> bool:
-        """Whether there is any condition beside state and key."""
-        return any((self.workflow, self.step, self.reason, self.text))
+        """Whether there is any condition beside state and key that has to be looked for."""
+        in_range = self.state in ENDED_LISTS
+        times = () if in_range else (self.since, self.until)
+        return any((self.workflow, self.step, self.reason, self.text, *times))
 
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order matches, as the list shows it."""
         searched = f"{order.order_id} {order.reason or ''}".casefold()
         has_text = (self.text or "").casefold() in searched
-        return self._lists(order) and has_text and super().fits(order)
+        in_time = self.state in ENDED_LISTS or self._in_time(order.updated_at)
+        return self._lists(order) and has_text and in_time and super().fits(order)
+
+    def _in_time(self, at: datetime | None) -> bool:
+        """Whether a time is in the given ones; that of a row that nobody can read may be."""
+        if at is None:
+            return True
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
     def _lists(self, order: ListedOrder) -> bool:
         """Whether the list has this order; some lists have orders in any state."""
         return self.state not in list(ProcessState) or order.process_state == self.state
+
+
+class AuditPage(Page):
+    """One page of what operators did to orders."""
 
 
 class AlertsPage(Page):
@@ -109,15 +135,17 @@ class Search(Parameters):
 
     id: Annotated[
         str,
-        StringConstraints(strip_whitespace=True, pattern=r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$"),
+        StringConstraints(
+            strip_whitespace=True, pattern=r"^b[0-9]{2}(-[0-9A-HJKMNP-TV-Z]{0,26})?$"
+        ),
     ]
 
 
 class OperatorRequest(Body):
     """The body of an operator's action."""
 
-    operator: Annotated[Text, Field(max_length=80)]
-    note: Annotated[Text, Field(max_length=1000)]
+    operator: Annotated[Said, Field(max_length=80)]
+    note: Annotated[Said, Field(max_length=1000)]
 
 
 class HoldRequest(OperatorRequest):
@@ -132,6 +160,16 @@ class ActRequest(OperatorRequest):
 
     step: StepName | None = None
     """The failed step that is acted on; may be left out if there is only one."""
+
+
+class FollowRequest(Body):
+    """The body that asks what became of some orders."""
+
+    orders: Annotated[
+        tuple[Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")], ...],
+        Field(min_length=1, max_length=2000),
+    ]
+    """Their ids."""
 
 
 class Where(Body, Filter):
@@ -151,6 +189,30 @@ class FindRequest(OperatorRequest):
 
     email: Annotated[Text, Field(max_length=200)]
     continuation: Key | None = None
+
+
+class ExportRequest(OperatorRequest):
+    """The body that asks for a page of a copy."""
+
+    continuation: Key | None = None
+
+
+class CopiedRows(Body):
+    """A line of a copy, or a part of one: rows of one order, or of another table."""
+
+    table: Annotated[Text, Field(max_length=40)]
+    partition: Annotated[Text, Field(max_length=100)]
+    order: OrderId | None = None
+    at: Moment
+    """The moment before the rows were read."""
+    rows: list[dict[str, Any]]
+    """The columns of each row, with its `RowKey`; a time is an object: `{"time": "…"}`."""
+
+
+class RestoreRequest(OperatorRequest):
+    """The body that puts lines of a copy into the store."""
+
+    lines: list[CopiedRows]
 
 
 class BulkRequest(OperatorRequest):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from core import keys
+from core import answers, keys
 from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import InvalidError, RefusedError, UnavailableError
@@ -15,10 +15,11 @@ from core.happenings import ActedOn
 from core.orders import Snapshot
 from core.ports import Clock
 from entrypoints.models import View
+from operators import views
 from operators.overview import SHOWN
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
-from operators.views import Acted
+from operators.views import Acted, ListedOrder
 from stores.agent_health import KEPT, AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder, oldest_order_id
@@ -46,24 +47,31 @@ class Found(View):
     """Orders of a customer, on one page of all orders."""
 
     orders: list[str]
+    found: list[ListedOrder]
+    """The same orders, as lists show them."""
+    looked_at: int
+    """How many orders this page has."""
     unreadable: list[str]
     """Orders on this page that cannot be read, so that their customer is unknown."""
     continuation: str | None = None
 
 
 def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
-    """Return the change that erases the customer's data; order, state and history stay.
+    """Return the change that erases the customer's data, also from answers (ANS-5).
 
+    Order, state and history stay.
     Of its business keys those stay that the erased payload still has: a field that was a key once
     may be personal now. The history records who erased it and why. Raises `RefusedError` if nothing
     is left to erase.
     """
     erased = payload.erased(order.order.payload)
-    if order.order.payload == erased:
+    steps = tuple(map(answers.erased, order.steps))
+    if order.order.payload == erased and steps == order.steps:
         raise RefusedError("the customer's data was erased already")
     left = {keys.business_key(key, order.order_id) for key in payload.distinct_keys(erased)}
     key_rows = tuple(key for key in order.order.key_rows or () if key in left) or None
-    after = replace(order, order=replace(order.order, payload=erased, key_rows=key_rows))
+    submitted = replace(order.order, payload=erased, key_rows=key_rows)
+    after = replace(order, order=submitted, steps=steps)
     happened = (ActedOn(what="erased", note=request.note),)
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
     return transition(order, after, entry)
@@ -122,6 +130,7 @@ class RetentionService:
         work["alerts"] = self._sweep_others(
             partial(self.alert_log.remove_before, most=MAX_ALERTS), since, until
         )
+        work["actions"] = self._sweep_others(self.archive.remove_acted, since, until)
         work["poison"] = self._sweep_others(self.poison.remove_before, since, until)
         work["keys"] = self._sweep_others(self.submission_keys.remove_before, since, until)
         outcomes = await run_all(work.values(), at_most=len(work))
@@ -184,14 +193,17 @@ class RetentionService:
             raise InvalidError(["continuation: expected what the page before said"])
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
+        snapshots = (each.snapshot for each in page.orders if each.snapshot)
         theirs = [
-            each.order_id
-            for each in page.orders
-            if each.snapshot and self.payload.belongs_to(each.snapshot.order.payload, request.email)
+            views.found(order)
+            for order in snapshots
+            if self.payload.belongs_to(order.order.payload, request.email)
         ]
         next_bucket = next((f"{name}-" for name in buckets if name > bucket), None)
         return Found(
-            orders=theirs,
+            orders=[order.order_id for order in theirs],
+            found=theirs,
+            looked_at=len(page.orders),
             unreadable=[each.order_id for each in page.orders if each.fault],
             continuation=page.continuation or next_bucket,
         )

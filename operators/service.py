@@ -6,29 +6,34 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import starmap
 
-from core import agenda, keys
+from pydantic import ValidationError
+
+from core import agenda, happenings, keys
 from core.actions import Action, Asked, possible
-from core.agenda import LISTS, AgendaRow
+from core.agenda import AgendaRow
 from core.business import Payload
-from core.changes import Change
+from core.changes import Change, HistoryEntry, Note
 from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
-from operators.requests import ActRequest, OrdersPage, Search
+from operators.requests import ActRequest, AuditPage, OperatorRequest, OrdersPage, Search
 from operators.views import (
     Acted,
+    ActedView,
+    AuditList,
     FoundOrders,
     ListedOrder,
     OrderList,
     OrderView,
+    Revealed,
     StateView,
     agenda_page,
     cut,
 )
-from operators.vocabulary import Vocabulary, vocabulary
+from operators.vocabulary import NOWHERE, OutsideLinks, Vocabulary, vocabulary
 from stores.agent_health import KEPT, AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
@@ -63,19 +68,23 @@ class OperatorService:
     acting: ActingRules
     agent_health: AgentHealthLog
     find: Find
+    links: OutsideLinks = NOWHERE
 
     async def probe(self) -> None:
         """Ask the state store for one row; raises `UnavailableError` if it is away."""
         await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
     async def list(self, page: OrdersPage) -> OrderList:
-        """List the open orders of a state, the longest waiting first; or the orders of a key."""
+        """List open orders, the longest waiting first, or ended ones, the newest first.
+
+        Or those of a key.
+        """
         return await (self._of_state(page) if page.key is None else self._of_key(page, page.key))
 
     async def _of_state(self, page: OrdersPage) -> OrderList:
         found: list[tuple[str, ListedOrder]] = []
         state = page.state or "Error"
-        continuation, ends = page.continuation, agenda.all_of(LISTS[state])
+        continuation, ends = page.continuation, agenda.of_list(state, page.since, page.until)
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
         for _ in range(MAX_PAGES if page.filters else 1):
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
@@ -118,6 +127,18 @@ class OperatorService:
             unreadable = AgendaRow(key=row, order_id=order_id, fault=str(fault))
             return views.listed(unreadable, "Error")
         return views.found(order) if order else None
+
+    async def audit(self, page: AuditPage) -> AuditList:
+        """List what operators did to orders, the newest first; also that they saw personal data."""
+        ends = f"{agenda.ACTED_PREFIX}", f"{agenda.ACTED_PREFIX}{keys.LAST}"
+        rows, continuation = await agenda_page(self.store, *ends, page.limit, page.continuation)
+        entries, unreadable = [], []
+        for row in rows:
+            try:
+                entries.append(ActedView.model_validate({**row.data, "OrderId": row.order_id}))
+            except ValidationError:
+                unreadable.append(row.key)
+        return AuditList(entries=entries, unreadable=unreadable, continuation=continuation)
 
     async def search(self, query: Search) -> FoundOrders:
         """Find orders in any state by the beginning of their ids; this is one range of rows."""
@@ -173,9 +194,32 @@ class OperatorService:
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
         return Acted(order_id=order_id, status=action.done)
 
+    async def reveal(self, order_id: str, request: OperatorRequest) -> Revealed:
+        """Show who the customer is; the history keeps first who looked, and why (OPR-1).
+
+        Raises `RefusedError` if there is nothing to show, or `UnknownOrderError`.
+        """
+        order = await self.find(order_id)
+        if isinstance(order, datetime):
+            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
+        submitted = order.order.payload
+        if not views.hides(submitted, self.payload):
+            raise RefusedError("the order holds no personal data, or none any more")
+        await self.transitions.carry_out(_looked(order, request, self.clock()))
+        log.info("operators.revealed", extra={"order_id": order_id})
+        return Revealed(order_id=order_id, payload=dict(submitted))
+
     async def vocabulary(self) -> Vocabulary:
         """Show the words and marks of the states of orders and steps, and all actions."""
-        return vocabulary()
+        return vocabulary(self.links)
+
+
+def _looked(order: Snapshot, request: OperatorRequest, now: datetime) -> Note:
+    """Return the note that an operator looked at the personal data of an order."""
+    actor = f"operator/{request.operator}"
+    entry = HistoryEntry(at=now, actor=actor, happened=(happenings.Revealed(note=request.note),))
+    note_id = f"{actor} {keys.sortable(now)}"
+    return Note(note_id=note_id, order_id=order.order_id, version=order.state.version, entry=entry)
 
 
 def asked_for(action: Action, request: ActRequest) -> Asked:

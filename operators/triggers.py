@@ -9,17 +9,22 @@ from functools import partial
 
 import azure.functions as func
 
-from core.actions import ACTIONS, Action
+from core.actions import ACTIONS, RUNS, Action
+from core.messages import DEAD_LETTERS
 from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.openapi import Route
 from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
+from operators.answers import AnswerService
 from operators.bulk import BulkService
+from operators.copies import CopyDesk
 from operators.health import HealthService
+from operators.live import LiveService
 from operators.overview import OverviewService
-from operators.poison import GIVEN_UP, PoisonService
-from operators.requests import ActRequest
+from operators.poison import GIVEN_UP, PoisonService, source_of
+from operators.requests import ActRequest, OperatorRequest
 from operators.retention import RetentionService
+from operators.runs import Ran, RunDesk
 from operators.service import OperatorService
 from operators.views import Acted
 from stores.poison import PoisonStore
@@ -27,7 +32,9 @@ from stores.poison import PoisonStore
 EVERY_HOUR = "0 17 * * * *"
 
 ORDER = "api/operator/orders/{orderId}"
+ANSWER = f"{ORDER}/answers/{{step}}"
 AGENT = "api/operator/agents/{name}"
+RESTORE = "api/operator/restore/{copy}"
 POISON = "api/operator/poison/{queue}/{messageId}"
 
 
@@ -36,13 +43,17 @@ class OperatorServices:
     """All services for operators."""
 
     orders: OperatorService
+    answers: AnswerService
     bulk: BulkService
     agents: AgentDesk
     alerts: AlertDesk
     poison: PoisonService
     overview: OverviewService
+    live: LiveService
     retention: RetentionService
     health: HealthService
+    runs: RunDesk
+    copies: CopyDesk
 
 
 def routes(services: OperatorServices) -> Sequence[Route]:
@@ -53,12 +64,21 @@ def routes(services: OperatorServices) -> Sequence[Route]:
         Route("health_report", "GET", "api/health", services.health.report, open=True),
         Route("operator_vocabulary", "GET", "api/operator/vocabulary", orders.vocabulary),
         Route("operator_overview", "GET", "api/operator/overview", overview.look),
+        Route("operator_live", "GET", "api/operator/live", services.live.look),
+        Route("operator_follow", "POST", "api/operator/follow", overview.follow),
         Route("operator_figures", "GET", "api/operator/figures", overview.last_hour),
         Route("operator_orders", "GET", "api/operator/orders", orders.list),
+        Route("operator_audit", "GET", "api/operator/audit", orders.audit),
         Route("operator_search", "GET", "api/operator/search", orders.search),
         Route("operator_order", "GET", ORDER, orders.inspect),
         Route("operator_explain", "GET", f"{ORDER}/explain", orders.explain),
         *(_acting(action, orders) for action in ACTIONS),
+        Route("operator_question", "GET", ANSWER, services.answers.show),
+        Route("operator_answer", "POST", ANSWER, services.answers.answer),
+        Route("operator_link", "POST", f"{ANSWER}/link", services.answers.renew_link),
+        Route("operator_extend", "POST", f"{ANSWER}/extend", services.answers.extend),
+        Route("operator_remind", "POST", f"{ANSWER}/remind", services.answers.remind),
+        Route("operator_reveal", "POST", f"{ORDER}/reveal", orders.reveal),
         Route("operator_erase", "POST", f"{ORDER}/erase", retention.erase),
         Route("operator_bulk", "POST", "api/operator/bulk", services.bulk.run),
         Route("operator_find_customer", "POST", "api/operator/customers/find", retention.find),
@@ -75,6 +95,10 @@ def routes(services: OperatorServices) -> Sequence[Route]:
         Route("operator_poison", "GET", "api/operator/poison", poison.list),
         Route("operator_poison_redrive", "POST", f"{POISON}/redrive", poison.redrive),
         Route("operator_poison_drop", "POST", f"{POISON}/drop", poison.drop),
+        *(_running(name, services.runs) for name in RUNS),
+        Route("operator_export", "POST", "api/operator/export", services.copies.export),
+        Route("operator_restore", "POST", RESTORE, services.copies.restore),
+        Route("operator_restore_end", "POST", f"{RESTORE}/end", services.copies.end),
     ]
 
 
@@ -86,6 +110,16 @@ def _acting(action: Action, orders: OperatorService) -> Route:
 
     act.__doc__ = action.effect
     return Route(f"operator_{action.name}", "POST", f"{ORDER}/{action.name}", act)
+
+
+def _running(name: str, runs: RunDesk) -> Route:
+    """Return the route that runs the work of one timer."""
+
+    async def run(request: OperatorRequest) -> Ran:
+        return await runs.run(name, request)
+
+    run.__doc__ = RUNS[name]
+    return Route(f"operator_run_{name}", "POST", f"api/operator/run/{name}", run)
 
 
 def blueprint(retention: RetentionService) -> func.Blueprint:
@@ -106,8 +140,7 @@ def given_up(
     triggers = Functions()
     for queue in storage_queues:
         _bind_poison_queue(triggers, queue, poison)
-    for queue in bus_queues:
-        _bind_dead_letters(triggers, queue, poison)
+    _bind_dead_letters(triggers, bus_queues, poison)
     return triggers
 
 
@@ -123,18 +156,20 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
         await through_outages(name, kept)
 
 
-def _bind_dead_letters(triggers: Functions, queue: str, poison: PoisonStore) -> None:
-    name = f"given_up_{queue.replace('-', '_')}"
-
-    @triggers.function_name(name)
+def _bind_dead_letters(triggers: Functions, queues: Iterable[str], poison: PoisonStore) -> None:
     @triggers.service_bus_queue_trigger(
-        arg_name="message", queue_name=f"{queue}/$DeadLetterQueue", connection="ServiceBus"
+        arg_name="message", queue_name=DEAD_LETTERS, connection="ServiceBus"
     )
-    async def keep(message: func.ServiceBusMessage) -> None:
+    async def given_up_dead_letters(message: func.ServiceBusMessage) -> None:
         reason = (
             f"{GIVEN_UP}: {message.dead_letter_reason}, {message.dead_letter_error_description}"
         )
         kept = partial(
-            poison.put, queue, message.get_body(), reason, on_bus(message), message.correlation_id
+            poison.put,
+            source_of(message.dead_letter_source, queues),
+            message.get_body(),
+            reason,
+            on_bus(message),
+            message.correlation_id,
         )
-        await through_outages(name, kept)
+        await through_outages("given_up_dead_letters", kept)

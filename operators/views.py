@@ -1,6 +1,7 @@
 """The operators' views of orders, as the API returns them, without personal data."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
@@ -8,18 +9,21 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.actions import possible, possible_at
+from core import answers
+from core.actions import BY_NAME, ERASE, possible, possible_at
 from core.agenda import AgendaRow, situation_in, state_in, summary
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
-from core.happenings import as_data
-from core.keys import key_in
+from core.happenings import ActedOn, UndoRequested, as_data
+from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
-from core.orders import OnFailure, Priority, Snapshot, Step
+from core.orders import OUTSIDE, OnFailure, Priority, Snapshot, Step
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
 from stores.orders import OrderStore
+
+CANCELLED = BY_NAME["cancel"].done
 
 Listed = TypeVar("Listed")
 
@@ -51,6 +55,9 @@ class StepView(View):
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None
+    """What is kept of its answer, without personal data."""
+    takes_answer: bool
+    """Whether an answer to it from outside counts now."""
     actions: list[str]
     """The actions that an operator can take on this step now."""
 
@@ -98,7 +105,13 @@ class OrderView(StateView):
 
     placed_at: datetime
     payload: dict[str, Any]
-    """The submitted payload, without personal data."""
+    """The submitted payload; personal data is `hidden`, or `erased` if it is."""
+    undone_because: str | None
+    """Why it is, or was, taken back; null for an order that goes forward."""
+    hides: bool
+    """Whether there is personal data that an operator may ask to see."""
+    erased: bool
+    """Whether an operator has erased the personal data."""
     keys: list[str]
     """The keys by which its business names it, and by which it is found."""
     steps: list[StepView]
@@ -111,15 +124,35 @@ def order_view(
     order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], now: datetime
 ) -> OrderView:
     """Return everything about an order except personal data (OPR-1)."""
+    entries, submitted = list(history), order.order.payload
+    happened = list(chain.from_iterable(entry.happened for entry in entries))
     return OrderView(
         **dict(StateView.model_validate(order.state)),
         placed_at=order.order.placed_at,
-        payload=dict(payload.erased(order.order.payload)),
+        payload=dict(payload.hidden(submitted)),
+        undone_because=_undone_because(happened),
+        hides=hides(submitted, payload),
+        erased=any(each.what == ERASE.done for each in happened),
         keys=[key_in(row) for row in order.order.key_rows or ()],
         steps=[_step(order, step, now) for step in order.steps],
-        history=[_entry(each) for each in history],
+        history=[_entry(each) for each in entries],
         actions=possible(order, now),
     )
+
+
+def _undone_because(happened: Iterable[object]) -> str | None:
+    """Return why an order is taken back, which the reason of a failed undo does not say."""
+    reasons = [
+        each.words if isinstance(each, UndoRequested) else f"cancelled: {each.note}"
+        for each in happened
+        if isinstance(each, UndoRequested) or (isinstance(each, ActedOn) and each.what == CANCELLED)
+    ]
+    return reasons[-1] if reasons else None
+
+
+def hides(submitted: Mapping[str, Any], payload: Payload) -> bool:
+    """Whether a payload holds personal data."""
+    return bool(payload.erased(submitted) != submitted)
 
 
 def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
@@ -146,6 +179,9 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
         held_since=None,
         placed_at=placed_at,
         payload={},
+        undone_because=None,
+        hides=False,
+        erased=False,
         keys=[],
         steps=[],
         history=[],
@@ -154,8 +190,11 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
 
 
 def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
-    fields = {name: getattr(step, name) for name in StepView.model_fields if name != "actions"}
-    return StepView(**fields, actions=possible_at(order, step, now))
+    shown = answers.erased(step)
+    own = {each.name for each in fields(shown)}
+    kept = {name: getattr(shown, name) for name in StepView.model_fields if name in own}
+    takes_answer = step.capability == OUTSIDE and not answers.why_closed(order, step)
+    return StepView(**kept, takes_answer=takes_answer, actions=possible_at(order, step, now))
 
 
 def _entry(entry: HistoryEntry) -> EntryView:
@@ -184,7 +223,26 @@ class ListedOrder(View):
     situation: str
     """As the vocabulary explains it."""
     outcome: Outcome | None = None
+    step: str | None = None
+    """The step that an open order is at; of several the one that failed most."""
+    attempt: int | None = None
+    """Which try at that step it is, counted from 1, of `threshold`."""
+    threshold: int | None = None
+    last_answer: str | None = None
+    """Why the last try at that step came to nothing."""
+    complete_by: datetime | None = None
+    """When an answer is due, if the step runs."""
+    not_before: datetime | None = None
+    """The earliest time of the next try, if the order waits for one."""
+    placed_at: datetime | None = None
+    """When its id was made."""
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
+    agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
+    """The agents that were asked for it, and have not answered."""
+    waits_for: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
+    """The steps to which an answer from outside is awaited."""
+    failed_agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
+    """The agents of those steps."""
     reason: str | None = None
     updated_at: datetime | None
     """Null if its row cannot be read."""
@@ -192,13 +250,13 @@ class ListedOrder(View):
 
 def found(order: Snapshot) -> ListedOrder:
     """Return an order in any state as a list shows it."""
-    return ListedOrder.model_validate({**summary(order), "OrderId": order.order_id})
+    return _listed(order.order_id, summary(order))
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:
     """Return an order as this list shows it; an unreadable row is shown as such."""
     try:
-        return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
+        return _listed(row.order_id, row.data)
     except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
@@ -209,7 +267,12 @@ def listed(row: AgendaRow, state: str) -> ListedOrder:
             situation=situation_in(state),
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
+            placed_at=made_at(row.order_id),
         )
+
+
+def _listed(order_id: str, shown: Mapping[str, Any]) -> ListedOrder:
+    return ListedOrder.model_validate({**shown, "OrderId": order_id, "PlacedAt": made_at(order_id)})
 
 
 class OrderList(View):
@@ -220,6 +283,30 @@ class OrderList(View):
     """Where the next page begins; null on the last one."""
 
 
+class ActedView(View):
+    """What an operator did to an order."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        alias_generator=AliasGenerator(validation_alias=to_pascal, serialization_alias=to_camel),
+    )
+
+    at: datetime
+    order_id: str
+    operator: Annotated[str, Field(validation_alias="Actor")]
+    event: str
+    detail: str
+
+
+class AuditList(View):
+    """One page of what operators did, the newest first."""
+
+    entries: list[ActedView]
+    unreadable: list[str]
+    """The keys of the rows of this page that cannot be read."""
+    continuation: str | None = None
+
+
 class FoundOrders(View):
     """The orders whose ids begin so, the oldest first."""
 
@@ -228,6 +315,14 @@ class FoundOrders(View):
     """Matching orders that cannot be read: *explain* says why."""
     more: bool
     """Whether there are more: give more of the id."""
+
+
+class Revealed(View):
+    """Who the customer of one order is."""
+
+    order_id: str
+    payload: dict[str, Any]
+    """The submitted payload, whole."""
 
 
 class Acted(View):

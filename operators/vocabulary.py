@@ -1,10 +1,35 @@
 """The vocabulary of orders, steps and actions, for the pages and the command line (OPR-2)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from core import actions, happenings, life
 from core.actions import Action, Subject, Words
-from core.agenda import LISTS, situation_in
-from core.life import ENDED, MEANINGS, Mark, Meaning, ProcessState, Situation
+from core.agenda import ENDED_LISTS, LISTS, Kind, situation_in, state_in
+from core.alerts import STALLED, SUBMISSION_REJECTED
+from core.life import ENDED, MEANINGS, ORDER_FAILED, Mark, Meaning, Situation
 from entrypoints.models import View
+
+RUNBOOK: Mapping[str, str] = {
+    ORDER_FAILED: "alert-order-events",
+    SUBMISSION_REJECTED: "alert-poison",
+    STALLED: "when-something-stands-still",
+    "circuit-open": "alert-circuit-open",
+}
+"""The section of `docs/operate.md` for each alert, and for a circuit that is open."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutsideLinks:
+    """The places outside the console to which it leads; each may be empty."""
+
+    log: str = ""
+    """The address of an order's log, with `{orderId}` for its id."""
+    runbook: str = ""
+    """The address of `docs/operate.md`."""
+
+
+NOWHERE = OutsideLinks()
 
 
 class Term(View):
@@ -64,6 +89,8 @@ class ListTerm(View):
     """Whether its orders go on by themselves."""
     is_counted: bool
     """Whether the overview counts it, and bulk actions go through it."""
+    is_over: bool = False
+    """Whether its orders have come to an end; the newest is the first."""
 
 
 class ActionTerm(View):
@@ -78,7 +105,7 @@ class ActionTerm(View):
     danger: bool
     """Whether it cannot be reversed."""
     subject: Subject
-    """Whether it concerns an order, a message or an agent."""
+    """Whether it concerns an order, its personal data, a message, an agent or an answer."""
     of_step: bool = False
     """Whether it concerns one of the failed steps."""
     lists: list[str]
@@ -97,20 +124,30 @@ class Vocabulary(View):
     """By name."""
     actions: list[ActionTerm]
     lists: dict[str, ListTerm]
-    """The lists of open orders, first those that wait for an operator."""
+    """The lists of orders, first those that wait for an operator; last those that are over."""
+    log_link: str | None
+    """The address of an order's log, with `{orderId}` for its id."""
+    runbook: dict[str, str]
+    """The addresses of what to do, by type of the alert; empty if nobody said where it is."""
 
 
-def vocabulary() -> Vocabulary:
-    """Return the vocabulary of orders."""
+def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
+    """Return the vocabulary of orders, and where pages lead to from it."""
     events = happenings.meanings()
     orders = {str(name): OrderTerm.model_validate(each) for name, each in MEANINGS.items()}
     return Vocabulary(
         orders={ACCEPTED: NOT_RECORDED, **orders},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         events={name: EventTerm.model_validate(each) for name, each in events.items()},
-        actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
+        actions=[_term(each) for each in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)],
         lists=_lists(),
+        log_link=links.log or None,
+        runbook=_runbook(links.runbook) if links.runbook else {},
     )
+
+
+def _runbook(page: str) -> dict[str, str]:
+    return {name: f"{page}#{section}" for name, section in RUNBOOK.items()}
 
 
 def _lists() -> dict[str, ListTerm]:
@@ -124,19 +161,25 @@ def _lists() -> dict[str, ListTerm]:
         "again": _made_of(again.word, again.mark, under_way, Situation.AGAIN),
         "open": _made_of("All open", Mark.PENDING, [*waiting, *under_way]),
         **{name: each for name, each in counted.items() if name not in waiting},
+        **{name: _over(name) for name in ENDED_LISTS},
     }
 
 
 def _counted(name: str, meaning: Meaning) -> ListTerm:
-    states = [state for state in ProcessState if state == name]
+    is_held = LISTS[name] is Kind.HELD
     return ListTerm(
         title="Needs you" if meaning.waits_for_operator else name,
         mark=meaning.mark,
         parts=[name],
         waits_for_operator=meaning.waits_for_operator,
-        is_under_way=any(state not in ENDED for state in states),
+        is_under_way=state_in(name) not in ENDED and not is_held,
         is_counted=True,
     )
+
+
+def _over(name: str) -> ListTerm:
+    meaning = MEANINGS[ENDED_LISTS[name]]
+    return _made_of(meaning.word, meaning.mark, [name]).model_copy(update={"is_over": True})
 
 
 def _made_of(

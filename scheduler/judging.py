@@ -9,7 +9,7 @@ from core.errors import AppError
 from core.happenings import BeginsLater, Happening, NotNeeded
 from core.life import StepState
 from core.orders import Order, Snapshot, Step
-from core.workflow import Results, StepDefinition, name_of
+from core.workflow import Results, StepDefinition, name_of, results_for
 
 Answer = TypeVar("Answer")
 
@@ -23,12 +23,6 @@ class JudgingError(AppError):
     def __init__(self, what: str, cause: Exception) -> None:
         super().__init__(what)
         self.cause = cause
-
-
-def results_for(order: Snapshot, definition: StepDefinition) -> Results:
-    """Return what the functions of a step get: the results of the steps that it uses."""
-    used = (each for each in order.steps if each.name in definition.uses)
-    return {each.name: each.result for each in used if each.result is not None}
 
 
 def is_its_turn(order: Snapshot, step: Step) -> bool:

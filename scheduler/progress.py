@@ -19,11 +19,12 @@ from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
 from core.happenings import Happening, Processed, PutBack, StepStarted, Waits
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
+from core.links import Links
 from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
-from core.orders import ERASED, Snapshot, Step
+from core.orders import ERASED, OUTSIDE, Snapshot, Step
 from core.texts import plain
-from core.workflow import StepDefinition, Workflow
-from scheduler.judging import JudgingError, is_its_turn, judge, results_for
+from core.workflow import StepDefinition, Workflow, results_for
+from scheduler.judging import JudgingError, is_its_turn, judge
 
 Room = Mapping[str, Sequence[str]]
 """The healthy agents with room for each capability, the preferred first (AGT-10)."""
@@ -42,17 +43,16 @@ class BrokenRequestError(AppError):
     """The workflow cannot make the request of a step; the message holds no personal data."""
 
 
-def request_of(
-    order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime
-) -> BusMessage:
+def request_of(order: Snapshot, step: Step, progress: "Progress") -> BusMessage:
     """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
+    workflow = progress.workflow
     definition = workflow.definition(step.name)
     if definition is None:
         raise BrokenRequestError(no_such_step(workflow, step.name))
     try:
-        return _request(order, step, definition, issued_at)
+        return _request(order, step, definition, progress.entry.at, progress.links)
     except Exception as error:  # any error of a workflow fails its step
-        personal = payload.personal(order.order.payload)
+        personal = progress.payload.personal(order.order.payload)
         raise BrokenRequestError(_failed(workflow, step, "request", error, personal)) from error
 
 
@@ -63,7 +63,11 @@ def no_such_step(workflow: Workflow, step: str) -> str:
 
 
 def _request(
-    order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime
+    order: Snapshot,
+    step: Step,
+    definition: StepDefinition,
+    issued_at: datetime,
+    links: Links | None,
 ) -> BusMessage:
     content = definition.request(order.order, results_for(order, definition))
     undo = step.state is StepState.UNDOING
@@ -77,6 +81,7 @@ def _request(
         issued_at=issued_at,
         complete_by=issued_at + step.timeout,
         answer_by=step.answer_by,
+        answer_url=links.of(order.order_id, step) if links and not undo else None,
         content={**content, "result": step.result or {}} if undo else content,
     ).to_bus(step.agent, time_to_live=step.timeout)
     if (size := len(message.body.encode())) > MAX_BYTES:
@@ -126,6 +131,8 @@ class Progress:
     """The provider of each agent's service: services of one provider know the same keys."""
     agents: Mapping[str, Agent] = field(default_factory=dict)
     """The declared agents by name, with how long their services remember a key."""
+    links: Links | None = None
+    """Makes the links by which steps are answered from outside; None where there are none."""
     instance: str
     clock_tolerance: timedelta
     entry: HistoryEntry
@@ -162,8 +169,8 @@ class Progress:
     def go_forward(self, after: Snapshot) -> Change | None:
         """Start each judged step that may begin; give up after a failure, or end what is done."""
         if after.in_state(StepState.FAILED):
-            # No new step starts; the running ones answer or expire (SCH-12).
-            if after.running():
+            # No new step starts; agents answer or expire (SCH-12).
+            if after.at_work():
                 return self._start(after, [])
             return compensation.give_up(self.before, after, self.entry)
         if all(step.state in DONE for step in after.steps):
@@ -207,7 +214,7 @@ class Progress:
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
                 until = now + step.timeout
                 yield replace(
-                    step,
+                    self.links.with_right(step) if self.links else step,
                     agent=agent,
                     state=state,
                     attempts=step.attempts + 1,
@@ -233,10 +240,14 @@ class Progress:
     def _agent_for(self, step: Step) -> str | None:
         """Return the agent that takes the step now; None if no agent has room for it.
 
+        A step that is answered from outside needs no agent, and no room (ANS-1).
+
         After a fruitless attempt, another agent is preferred. A step that was ever tried stays with
         services that know its idempotency key (AGT-3), and is undone there. This holds also if the
         agent replied that it did not try: the same request may have been delivered twice.
         """
+        if step.capability == OUTSIDE:
+            return OUTSIDE
         takers = self.room.get(step.capability, ())
         if step.agent in self.providers and step.attempts:
             provider = self.providers[step.agent]
@@ -263,16 +274,22 @@ class Progress:
     def _requests(
         self, order: Snapshot, started: Sequence[Step]
     ) -> tuple[list[BusMessage], list[Step]]:
-        """Return the requests, and as failed the steps whose request cannot be made or sent."""
+        """Return the requests, and as failed the steps whose request cannot be made or sent.
+
+        That of a step which is answered from outside is made too, but sent to no agent.
+        """
         requests, failed = [], []
         for step in started:
             if step.is_forgotten(self.entry.at):
                 failed.append(_unasked(order, step, _forgotten(order, step), for_operator=True))
                 continue
             try:
-                requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
+                request = request_of(order, step, self)
             except BrokenRequestError as fault:
                 failed.append(_unasked(order, step, str(fault)))
+                continue
+            if not step.waits:
+                requests.append(request)
         return requests, failed
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
@@ -302,10 +319,13 @@ def _forgotten(order: Snapshot, step: Step) -> str:
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:
-    """Return the order as locked by this scheduler, with the earliest complete-by time."""
+    """Return the order as locked by this scheduler, with the earliest complete-by time.
+
+    Nobody holds an order that only waits for an answer from outside.
+    """
     return order.with_state(
         process_state=ProcessState.PROCESSING,
-        locked_by=instance,
+        locked_by=instance if order.at_work() else None,
         complete_by=order.earliest_complete_by(),
     )
 

@@ -24,13 +24,11 @@ from core.happenings import (
     WorkflowChanged,
 )
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
+from core.links import Links
 from core.messages import AgentReply
-from core.orders import Snapshot, Step
+from core.orders import MAX_KEPT, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
-
-MAX_KEPT = 10_000
-"""Maximum length, as JSON, of the result that a step keeps; a row takes 32 Ki characters."""
 
 NO_REASON = "the agent gave no reason"
 RETIRED = "the order's workflow is not part of this app"
@@ -47,6 +45,8 @@ class SchedulerRules:
     """The provider of each agent's service: services of one provider know the same keys."""
     agents: Mapping[str, Agent] = field(default_factory=dict)
     """The declared agents by name: what their services remember, and how long they may take."""
+    links: Links | None = None
+    """Makes the links by which steps are answered from outside; None where there are none."""
     clock_tolerance: timedelta
     longest_upgrade: timedelta
     """How long an order on an unknown workflow is left to a newer version of the app (FLT-12)."""
@@ -92,7 +92,7 @@ class SchedulerRules:
     def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | NotClaimed:
         """Give up an order whose workflow is not part of this app."""
         state = order.state
-        if order.running():  # they answer or expire first (SCH-12)
+        if order.at_work():  # they answer or expire first (SCH-12)
             return NotClaimed(why=WhyNot.RUNS)
         reason = (
             f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
@@ -244,6 +244,7 @@ class SchedulerRules:
             room=room,
             providers=self.providers,
             agents=self.agents,
+            links=self.links,
             instance=self.instance,
             clock_tolerance=self.clock_tolerance,
         )

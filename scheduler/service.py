@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from core import agenda
-from core.agenda import NOTHING, AgendaRow
+from core.agenda import AgendaRow
 from core.changes import Change, Decision, NotClaimed, Note
 from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
@@ -62,7 +62,7 @@ class SchedulerService:
             Candidate(
                 order_id=wake_up.order_id,
                 priority=wake_up.priority,
-                needs=wake_up.needs or NOTHING,
+                needs=agenda.needs_agent(wake_up.needs),
                 since=wake_up.since or self.transitions.clock(),
             )
         )

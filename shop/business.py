@@ -207,6 +207,13 @@ def skus(request: Mapping[str, Any]) -> Iterable[str]:
     return [str(line["sku"]) for line in lines if isinstance(line, Mapping) and "sku" in line]
 
 
+GREETING = """Order tea at {url}/shop; or look at what the shop sells, and place an order:
+
+  curl -s {url}/api/products
+  curl -s {url}/api/orders -H 'Content-Type: application/json' -d '{
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}'"""
+
 SHOP = business(
     orders,
     first_orders,
@@ -217,6 +224,7 @@ SHOP = business(
         customer=Customer(name="A sample", email="sample@example.com"),
         items=(Line(sku=PRODUCTS[0].sku, quantity=1, unit_price=PRODUCTS[0].price.amount),),
     ),
+    greeting=GREETING,
     fault_marks={"sku": skus},
 )
 ORDER_1, ORDER = first_orders.workflow(), orders.workflow()

@@ -6,6 +6,7 @@ from bootstrap import bootstrap, functions
 from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import PAGE, SHOP
+from shop.rules import notice
 from shop.service import ShopService
 from web.triggers import Page
 
@@ -13,4 +14,5 @@ show_fields()
 settings = Settings.read(SHOP.agents)
 engine = bootstrap(settings, SHOP, connect(settings))
 shop = ShopService(customers=engine.customers)
-app = functions(engine, triggers.routes(shop), Page(path="shop", title="Shop", folder=PAGE))
+page = Page(path="shop", title="Shop", folder=PAGE, notice=notice(settings.addresses))
+app = functions(engine, triggers.routes(shop), page)

@@ -1,5 +1,6 @@
 """A customer's purchase, and the customer's view of the order."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -11,13 +12,14 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from core.business import is_simulated
 from core.life import Mark, Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
 from core.orders import Priority, Snapshot, Step
 from customers.rules import ASK_AGAIN_IN, AskAgain
 from entrypoints.models import Body, View
 from shop import words
-from shop.business import Customer
+from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product
 from shop.words import OrderWords, StepWords
 
@@ -139,6 +141,13 @@ def status(order: Snapshot) -> Status:
         if_slow=words.of_order_if_slow(order),
         retry_after=None if words.is_over(order) else ASK_AGAIN_IN[state.process_state],
     )
+
+
+def notice(addresses: Mapping[str, str]) -> str:
+    """Return what every page says, by the addresses of the agents' services; may be empty."""
+    charging = [agent.name for agent in SHOP.agents if agent.offers == "payment"]
+    simulated = any(is_simulated(name, addresses.get(name, "")) for name in charging)
+    return words.SIMULATED if simulated else ""
 
 
 def _step_status(order: Snapshot, step: Step) -> StepStatus:

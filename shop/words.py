@@ -32,6 +32,8 @@ STEPS = {
     "capture": ("Taking the payment", "Paid", "Money returned"),
 }
 """The words for each step: while it runs, once it is done, and once it is undone."""
+SIMULATED = "A demonstration: payments go to a simulated service."
+"""On every page of a shop that charges nobody."""
 TRYING_AGAIN = "Taking longer; we try again"
 ACCEPTED = OrderWords(
     Mark.PENDING, "One moment.", "Your order has arrived, and is being written down."

@@ -3,16 +3,18 @@
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
-from core.business import Agent, Business
+from core.business import REFERENCE, Agent, Business
 from core.errors import InvalidError
+from core.forms import Body, Form
+from core.messages import decode
 
 BUSY_FOR_SECONDS = 5
 """Default pause that `busy` asks for."""
@@ -31,10 +33,16 @@ class Service:
     undoes: Mapping[str, str]
     """The action that each undo reverses: under the same key it is refused from then on (UND-2)."""
     refusal: str
+    form: Form = field(default_factory=Form)
+    """The form of its calls, as its agent declares it."""
+    refuses_with: int = 422
+    """The status of its refusals: the first that its agent declares."""
     remembers_refusals: bool = False
     """Whether it repeats a refusal for its key, and refuses a key with other content."""
     keys_last: timedelta | None = None
     """How long it remembers a key; None for ever."""
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By action an example of its answer."""
     marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
     """The business's declared marks of a call, by which a fault may select calls."""
 
@@ -54,8 +62,11 @@ def _service(agent: Agent, business: Business) -> Service:
         actions=actions,
         undoes=undoes,
         refusal=agent.refusal,
+        form=agent.form,
+        refuses_with=next(iter(agent.refusals), 422),
         remembers_refusals=agent.remembers_refusals,
         keys_last=agent.keys_last,
+        answers=agent.answers,
         marks=business.fault_marks,
     )
 
@@ -134,6 +145,32 @@ class Call(BaseModel):
     order_id: Annotated[str, Field(min_length=1, max_length=64)]
     step: str = ""
     order: Mapping[str, Any] = {}
+
+
+class Content(RootModel[Mapping[str, Any]]):
+    """The body of a call to a service that is not built for this app."""
+
+
+def action_of(service: Service, method: str, path: str) -> str | None:
+    """Return the action that is called below the service's address; None if there is none."""
+    for action in sorted(service.actions):
+        route = service.form.route(action)
+        if route.method == method and route.leads_to(action, path):
+            return action
+    return None
+
+
+def call_of(service: Service, action: str, key: str, body: bytes) -> Call:
+    """Return a call in the form that the agent declares; raises `InvalidError`.
+
+    If the body does not say whose it is, the key does, which begins with the order and the step.
+    """
+    has_body = service.form.route(action).has_body
+    if has_body and service.form.body is Body.ENVELOPE:
+        return decode(Call, body)
+    order_id, step, *_ = [*key.split(":"), ""]
+    content = decode(Content, body).root if has_body else {}
+    return Call(order_id=order_id, step=step, order=content)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,7 +255,7 @@ def plan(service: Service, fault: Fault | None, chance: float, calls: int = 1) -
     if fault is None:
         return Plan(keys_last=service.keys_last)
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
-    refused = Plan(effect=False, status=422, reason=service.refusal)
+    refused = Plan(effect=False, status=service.refuses_with, reason=service.refusal)
     remembered = Plan(is_remembered=True, reason=service.refusal)
     plans = {
         "none": Plan(),
@@ -267,11 +304,25 @@ def content_of(service: Service, call: Call) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:
-    """Return the result of a call, which is the same for every repetition."""
-    reference = hashlib.sha256(f"{service}:{action}:{key}".encode()).hexdigest()[:12]
-    result = {"reference": f"{service}-{reference}", "action": action}
+def result_of(service: Service, action: str, key: str, call: Call) -> dict[str, Any]:
+    """Return the result of a call, which is the same for every repetition.
+
+    It has what the agent says that the service answers, a reference, and the amount of the request.
+    """
+    digest = hashlib.sha256(f"{service.name}:{action}:{key}".encode()).hexdigest()[:12]
+    reference = f"{service.name}-{digest}"
+    example = filled(service.answers.get(action, {}), reference)
+    result = {"reference": reference, "action": action, **example}
     amount = call.order.get("amount")
-    if isinstance(amount, str):
+    if isinstance(amount, str) and isinstance(example.get("amount", ""), str):
         result["amount"] = amount
     return result
+
+
+def filled(example: Any, reference: str) -> Any:
+    """Return an example of an answer with the reference as each text that may be anything."""
+    if isinstance(example, Mapping):
+        return {name: filled(value, reference) for name, value in example.items()}
+    if isinstance(example, list):
+        return [filled(value, reference) for value in example]
+    return reference if example == REFERENCE else example

@@ -56,10 +56,9 @@ class Simulator:
     def __post_init__(self) -> None:
         self._readings = GroupCommit(self._read)
 
-    def knows(self, agent: str, action: str | None = None) -> bool:
-        """Whether the agent has a simulated service, and whether that has the action, if given."""
-        service = self.services.get(agent)
-        return service is not None and (action is None or action in service.actions)
+    def knows(self, agent: str) -> bool:
+        """Whether the agent has a simulated service."""
+        return agent in self.services
 
     async def call(self, agent: str, action: str, key: str, call: Call) -> Answer:
         """Carry out the action, at most once for each key, unless a fault prevents it."""
@@ -113,7 +112,7 @@ class Simulator:
             return UNDONE
         if refusal.content != content:
             return OTHER_CONTENT
-        return Answer(status=422, reason=refusal.reason)
+        return Answer(status=service.refuses_with, reason=refusal.reason)
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
@@ -121,7 +120,7 @@ class Simulator:
             action=action,
             order_id=call.order_id,
             at=self.clock(),
-            result=rules.result_of(service.name, action, key, call),
+            result=rules.result_of(service, action, key, call),
             content=rules.content_of(service, call),
         )
         return await self.ledger.effect(service.name, effect, forbids=service.undoes.get(action))

@@ -4,15 +4,17 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import azure.functions as func
 
 from core.errors import InvalidError
+from core.forms import METHODS, Route
 from entrypoints.functions import Functions
-from entrypoints.http import body_of, ok, problem
-from simulator.rules import Call, Fault
+from entrypoints.http import body_of, content_of, ok, problem
+from simulator.rules import Fault, action_of, call_of
 from simulator.samples import Trial
-from simulator.service import SampleService, Simulator
+from simulator.service import Answer, SampleService, Simulator
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 REFUSED_IN_KEYS = set("/\\#?")
@@ -26,19 +28,17 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
     _bind_samples(triggers, samples)
 
     @triggers.route(
-        "simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS
+        "simulator/{service}/{*path}", methods=METHODS, auth_level=func.AuthLevel.ANONYMOUS
     )
     async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
-        name, action = req.route_params["service"], req.route_params["action"]
-        if not service.knows(name, action):
+        name = req.route_params["service"]
+        called = service.services.get(name)
+        action = called and action_of(called, req.method, _path_below(req, name))
+        if not called or not action:
             return _unknown()
-        answer = await service.call(name, action, _key(req), body_of(req, Call))
-        if answer.status == 200:
-            return ok(answer.result)
-        asks = _asks(answer.retry_after)
-        if answer.status == 202:
-            return ok({"status": "accepted"}, answer.status, asks)
-        return problem(answer.status, "The call failed", answer.reason, headers=asks)
+        route, key = called.form.route(action), _key(req, called.form.key_header)
+        call = call_of(called, action, key, content_of(req) if route.has_body else b"")
+        return _answered(await service.call(name, action, key, call), route)
 
     return triggers
 
@@ -75,6 +75,22 @@ def _bind_samples(triggers: Functions, samples: SampleService) -> None:
         return ok({"orderId": await samples.place(body_of(req, Trial))}, 202)
 
 
+def _path_below(req: func.HttpRequest, name: str) -> str:
+    """Return the encoded path of a call below the address of the service."""
+    return str(urlsplit(req.url).path).partition(f"/simulator/{name}")[2]
+
+
+def _answered(answer: Answer, route: Route) -> func.HttpResponse:
+    if answer.status == 200 and route.answer_may_be_empty:
+        return func.HttpResponse(status_code=204)
+    if answer.status == 200:
+        return ok(answer.result)
+    asks = _asks(answer.retry_after)
+    if answer.status == 202:
+        return ok({"status": "accepted"}, answer.status, asks)
+    return problem(answer.status, "The call failed", answer.reason, headers=asks)
+
+
 def _asks(pause: timedelta | None) -> Mapping[str, str]:
     """Return the header that asks for a pause, in whole seconds and no less."""
     return {"Retry-After": str(math.ceil(pause.total_seconds()))} if pause else {}
@@ -84,10 +100,8 @@ def _unknown() -> func.HttpResponse:
     return problem(404, "There is no such service or action")
 
 
-def _key(req: func.HttpRequest) -> str:
-    key = str(req.headers.get("Idempotency-Key", ""))
+def _key(req: func.HttpRequest, header: str) -> str:
+    key = str(req.headers.get(header, ""))
     if not KEY.fullmatch(key) or REFUSED_IN_KEYS.intersection(key):
-        raise InvalidError(
-            ["Idempotency-Key: expected 1 to 200 printable characters without / \\ # ?"]
-        )
+        raise InvalidError([f"{header}: expected 1 to 200 printable characters without / \\ # ?"])
     return key

@@ -5,26 +5,19 @@ time.
 """
 
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError
-from core.keys import key_part
+from core.keys import key_part, newest_first
 from stores.outbox import EVENT
 from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FAR_FUTURE = 10**18
 ACKNOWLEDGED = Form(
     Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote"
 )
-
-
-def newest_first(at: datetime) -> str:
-    """Return the time as fixed-width digits that sort the latest time first."""
-    return f"{FAR_FUTURE - (at - EPOCH) // timedelta(microseconds=1):018d}"
 
 
 def alert_key(event: Event) -> str:

@@ -11,8 +11,9 @@ from datetime import datetime
 
 from ulid import ULID
 
+from core.agenda import ACTED_PREFIX
 from core.errors import ConflictError, UnreadableRowError
-from core.keys import LAST, bucket_of, order_key, state_key
+from core.keys import LAST, bucket_of, newest_first, order_key, state_key
 from core.orders import Snapshot
 from stores.orders import OrderStore, snapshot_of
 from stores.tables import Delete, Put, Stored, Table, columns_of
@@ -78,20 +79,34 @@ class Archive:
     async def remove(self, order: ArchivedOrder) -> None:
         """Remove all rows of an order: business keys, its own rows at once, and then its history.
 
-        So no reader sees a part of an order. Keys go first, since the order remembers them; a
-        history that a crash has left over is removed by a later call.
+        So no reader sees a part of an order. Keys go first, since the order remembers them; the row
+        that lists it goes with its own. A history that a crash has left over is removed by a later
+        call.
         """
         bucket = bucket_of(order.order_id)
         named = (order.snapshot and order.snapshot.order.key_rows) or ()
+        listed = (order.snapshot and order.snapshot.state.agenda) or ()
         await self._table.submit_each(bucket, [Delete(key) for key in named])
         history = [key for key in order.keys if "|history|" in key]
         others = [key for key in order.keys if "|history|" not in key]
         if state_key(order.order_id) in others:
             try:
-                await self._table.submit(bucket, [Delete(key) for key in others])
+                await self._table.submit(bucket, [Delete(key) for key in (*others, *listed)])
             except ConflictError:
                 return  # another process removes it
         await self._table.submit_each(bucket, [Delete(key) for key in history])
+
+    async def remove_acted(self, time: datetime) -> int:
+        """Remove rows of what operators did before that time; return how many there were.
+
+        They are removed page by page: at most `PAGE` of each bucket.
+        """
+        start, count = f"{ACTED_PREFIX}{newest_first(time)}~", 0
+        for bucket in self.buckets:
+            old = await self._table.rows(bucket, start, f"{ACTED_PREFIX}{LAST}", PAGE)
+            await self._table.submit_each(bucket, [Delete(row.key) for row in old])
+            count += len(old)
+        return count
 
     async def place(self, bucket: str) -> str:
         """Return the place at which removals in the bucket continue; empty for its beginning."""

@@ -17,7 +17,7 @@ from core.changes import Change
 from core.errors import AppError
 from core.happenings import Ended, Processed
 from core.keys import sortable
-from core.life import StepState
+from core.life import Outcome, StepState
 from core.ports import Clock, NewId
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
 
@@ -54,7 +54,9 @@ class Figures:
     """The beginning of the minute."""
     processed: NonNegativeInt = 0
     failed: NonNegativeInt = 0
-    """How often orders ended in `Error`."""
+    """How often orders ended in `Error` and wait for an operator; older hosts count undone ones."""
+    undone: NonNegativeInt = 0
+    """How often orders ended undone."""
     steps: Mapping[str, Durations] = field(default_factory=dict)
 
     def plus(self, other: "Figures") -> "Figures":
@@ -66,6 +68,7 @@ class Figures:
             at=self.at,
             processed=self.processed + other.processed,
             failed=self.failed + other.failed,
+            undone=self.undone + other.undone,
             steps=steps,
         )
 
@@ -81,10 +84,12 @@ def figures_of(change: Change, now: datetime) -> Figures:
     for name, seconds in change.seconds(StepState.COMPLETED).items():
         milliseconds = max(0, round(1000 * seconds))
         steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
+    undone = change.after.state.outcome is Outcome.UNDONE and isinstance(change.ended, Ended)
     return Figures(
         at=minute_of(now),
         processed=int(isinstance(change.ended, Processed)),
-        failed=int(isinstance(change.ended, Ended)),
+        failed=int(isinstance(change.ended, Ended) and not undone),
+        undone=int(undone),
         steps=steps,
     )
 

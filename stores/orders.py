@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
 
-from core.agenda import AgendaRow
-from core.changes import Change, Event, HistoryEntry, Note
+from core.agenda import ACTED_PREFIX, ENDED_PREFIX, AgendaRow
+from core.changes import Change, Event, HistoryEntry, Note, acted_row
 from core.errors import ConflictError, UnreadableRowError
 from core.gathering import reached, run_all, settle_all
 from core.happenings import Happening, Unknown, as_data, from_data
@@ -62,6 +62,9 @@ class Keyed:
 
     order_id: str
 
+
+LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
+"""The prefixes of the rows of the agenda, and of those that list what is over or was done."""
 
 Record = Order | StateRecord | HistoryEntry | AgendaRow | Keyed
 
@@ -126,7 +129,7 @@ def record_of(stored: Stored) -> Record:
 
     An unreadable row of the agenda is returned with its fault, so that it does not hide others.
     """
-    if stored.key.startswith("!"):
+    if stored.key.startswith(LISTED):
         return _agenda_row(stored)
     try:
         return _record_of(stored.key, columns_of(stored, OLDEST_ORDERS))
@@ -190,10 +193,11 @@ def _steps(columns: Columns) -> Iterator[Step]:
         yield STEP.record({**step, "Result": columns[name]} if name in columns else step)
 
 
-def of_change(change: Change) -> tuple[Snapshot, list[Operation]]:
+def of_change(change: Change, address: str | None = None) -> tuple[Snapshot, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
-    The written order holds the row keys of its obligations.
+    The written order holds the row keys of its obligations. Links in notices are of the app at this
+    address.
     """
     met, owed = change.obligations()
     before, after = change.before, change.after.with_state(agenda=tuple(owed))
@@ -202,8 +206,14 @@ def of_change(change: Change) -> tuple[Snapshot, list[Operation]]:
         Insert(history_key(after.order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
         *(Put(row.key, row) for row in owed.values()),
-        *(Insert(row.key, row) for row in outbox.owed(before, after, change)),
+        *(Insert(row.key, row) for row in outbox.owed(before, after, change, address)),
+        *_acted(after.order_id, after.state.version, change.entry),
     ]
+
+
+def _acted(order_id: str, version: int, entry: HistoryEntry) -> Iterator[Operation]:
+    if row := acted_row(order_id, version, entry):
+        yield Put(row.key, row)
 
 
 def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
@@ -231,7 +241,8 @@ def of_note(note: Note) -> list[Operation]:
     """Return the operations of a note."""
     history = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
     events = (outbox.of_event(note.order_id, event) for event in note.events)
-    return [history, *(Insert(row.key, row) for row in events)]
+    acted = _acted(note.order_id, note.version, note.entry)
+    return [history, *(Insert(row.key, row) for row in events), *acted]
 
 
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
@@ -267,10 +278,12 @@ class OrderStore:
     columns_of = staticmethod(columns_of_record)
     record_of = staticmethod(record_of)
 
-    def __init__(self, table: Table, buckets: Sequence[str]) -> None:
+    def __init__(self, table: Table, buckets: Sequence[str], address: str | None = None) -> None:
         self.table = table
         self.buckets = buckets
         """The partitions over which orders are spread."""
+        self._address = address
+        """The app's public address, for links; None if nobody says what it is."""
 
     async def load(self, order_id: str) -> Snapshot | None:
         """Return the order with its state and steps, without its history; None if there is none.
@@ -288,7 +301,7 @@ class OrderStore:
         unknown whether the change was written.
         """
         order_id = change.after.order_id
-        after, operations = of_change(change)
+        after, operations = of_change(change, self._address)
         etags = await self._submit(bucket_of(order_id), operations)
         keys = [operation.key for operation in operations]
         return replace(after, etag=etags[keys.index(state_key(order_id))])
@@ -318,7 +331,7 @@ class OrderStore:
         An unreadable row is returned with its `fault`: only its order is affected.
         """
         stored = await self.table.rows(bucket, start, end, limit)
-        rows = (self.record_of(row) for row in stored if row.key.startswith("!"))
+        rows = (self.record_of(row) for row in stored if row.key.startswith(LISTED))
         return [row for row in rows if isinstance(row, AgendaRow)]
 
     async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:

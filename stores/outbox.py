@@ -8,13 +8,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from core import alerts
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
-from core.happenings import Ended, Processed, StepCompleted, StepStarted, Submitted
+from core.happenings import Answered, Ended, Processed, StepCompleted, StepStarted, Submitted
 from core.keys import LAST, key_part, sortable
 from core.life import Direction
+from core.links import link
 from core.messages import OPERATORS, BusMessage
 from core.orders import Snapshot
 from stores.tables import Form
@@ -26,17 +28,19 @@ MAX_PER_TRANSITION = 100
 
 
 def notices_of(
-    before: Snapshot | None, after: Snapshot, entry: HistoryEntry
+    before: Snapshot | None, after: Snapshot, entry: HistoryEntry, address: str | None = None
 ) -> Iterator[BusMessage]:
     """Yield the notices of this transition to the sender; none if the sender named no queue.
 
+    Links in them are of the app at this address; without one there are none.
     A notice keeps its id when it is sent again. Its `sequence` grows with each notice of the order,
     so that the receiver can sort them.
     """
     state = after.state
     if state.reply_to is None:
         return
-    for number, (event, more) in enumerate(_events(before, after, entry)):
+    events = chain(_events(before, after, entry), _asked(after, entry, address))
+    for number, (event, more) in enumerate(events):
         notice_id = f"{state.order_id}:{state.version}:{number}"
         body = {
             "orderId": state.order_id,
@@ -66,17 +70,35 @@ def _events(
             case StepStarted() if not has_begun:
                 has_begun = True
                 yield "processing-started", {}
-            case StepCompleted(step=step) if after.state.direction is Direction.FORWARD:
+            case StepCompleted(step=step) | Answered(step=step) if (
+                after.state.direction is Direction.FORWARD
+            ):
                 yield "step-completed", {"step": step}
             case Processed() | Ended() if notice := after.state.meaning.notice:
                 yield notice, {"reason": each.reason if isinstance(each, Ended) else None}
 
 
-def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
-    """Yield the outbox rows of a change: its alerts, and its notices to the sender."""
-    for event in alerts.of(after, change.entry):
+def _asked(
+    after: Snapshot, entry: HistoryEntry, address: str | None
+) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
+    for each, step in alerts.asks_in(after, entry):
+        event = "answer-reminded" if alerts.is_reminder(each, step) else "answer-awaited"
+        until = step.complete_by.isoformat() if step.complete_by else None
+        url = link(address, after.order_id, step)
+        yield event, {"step": step.name, "until": until, "answerUrl": url}
+
+
+def owed(
+    before: Snapshot | None, after: Snapshot, change: Change, address: str | None = None
+) -> Iterator[AgendaRow]:
+    """Yield the outbox rows of a change: its alerts, and its notices to the sender.
+
+    The app is at this address.
+    """
+    for event in (*alerts.of(after, change.entry), *alerts.asked(after, change.entry)):
         yield of_event(after.order_id, event)
-    for notice in notices_of(before, after, change.entry):
+    for notice in notices_of(before, after, change.entry, address):
         yield of_notice(notice, change.entry.at)
 
 

@@ -18,7 +18,7 @@ from core.happenings import (
 )
 from core.life import Direction, ProcessState, StepState
 from core.messages import request_id_of
-from core.orders import Snapshot, Step
+from core.orders import OUTSIDE, Snapshot, Step
 from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
 
 LASTING = ": the cause is held to be lasting"
@@ -38,9 +38,14 @@ class SupervisorRules:
 
         An attempt that an agent has begun counts as one failure; `heard` are the agents' health
         reports. A step is given up once its count *reaches* the threshold: with a threshold of 3 it
-        is tried three times. An attempt that no agent has begun is not counted.
+        is tried three times. An attempt that no agent has begun is not counted. An answer from
+        outside that does not come in time always is, unless the order is held (OPR-7).
         """
-        expired = [step for step in order.steps if step.expired(now, self.clock_tolerance)]
+        expired = [
+            step
+            for step in order.steps
+            if step.expired(now, self.clock_tolerance) and not (step.waits and order.state.is_held)
+        ]
         if not expired:
             return None
         verdicts = [_verdict(order, step, heard, now) for step in expired]
@@ -61,7 +66,7 @@ class SupervisorRules:
 
         `heard` are the agents' health reports.
         """
-        for step in order.steps:
+        for step in order.at_work():
             asked_at = step.started_at
             if (
                 asked_at
@@ -92,6 +97,8 @@ class _Verdict:
 
 def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
     """Return the verdict on an expired step; its reason is the fault of the last attempt."""
+    if step.waits:
+        return _unanswered(step, now)
     waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
     fault = fault_since(heard, step.agent, step.started_at)
@@ -106,6 +113,23 @@ def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: dat
     if verdict.step.failure_count >= step.threshold:
         return _lasting(verdict, fault, now)
     return verdict
+
+
+def _unanswered(step: Step, now: datetime) -> _Verdict:
+    """Return the verdict on a step that nobody outside has answered in time (ANS-2).
+
+    Nothing was tried, so nothing is in doubt; the step is asked for again, as a reminder.
+    """
+    count = step.failure_count + 1
+    asked = replace(
+        step,
+        state=StepState.NOT_STARTED,
+        complete_by=None,
+        failure_count=count,
+        reason="nobody has answered in time",
+    )
+    verdict = _Verdict(step=asked, expired=replace(_expired(asked), failure=count))
+    return _lasting(verdict, None, now) if count >= step.threshold else verdict
 
 
 def _not_begun(waiting: Step) -> _Verdict:
@@ -146,6 +170,8 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
         return replace(verdict, step=step, then=(rest,))
     cause = last_answer(verdict.expired.fault) or LASTING
     reason = f"{failed.name} timed out {failed.failure_count} times{cause}"
+    if failed.capability == OUTSIDE:
+        reason = f"nobody has answered {failed.name} in time, {failed.failure_count} times asked"
     at_door = bool(fault and fault.at_door)
     given_up = failed.given_up(reason, for_operator=at_door)
     return replace(verdict, step=given_up, then=failures_of(given_up, reason))

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import product
 
 from core import agenda
+from core.agenda import Kind
 from core.changes import Decision
 from core.errors import UnavailableError
 from core.gathering import run_all
@@ -47,8 +49,10 @@ class SupervisorService:
             return 0
         silent: dict[str, datetime] = {}
         buckets = self.transitions.store.buckets
+        ranges = product(buckets, (Kind.RUNNING, Kind.WAITING))
         try:
-            recovered = sum(await run_all(self._sweep_bucket(bucket, silent) for bucket in buckets))
+            sweeps = (self._sweep_bucket(bucket, kind, silent) for bucket, kind in ranges)
+            recovered = sum(await run_all(sweeps))
         finally:
             await self._tell_of_silence(silent)
         if self.leadership.held():  # else the sweep is incomplete
@@ -58,12 +62,12 @@ class SupervisorService:
         )
         return recovered
 
-    async def _sweep_bucket(self, bucket: str, silent: dict[str, datetime]) -> int:
+    async def _sweep_bucket(self, bucket: str, kind: Kind, silent: dict[str, datetime]) -> int:
         """Recover the overdue orders of a bucket page by page, for as long as the lease is held.
 
         Add to `silent` the agents that have not reported since they were asked, and when that was.
         """
-        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
+        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
         found = 0
         while self.leadership.held():
             page = await self.transitions.store.agenda(bucket, start, end, PAGE)

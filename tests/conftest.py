@@ -7,29 +7,30 @@ from xdist.scheduler import LoadScopeScheduling
 
 gc.disable()  # what is loaded stays: to look through it for garbage took half of the time in which tests are collected
 pytest.register_assert_rewrite(
-    "client", "failing", "inspection", "private_queue", "reading", "waiting"
+    "claiming", "client", "failing", "inspection", "private_queue", "reading", "waiting"
 )
 
-from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
-from client import QUICK  # noqa: E402
+from client import QUICK  # noqa: E402 - what is asserted is rewritten from here on
 from progress import Progress, folder_of  # noqa: E402
 from stacks import APP, running  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
 
-from local.stack import Stack, StackConfig  # noqa: E402
+from development.stack import Stack, StackConfig  # noqa: E402
 
 ALL_OF_THEM = 8
 """Workers for a whole run, on two cores: most of them wait at any time. A part of the tests needs none."""
 
 LONGEST = (
+    "tests/system/test_long_outages.py",
+    "tests/exploration/test_planted.py",
     "shared stack 1",
     "shared stack 2",
+    "shared stack 3",
     "services 2",
+    "services 3",
     "services 1",
     "tests/deployment/test_another_business.py",
-    "tests/system/test_services_down.py",
     "tests/system/test_dependencies_away.py",
-    "tests/system/test_supervisors.py",
     "tests/system/test_versions_and_clocks.py",
 )
 """What one worker has to do alone begins first, the longest of it before the rest."""
@@ -48,14 +49,17 @@ TOGETHER = {
     "tests/system/test_operator_lists.py": "shared stack 2",
     "tests/system/test_check.py": "shared stack 2",
     "tests/system/test_operator_api.py": "shared stack 2",
-    "tests/system/test_bad_input.py": "shared stack 2",
-    "tests/system/test_poison.py": "shared stack 2",
-    "browser": "shared stack 1",
-    "host": "services 1",
+    "tests/system/test_bad_input.py": "shared stack 3",
+    "tests/system/test_poison.py": "shared stack 3",
+    "tests/system/test_bulk.py": "shared stack 3",
+    "browser": "shared stack 3",
     "stack": "services 1",
     "simulator": "services 1",
-    "contract": "services 2",
-    "conformance": "services 2",
+    "contract": "services 1",
+    "local/broker": "services 2",
+    "local/conformance": "services 2",
+    "local/host": "services 3",
+    "local/stack": "services 3",
 }
 """Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
 
@@ -109,7 +113,7 @@ def pytest_collection_modifyitems(items):
     """Begin with what belongs together, which is long, and with the folders that wait much; no unit test hangs long."""
     items.sort(key=_place)
     for item in items:
-        if folder_of(item.nodeid) == "unit":
+        if folder_of(item.nodeid).endswith("unit"):
             item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
 
 
@@ -142,7 +146,7 @@ def pytest_sessionfinish(session):
 @pytest.fixture(scope="session")
 async def services(tmp_path_factory):
     """Azurite, the broker and the Event Grid stand-in, for all tests that leave them as they are."""
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, more_queues=QUEUES)
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0)
     async with Stack(config) as stack:
         yield stack
 

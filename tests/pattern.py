@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
+STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|ANS|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
 
 PLACES = {"on the running system": "tests/system/", "in the exploration": "tests/exploration/"}
 """Where each documented failure mode has a test (docs/pattern.md, 10)."""

@@ -1,4 +1,4 @@
-"""`python -m tests.pictures`: the real pages, in `.pictures/`: empty, full, and with an error; two for the README.
+"""`python -m tests.pictures`: the real pages, in `.pictures/`: empty, full, and with an error; three for the README.
 
 Each is taken at the width of a phone and of a desk, in light and dark. Somebody has to look at them.
 """
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests/support")]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "local/tests/support")]
 
 from browsers import KEY, browser  # noqa: E402 - the tests' support is no package
 from client import Client  # noqa: E402
+from moving import record  # noqa: E402
 from playwright.async_api import Browser, Page  # noqa: E402
 from stacks import running  # noqa: E402
 
@@ -33,9 +34,12 @@ EMPTY = {
     "my-orders": "/shop#/orders",
     "overview": "/console#/",
     "list": "/console#/orders?state=Error",
+    "ended": "/console#/orders?state=Processed",
     "alerts": "/console#/alerts",
+    "audit": "/console#/audit",
     "poison": "/console#/poison",
     "faults": "/console#/faults",
+    "live": "/console#/live",
     "search": "/console#/search",
     "unknown-order": "/console#/orders/b00-01JCX0000000000000000000AA",
 }
@@ -119,7 +123,7 @@ async def full(page: Page, ids: dict[str, str]) -> None:
     for kind, order_id in ids.items():
         await visit(page, f"shop-{kind}", f"/shop#/orders/{order_id}")
         await visit(page, f"order-{kind}", f"/console#/orders/{order_id}")
-    for name in ("overview", "list", "alerts", "faults"):
+    for name in ("overview", "list", "alerts", "faults", "live"):
         await visit(page, f"full-{name}", EMPTY[name])
     await visit(page, "list-open", "/console#/orders?state=open")
     await basket(page)
@@ -149,10 +153,17 @@ async def basket(page: Page) -> None:
 
 
 async def main() -> None:
-    """Take them on a stack of their own."""
+    """Take them on a stack of their own; the moving one on another, of two hosts."""
     with tempfile.TemporaryDirectory() as folder:
         async with running(Path(folder), settings=PATIENT) as (stack, client):
             await take_all(stack.http_url, client)
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            running(Path(folder), hosts=2, restart=True) as (stack, _),
+            browser() as found,
+            seen(found, stack.http_url, 1440, "light") as page,
+        ):
+            await record(page, FOLDER / "live.json")
 
 
 if __name__ == "__main__":

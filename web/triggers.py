@@ -4,6 +4,8 @@ Their files are read once, and hold no data: the pages get it from the APIs.
 """
 
 import gzip
+import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -27,6 +29,12 @@ MEDIA_TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
+
+SCRIPT = re.compile(rb'(\n *)<script type="module" src="/web/\{hash\}/([^"]+)">')
+IMPORT = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";', re.MULTILINE)
+
+READS = ["GET", "HEAD"]
+"""How a page is asked for: what only watches whether it is there asks for its head."""
 
 HOME = "{home:maxlength(0)?}"
 """The path `/`: Azure takes no empty route, but matches an optional part without characters."""
@@ -65,6 +73,8 @@ class Page:
     """The name of the page in the console."""
     folder: Path
     """The folder, within the app's, of its `index.html` and of the files that only it needs."""
+    notice: str = ""
+    """A sentence that it shows always, such as that no money is taken; may be empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,8 +108,10 @@ class Site:
         paths = chain.from_iterable(_paths(folder) for folder in folders)
         found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
         words = {"{page}": f"/{page.path}" if page else "", "{title}": page.title if page else ""}
+        words["{notice}"] = page.notice if page else ""
         words["{hash}"] = sha256(repr((found, words)).encode()).hexdigest()[:16]
-        files = {name: _file(name, body, words) for name, body in found.items()}
+        pages = {name: _with_modules(body, found) for name, body in found.items()}
+        files = {name: _file(name, body, words) for name, body in pages.items()}
         if page is None:
             return cls(hash=words["{hash}"], files=files)
         index = (page.folder / INDEX).relative_to(app).as_posix()
@@ -111,6 +123,31 @@ def _paths(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*.*")):
         if path.suffix in MEDIA_TYPES and path.name[0] != ".":
             yield path
+
+
+def _with_modules(body: bytes, found: Mapping[str, bytes]) -> bytes:
+    """Name in the head of a page all modules of its script, so that they come in one wave."""
+    script = SCRIPT.search(body)
+    if not script:
+        return body
+    names = sorted(_modules(script[2].decode(), found))
+    links = [b'<link rel="modulepreload" href="/web/{hash}/%s">' % name.encode() for name in names]
+    return body.replace(script[0], b"".join(script[1] + link for link in links) + script[0], 1)
+
+
+def _modules(entry: str, found: Mapping[str, bytes]) -> set[str]:
+    """Return the modules that a module imports, directly or not, and itself."""
+    known, left = set[str](), [entry]
+    while left:
+        name = left.pop()
+        if name in known or name not in found:
+            continue
+        known.add(name)
+        imported = IMPORT.findall(found[name].decode())
+        left += (
+            posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) for path in imported
+        )
+    return known
 
 
 def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
@@ -126,7 +163,7 @@ def blueprint(site: Site) -> func.Blueprint:
     """Return the functions of the console, of the page of the business, and of their files."""
     triggers = Functions()
 
-    @triggers.route("console", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @triggers.route("console", methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
     async def web_console(req: func.HttpRequest) -> func.HttpResponse:
         return _page(req, site, f"{STATIC}/console/{INDEX}")
 
@@ -145,13 +182,13 @@ def blueprint(site: Site) -> func.Blueprint:
 
 
 def _bind_page(triggers: Functions, site: Site, path: str) -> None:
-    @triggers.route(HOME, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @triggers.route(HOME, methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
     async def web_home(req: func.HttpRequest) -> func.HttpResponse:
         return func.HttpResponse(
             status_code=302, headers={"Location": f"/{path}", "Cache-Control": ASK_AGAIN}
         )
 
-    @triggers.route(path, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @triggers.route(path, methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
     async def web_page(req: func.HttpRequest) -> func.HttpResponse:
         return _page(req, site, site.index)
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from azure.storage.queue.aio import QueueClient
 
@@ -44,3 +44,9 @@ class StorageQueue:
         """See `TextQueue.waiting`."""
         with azure_errors("storage queue", UnavailableError):
             return (await self._queue().get_queue_properties()).approximate_message_count or 0
+
+    async def oldest(self) -> datetime | None:
+        """See `TextQueue.oldest`."""
+        with azure_errors("storage queue", UnavailableError):
+            heads = await self._queue().peek_messages(max_messages=1)
+        return heads[0].inserted_on if heads else None

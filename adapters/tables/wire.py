@@ -115,12 +115,13 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
 
 def _stored(wire: Mapping[str, Any]) -> Stored:
     """Return the row with typed values, without the properties that Azure adds."""
-    row = {}
-    for name, value in wire.items():
-        if name == "Timestamp" or "odata." in name:
-            continue
-        is_time = wire.get(f"{name}{TYPE}") == "Edm.DateTime"
-        row[name] = datetime.fromisoformat(value) if is_time else value
+    names = (name for name in wire if name != "Timestamp" and "odata." not in name)
+    row = {name: wire[name] for name in names}
+    for name, kind in wire.items():
+        column = name.removesuffix(TYPE)
+        # A text may have this value too, but not under such a name.
+        if kind == "Edm.DateTime" and column != name and column in row:
+            row[column] = datetime.fromisoformat(row[column])
     return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
 

@@ -6,6 +6,7 @@ Set-Location (Join-Path $PSScriptRoot '../..')
 $version = if ($env:PYTHON_VERSION) { $env:PYTHON_VERSION } else { '3.13' }
 $python = (Get-Command python).Source
 $tools = Join-Path ([IO.Path]::GetTempPath()) ([IO.Path]::GetRandomFileName())
+$env:PIP_ROOT_USER_ACTION = 'ignore' # not as an option, which an older pip does not know
 try {
     & $python -m pip install --quiet --disable-pip-version-check --target $tools --require-hashes --no-deps -r infra/hooks/uv.txt
     if (Test-Path .python_packages) { Remove-Item -Recurse -Force .python_packages }

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.."
 python=$(command -v python3 || command -v python)
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-"$python" -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
+# Not as an option, which an older pip does not know, such as that of macOS's own Python.
+PIP_ROOT_USER_ACTION=ignore "$python" -m pip install --quiet --disable-pip-version-check \
     --target "$tools" --require-hashes --no-deps -r infra/hooks/uv.txt
 rm -rf .python_packages
 # Not with pip: it would choose packages for the Python that runs it.

@@ -8,12 +8,6 @@ function Test-Address($value) {
     "$value" -match '^https://[^/]' -and "$value" -notlike '*@*'
 }
 
-# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
-if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and -not $env:BUDGET_START) {
-    $env:BUDGET_START = [DateTime]::UtcNow.ToString('yyyy-MM-01')
-    azd env set BUDGET_START $env:BUDGET_START
-}
-
 # Who tries it for the first time is asked, where there is a terminal.
 $services = Get-Content (Join-Path $PSScriptRoot 'services.txt') | ForEach-Object { $_.Split(' ')[2] }
 $given = -join ($services | ForEach-Object { [Environment]::GetEnvironmentVariable($_) })
@@ -53,12 +47,16 @@ if ($env:DEPLOYED_COSMOS_FOR_TABLES -and $env:DEPLOYED_COSMOS_FOR_TABLES -ne $co
     $faults += "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 }
 $redundancy = if ($env:REDUNDANCY) { $env:REDUNDANCY } else { 'zone' }
+$change = "$($env:DEPLOYED_REDUNDANCY):$redundancy"
 $inPlace = 'geo:geo', 'zone:zone', 'zone:geo-zone', 'geo-zone:zone', 'geo-zone:geo-zone'
-if ($env:DEPLOYED_REDUNDANCY -and "$($env:DEPLOYED_REDUNDANCY):$redundancy" -notin $inPlace) {
+if ($change -eq 'zone:geo-zone' -and $env:DEPLOYED_COSMOS_FOR_TABLES -eq 'true') {
+    $faults += "REDUNDANCY: Cosmos DB never leaves continuous backups; docs/deploy.md#what-may-be-changed-later"
+}
+elseif ($env:DEPLOYED_REDUNDANCY -and $change -notin $inPlace) {
     $faults += "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 }
-if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and $env:BUDGET_START -notmatch '^[0-9]{4}-[01][0-9]-01$') {
-    $faults += "BUDGET_START: expected the first day of this month, such as 2026-12-01"
+if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -notmatch '^[0-9]+$') {
+    $faults += "MONTHLY_BUDGET: expected a whole number, or 0 for no budget"
 }
 if ($faults) {
     [Console]::Error.WriteLine("Not deployed, since the app could not work:`n- " + ($faults -join "`n- "))

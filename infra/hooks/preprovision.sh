@@ -18,12 +18,6 @@ is_address() {
     esac
 }
 
-# Azure wants the first day of the month in which a budget was made, for ever: so it is written down once.
-if [ "${MONTHLY_BUDGET:-0}" != 0 ] && [ -z "${BUDGET_START:-}" ]; then
-    BUDGET_START=$(date -u +%Y-%m-01)
-    azd env set BUDGET_START "$BUDGET_START"
-fi
-
 # Who tries it for the first time is asked, where there is a terminal.
 given=""
 while read -r _ _ name; do
@@ -59,15 +53,16 @@ fi
 [ "${DEPLOYED_COSMOS_FOR_TABLES:-${COSMOS_FOR_TABLES:-false}}" = "${COSMOS_FOR_TABLES:-false}" ] ||
     fault "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 case "${DEPLOYED_REDUNDANCY:-}:${REDUNDANCY:-zone}" in
-geo:geo | zone:zone | zone:geo-zone | geo-zone:zone | geo-zone:geo-zone | :*) ;;
+geo:geo | zone:zone | geo-zone:zone | geo-zone:geo-zone | :*) ;;
+zone:geo-zone)
+    [ "${DEPLOYED_COSMOS_FOR_TABLES:-false}" = false ] ||
+        fault "REDUNDANCY: Cosmos DB never leaves continuous backups; docs/deploy.md#what-may-be-changed-later"
+    ;;
 *) fault "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later" ;;
 esac
-if [ "${MONTHLY_BUDGET:-0}" != 0 ]; then
-    case "${BUDGET_START:-}" in
-    [0-9][0-9][0-9][0-9]-[01][0-9]-01) ;;
-    *) fault "BUDGET_START: expected the first day of this month, such as 2026-12-01" ;;
-    esac
-fi
+case "${MONTHLY_BUDGET:-0}" in
+*[!0-9]*) fault "MONTHLY_BUDGET: expected a whole number, or 0 for no budget" ;;
+esac
 if [ -n "$faults" ]; then
     echo "Not deployed, since the app could not work:$faults" >&2
     exit 1

@@ -25,10 +25,12 @@ $client = az ad app create --display-name "operators-$name" --sign-in-audience A
 $credential = @{ name = 'app'; issuer = "https://login.microsoftonline.com/$tenant/v2.0"; subject = $identity; audiences = @('api://AzureADTokenExchange') }
 az ad app federated-credential create --id $client --parameters (New-Body $credential) --output none
 $scope = @{ id = [guid]::NewGuid(); value = 'operate'; type = 'User'; isEnabled = $true; adminConsentDisplayName = 'Operate orders'; adminConsentDescription = 'Operate orders' }
-$api = @{ identifierUris = @("api://$client"); api = @{ requestedAccessTokenVersion = 2; oauth2PermissionScopes = @($scope) } }
+$role = @{ id = [guid]::NewGuid(); value = 'operator'; displayName = 'Operator'; description = 'Operates orders'; isEnabled = $true; allowedMemberTypes = @('User', 'Application') }
+$api = @{ identifierUris = @("api://$client"); api = @{ requestedAccessTokenVersion = 2; oauth2PermissionScopes = @($scope) }; appRoles = @($role) }
 az rest --method PATCH --url "https://graph.microsoft.com/v1.0/applications(appId='$client')" --body (New-Body $api)
 az ad sp create --id $client --output none
 az ad sp update --id $client --set appRoleAssignmentRequired=true
 azd env set OPERATOR_SIGN_IN_CLIENT_ID $client
-Write-Output "Made: $client. Now assign the operators to it, in the portal: Enterprise applications, Users and groups."
+azd env set OPERATOR_ROLE operator
+Write-Output "Made: $client. Now give the operators its role Operator, in the portal: Enterprise applications, Users and groups."
 Write-Output "Then: azd provision"

@@ -76,7 +76,7 @@ var metricRules = [
   {
     name: 'dead-lettered'
     severity: 1
-    description: 'A message failed so often that Service Bus put it aside; its order is found by the supervisor.'
+    description: 'A message that Service Bus gave up could not even be kept as poison; its order is found by the supervisor.'
     scope: serviceBusId
     metricNamespace: 'Microsoft.ServiceBus/namespaces'
     metric: 'DeadletteredMessages'

@@ -12,6 +12,7 @@ param blobEndpoint string
 param serviceBusHostName string
 param eventGridEndpoint string
 param applicationInsightsConnectionString string
+param applicationInsightsId string
 param appSubnetId string
 param alwaysReadyInstances int
 param maximumInstances int
@@ -29,6 +30,7 @@ param serviceSettings object
 param appSettings object
 param retentionDays int
 param operatorSignInClientId string
+param operatorRole string
 
 // The routes that need no key, so no sign-in either; but the console's page is where operators' browsers sign in.
 var openPaths = [
@@ -39,10 +41,15 @@ var openPaths = [
   '/api/orders'
   '/api/orders/*'
   '/api/workflows/*'
+  '/api/answers/*'
   '/api/health'
   '/api/openapi.json'
   '/simulator/*'
 ]
+// The portal's own form of "copy link to query"; the app puts in the id of an order.
+var logPage = '${environment().portal}/#view/Microsoft_OperationsManagementSuite_Workspace/Logs.ReactView'
+var logQuery = 'query/${uriComponent('traces | where message has "')}{orderId}${uriComponent('" | order by timestamp asc')}'
+var logLink = '${logPage}/resourceId/${uriComponent(applicationInsightsId)}/source/LogsBlade.AnalyticsShareLinkToQuery/${logQuery}'
 var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
 // All Front Doors have the same addresses; the header, which Azure sets, says which one it is.
 var frontDoorOnly = {
@@ -63,11 +70,22 @@ var deployersOnly = {
   priority: 100
   ipAddress: deployFrom
 }
+// An agent that may do without its service is not in the app unless its address is given.
+var absent = map(
+  filter(
+    items(loadJsonContent('../simulated.json')),
+    each => !simulatedServices && (contains(serviceSettings, each.key) ? empty(serviceSettings[each.key]) : true)
+  ),
+  each => replace(last(split(each.value, '/')), '-', '_')
+)
 // All that an order goes through. What answers a request stands within the time of a step, as the agent does.
 var queues = map(loadJsonContent('../queues.json').serviceBusQueues, queue => replace(queue.name, '-', '_'))
-var agents = map(
-  filter(queues, queue => endsWith(queue, '_requests') && queue != 'scheduler_requests'),
-  queue => replace(queue, '_requests', '')
+var agents = filter(
+  map(
+    filter(queues, queue => endsWith(queue, '_requests') && queue != 'scheduler_requests'),
+    queue => replace(queue, '_requests', '')
+  ),
+  agent => !contains(absent, agent)
 )
 var alwaysReady = flatten([
   [
@@ -206,6 +224,8 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     ServiceBus__clientId: identityClientId
     EVENT_GRID_ENDPOINT: eventGridEndpoint
     EVENT_GRID__clientId: identityClientId
+    OPERATOR_SIGN_IN: empty(operatorSignInClientId) ? 'false' : 'true' // only then the platform says who calls
+    OPERATOR_ROLE: operatorRole
     SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
     STEP_TIMEOUT_SECONDS: '180'
     FAILURE_THRESHOLD: '3'
@@ -226,6 +246,9 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     UNKNOWN_NAME_TRIES: '24'
     LONGEST_UPGRADE_SECONDS: '86400'
     NOTICE_TRIES: '8'
+    PUBLIC_URL: 'https://${site.properties.defaultHostName}'
+    LOG_LINK: logLink
+    RUNBOOK_URL: ''
     LONGEST_PENDING_SECONDS: '900'
     LONGEST_WITHOUT_SWEEP_SECONDS: '300'
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'

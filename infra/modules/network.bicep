@@ -9,6 +9,7 @@ var zones = [
   'privatelink.table.cosmos.azure.com'
   'privatelink.servicebus.windows.net'
   'privatelink.eventgrid.azure.net'
+  'privatelink.vaultcore.azure.net'
 ]
 
 resource network 'Microsoft.Network/virtualNetworks@2024-07-01' = {

@@ -7,9 +7,14 @@ param appPrincipalId string
 param isolated bool
 
 var roles = loadJsonContent('../roles.json')
-var queueList = loadJsonContent('../queues.json').serviceBusQueues
+var allQueues = loadJsonContent('../queues.json').serviceBusQueues
+var deadLetterName = 'dead-letters'
+var queueList = filter(allQueues, queue => queue.name != deadLetterName)
+var deadLetterRules = filter(allQueues, queue => queue.name == deadLetterName)[0]
 // The app sends to the response queues of those who submit, and receives from all others.
-var receivedFrom = filter(queueList, queue => !startsWith(queue.name, 'status-'))
+var ownersPrefix = 'status-'
+var expires = 'deadLetteringOnMessageExpiration'
+var receivedFrom = filter(queueList, queue => !startsWith(queue.name, ownersPrefix))
 var tier = premium ? 'Premium' : 'Standard'
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
@@ -28,6 +33,19 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
+// What Service Bus gives up of all other queues comes here, so that one function takes it. What is given up here too stays
+// in this queue's own dead letters, and the alert dead-lettered tells.
+resource deadLetters 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
+  parent: namespace
+  name: deadLetterName
+  properties: {
+    lockDuration: deadLetterRules.lockDuration
+    maxDeliveryCount: deadLetterRules.maxDeliveryCount
+    defaultMessageTimeToLive: deadLetterRules.defaultMessageTimeToLive
+    deadLetteringOnMessageExpiration: deadLetterRules.deadLetteringOnMessageExpiration
+  }
+}
+
 resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
   for queue in queueList: {
     parent: namespace
@@ -36,6 +54,8 @@ resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
       lockDuration: queue.lockDuration
       maxDeliveryCount: queue.maxDeliveryCount
       defaultMessageTimeToLive: queue.defaultMessageTimeToLive
+      deadLetteringOnMessageExpiration: contains(queue, expires) ? queue[expires] : false
+      forwardDeadLetteredMessagesTo: startsWith(queue.name, ownersPrefix) ? null : deadLetters.name
     }
   }
 ]
@@ -74,6 +94,16 @@ resource receivers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
+resource receivesDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(deadLetters.id, appPrincipalId, roles.serviceBusDataReceiver)
+  scope: deadLetters
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.serviceBusDataReceiver)
+  }
+}
+
 // To read how long a queue is, which Azure scales by, takes the right to manage it; on a queue alone it was seen not to
 // be enough (Azure/azure-functions-host, issue 8261).
 resource measures 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (scaleByLength) {
@@ -87,4 +117,5 @@ resource measures 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (sca
 }
 
 output id string = namespace.id
+output name string = namespace.name
 output hostName string = '${namespace.name}.servicebus.windows.net'

@@ -1,14 +1,17 @@
 """What is explored: the app of a business, who runs it, and what its services are like."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from adapters.settings import Settings
 from core.business import Agent, Business, Door, offers_of
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
-from core.workflow import Workflows
+from core.workflow import StepDefinition, Workflows
+from simulator.rules import filled
 
 Answer = Mapping[str, object]
 
@@ -20,6 +23,12 @@ CUSTOMER_CANCEL = "customer-cancel"
 
 HOLD_AGENT = "hold-agent"
 """What operators do who hold an agent."""
+
+ERASE = "erase"
+"""The wish of operators to forget who the customer is."""
+
+SAYS = (ANSWER, OTHERWISE, REFUSE) = ("answer", "answer-otherwise", "refuse")
+"""What somebody outside says to a step: an answer, another one, or that there is none."""
 
 SCHEDULERS = ("wake", "reply", "poll")
 """What schedulers do."""
@@ -40,6 +49,8 @@ class Deployment:
     """Pairs of instances that differ in nothing but their names."""
     known: Mapping[str, Workflows] = field(default_factory=dict)
     """By instance of another version of the app what it knows instead (FLT-12)."""
+    older: Mapping[str, Callable[[], AbstractContextManager[Any]]] = field(default_factory=dict)
+    """By instance of an older version of the code what is different there (FLT-12)."""
     clocks: Mapping[str, timedelta] = field(default_factory=dict)
     """By instance how much its clock is ahead of the true time (FLT-9)."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -127,13 +138,25 @@ class Deployment:
         """Return what the service answers that does this step."""
         if step in self.answers:
             return self.answers[step]
-        definitions = (each.definition(step) for each in self.workflows.all)
-        kept = [each.result_fields for each in definitions if each]
-        return dict.fromkeys(["reference", *(name for names in kept for name in names)], "r")
+        definitions = [each.definition(step) for each in self.workflows.all]
+        answer: dict[str, object] = {"reference": "r"}
+        for each in filter(None, definitions):
+            answer |= {**dict.fromkeys(each.result_fields, "r"), **self._example(each)}
+        return answer
+
+    def _example(self, definition: StepDefinition) -> Answer:
+        """Return what the first agent that can do the step says of the answer."""
+        able = (agent for agent in self.agents.values() if agent.offers == definition.capability)
+        declared = next((agent.answers.get(definition.operation, {}) for agent in able), {})
+        return {**filled(declared, "r")}
 
     def clock_of(self, slot: str, now: datetime) -> datetime:
         """Return what the clock of this instance shows."""
         return now + self.clocks.get(slot, timedelta())
+
+    def code_of(self, slot: str) -> AbstractContextManager[Any]:
+        """Return a context in which the code is that of this instance."""
+        return self.older.get(slot, nullcontext)()
 
     def known_to(self, slot: str) -> Workflows:
         """Return the workflows that this instance knows."""

@@ -54,6 +54,8 @@ class Job:
     agent: str = ""
     """Over whose queue a reply came."""
     expires: Any = None
+    step: str = ""
+    """Which step somebody outside answers."""
 
     def __str__(self) -> str:
         return self.kind

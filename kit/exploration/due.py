@@ -9,7 +9,7 @@ from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.keys import sortable
 from core.life import ENDED
-from core.orders import Snapshot
+from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflows
 from kit.exploration.turns import ready
 from kit.exploration.world import World
@@ -23,6 +23,11 @@ def is_due(world: World, kind: str, now: datetime) -> bool:
     )
 
 
+def runs_something(world: World) -> bool:
+    """Whether the store says that an agent has something to do."""
+    return any(key.startswith(Kind.RUNNING) for key in world.agenda())
+
+
 def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()
@@ -32,9 +37,15 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     if order is None:
         return False
     if kind == "sweep":
-        tolerance = world.deployed.tolerance
-        return any(now > step.complete_by + tolerance for step in order.steps if step.complete_by)
+        return any(_is_overdue(world, order, step, now) for step in order.steps)
     return may_go_on(order, world.deployed.workflows) and now >= polled_from(order)
+
+
+def _is_overdue(world: World, order: Snapshot, step: Step, now: datetime) -> bool:
+    """Whether a step is; the deadline of an answer from outside moves while it is held (OPR-7)."""
+    if step.complete_by is None or (order.state.held_since and step.capability == OUTSIDE):
+        return False
+    return now > step.complete_by + world.deployed.tolerance
 
 
 def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
@@ -55,8 +66,9 @@ def _would_find(world: World, kind: str, now: datetime) -> bool:
     """Whether the shipped code finds something, which may be too early."""
     rows = world.agenda()
     if kind == "sweep":
-        start, end = agenda.overdue(now - world.deployed.tolerance)
-        return any(start <= key < end for key in rows)
+        due = now - world.deployed.tolerance
+        ranges = [agenda.overdue(due, each) for each in (Kind.RUNNING, Kind.WAITING)]
+        return any(start <= key < end for key in rows for start, end in ranges)
     pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
     return kind == "poll" and any(_is_taken(row, now) for row in pending)
 

@@ -1,33 +1,35 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from core.agenda import Kind
 from core.changes import Change, Note
 from core.happenings import (
+    Answered,
     Ended,
     NotNeeded,
     Processed,
     StepCompleted,
+    StepFailed,
     StepStarted,
     StepUndone,
 )
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
-from core.orders import Snapshot, Step
-from core.workflow import StepDefinition, Workflows
-from kit.exploration.deployment import CUSTOMER_CANCEL
+from core.orders import OUTSIDE, Snapshot, Step
+from core.workflow import StepDefinition, Workflows, results_for
+from kit.exploration.deployment import CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.roles import decode
-from kit.exploration.told import check_alert, check_notices, stands, unsent
-from kit.exploration.turns import dependents, ready
+from kit.exploration.told import OF_ENDS, check_alert, check_notices, stands, unsent
+from kit.exploration.turns import at_work, awaited, dependents, ready
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
-from scheduler.judging import results_for
 from stores.agent_health import AgentHealth, hold_of
 
 GIVES_BACK = {"recovered", "put-back", "waits"}
@@ -48,7 +50,9 @@ EVENTS_OF = {
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
+    "hurry": {"hurried"},
     CUSTOMER_CANCEL: {"cancelled"},
+    ERASE: {"erased"},
 }
 """What the history says of what operators and customers do."""
 
@@ -76,15 +80,23 @@ def _check(world: World) -> None:
 def _check_rows(world: World, order: Snapshot) -> None:
     """Check what follows from the stored rows alone, once for all worlds that share them."""
     _numbered_without_gaps(world, order)
-    _handled_by_one(world, order)
-    _shown_as_it_is(order)
-    _owed_as_it_is(world, order)
+    if not _written_by_an_older_one(world):
+        _handled_by_one(world, order)
+        _shown_as_it_is(order)
+        _owed_as_it_is(world, order)
+        _waits_for_nothing_else(world, order)
     _attempts_counted_once(world, order)
     _over_for_good(world)
-    _waits_for_nothing_else(world, order)
     _ended_as_its_steps_say(world, order)
     _judged_once(world)
+    _answered_once(world)
     _begun_in_time(world, order)
+
+
+def _written_by_an_older_one(world: World) -> bool:
+    """Whether older code wrote the order last, which knows less of it, and shows it so (FLT-12)."""
+    written = [entry for entry in world.history() if entry.change_id]
+    return written[-1].actor.rpartition("/")[2] in world.deployed.older
 
 
 def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
@@ -117,12 +129,14 @@ def _over_for_good(world: World) -> None:
         for number in range(1, world.state().version + 1)
     ]
     over = [entry.event for entry in transitions[:-1] if entry.event in {"processed", "undone"}]
-    demand(not over, f"“{transitions[-1].event}” although the order was {over}")
+    erased = transitions[-1].event == "erased"  # who the customer is, and nothing else
+    demand(erased or not over, f"“{transitions[-1].event}” although the order was {over}")
 
 
 def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
     """What an order says of its end is true at the remote services."""
-    counted = [step for step in order.steps if step.state is not StepState.SKIPPED]
+    at_services = [step for step in order.steps if step.capability != OUTSIDE]
+    counted = [step for step in at_services if step.state is not StepState.SKIPPED]
     keys = {_key(world, step, step.round) for step in counted}
     undone = {key for key in keys if f"{key} undo" in world.effects}
     if order.state.process_state is ProcessState.PROCESSED:
@@ -153,6 +167,13 @@ def _judged_once(world: World) -> None:
         begun |= {each.step} if isinstance(each, StepStarted) else set()
         unneeded = isinstance(each, NotNeeded) and each.step in begun
         demand(not unneeded, f"begun, and then “{each.words}” (SCH-14)")
+
+
+def _answered_once(world: World) -> None:
+    """An answer from outside completes its step once (ANS-3)."""
+    happened = (each for entry in world.history() for each in entry.happened)
+    answered = [each.step for each in happened if isinstance(each, Answered)]
+    demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
 
 
 def _begun_in_time(world: World, order: Snapshot) -> None:
@@ -218,20 +239,22 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
 
     `LockedBy` says who handles the order, and nothing while nobody does.
     """
-    held = False
+    waits = any(step.capability == OUTSIDE for step in order.steps)
+    held: bool | None = False
     for entry in world.history():
-        if entry.event == "claimed" or entry.event in GIVES_BACK:
+        if held is not None and (entry.event == "claimed" or entry.event in GIVES_BACK):
             whose = "a scheduler" if held else "nobody"
             demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
         if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
             held = entry.event == "claimed"
+        elif waits and entry.actor.startswith("operator/"):
+            held = None  # nobody holds what only waited for an answer: it may be given back
+    is_handled = order.state.process_state is ProcessState.PROCESSING
+    demand(held in (None, is_handled), f"{order.state.process_state}, held: {held}")
+    locked = order.state.locked_by
     demand(
-        held == (order.state.locked_by is not None),
-        f"held: {held}, but LockedBy is {order.state.locked_by}",
-    )
-    demand(
-        held == (order.state.process_state is ProcessState.PROCESSING),
-        f"{order.state.process_state}, held: {held}",
+        (locked is not None) == bool(is_handled and at_work(order)),
+        f"{order.state.process_state} and at work: {at_work(order)}, but LockedBy is {locked}",
     )
 
 
@@ -243,6 +266,9 @@ def _shown_as_it_is(order: Snapshot) -> None:
             state.complete_by == order.earliest_complete_by(),
             "CompleteBy is not the earliest of the steps'",
         )
+        back = state.direction is Direction.UNDO or order.in_state(StepState.FAILED)
+        held_up = back and not at_work(order)
+        demand(not held_up, "the end of the order waits for an answer from outside (SCH-12)")
     elif state.process_state is not ProcessState.PENDING:
         demand(
             not running, f"a step runs, and nobody looks at it: the order is {state.process_state}"
@@ -268,7 +294,7 @@ def _acted_on(order: Snapshot) -> dict[str, object]:
     They say who waits since when, for whom, and where there is room.
     """
     state = order.state
-    agents = " ".join(step.agent for step in order.steps if step.state in RUNS and step.complete_by)
+    agents = " ".join(step.agent for step in at_work(order))
     times = (state.not_before, state.waits_since, state.updated_at)
     said = (agents or None, *times, state.workflow, state.workflow_version)
     return dict(zip(ACTED_ON, said, strict=True))
@@ -279,17 +305,11 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
 
     The shipped code is not asked.
     """
-    state, due = (
-        order.state,
-        [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by],
-    )
+    state = order.state
+    due, waits = ([step.complete_by for step in steps(order)] for steps in (at_work, awaited))
     if may_go_on(order, world.deployed.workflows):
         turn = ready(order, world.deployed.workflows)
-        first = (
-            min(turn, key=lambda step: step.not_before or state.waits_since).capability
-            if turn
-            else "-"
-        )
+        first = min(map(partial(_needed, order), turn))[-1] if turn else "-"
         rank = {"high": 0, "normal": 1}[state.priority]
         place = (
             f"later|{sortable(state.not_before)}"
@@ -299,10 +319,18 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
         yield f"!pending|{rank}|{first}|{place}|{state.order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
+    if waits and not state.held_since:
+        yield f"!waiting|{sortable(min(waits))}|{state.order_id}"
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         yield f"!error|{sortable(state.updated_at)}|{state.order_id}"
     if state.held_since:
         yield f"!held|{sortable(state.held_since)}|{state.order_id}"
+
+
+def _needed(order: Snapshot, step: Step) -> tuple[datetime, bool, str]:
+    """From when on a step needs what; an answer from outside needs no agent, and comes first."""
+    asks = step.capability != OUTSIDE
+    return step.not_before or order.state.waits_since, asks, step.capability if asks else "-"
 
 
 def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
@@ -377,17 +405,31 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
 def _expired(change: Change, before: Step) -> bool:
     """Whether a supervisor says that the time of the step's attempt is up."""
     is_over = before.complete_by and not change.after.step(before.name).complete_by
-    return bool(change.entry.actor.startswith("supervisor/") and is_over)
+    by_supervisor = change.entry.actor.startswith("supervisor/")
+    return bool(by_supervisor and is_over and not _withdrawn(change, before))
 
 
-def check_charged(handler: Handler, change: Change) -> None:
+def _withdrawn(change: Change, before: Step) -> bool:
+    """Whether an answer from outside is awaited no longer, since the order goes another way."""
+    after = change.after.step(before.name)
+    waited = before.runs and before.capability == OUTSIDE
+    same = after.failure_count == before.failure_count and after.cooldowns == before.cooldowns
+    return waited and after.state is StepState.NOT_STARTED and same
+
+
+def check_charged(handler: Handler, change: Change, older: Collection[str]) -> None:
     """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
+    if change.entry.actor.rpartition("/")[2] in older:
+        return  # it counts nothing for an answer from outside
     heard = [row for answer in handler.log for row in health_in(answer)]
     said = {request for row in heard for request in row.begun}
     over = [step for step in change.before.running() if _expired(change, step)]
-    expired = {step.name: request_id_of(change.before.order_id, step) in said for step in over}
+    expired = {
+        step.name: step.capability == OUTSIDE or request_id_of(change.before.order_id, step) in said
+        for step in over
+    }
     counted = change.after.state.failure_count - change.before.state.failure_count
     demand(
         counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)"
@@ -421,7 +463,8 @@ def _alerted_once(world: World) -> None:
     failed = [
         entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}
     ]
-    waiting = {row.data["EventId"] for row in unsent(world) if row.data["To"] == OPERATORS}
+    owed = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
+    waiting = {each["EventId"] for each in owed if each["Type"] in OF_ENDS}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
@@ -438,7 +481,10 @@ def check_commit(world: World, change: Change) -> None:
     _nothing_begun_after_a_failure(change)
     _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
+    _deadlines_move_by_the_time_held(change)
     _cancelled_in_time(world, change)
+    for step in change.before.steps:
+        _answered_in_its_time(change, step)
     _by_one_who_knows_it(world, change)
     _out_of_error_by_an_operator(change)
     check_alert(change)
@@ -453,6 +499,9 @@ def check_commit(world: World, change: Change) -> None:
         now = change.after.step(step.name)
         if now and now.runs and now.attempts == step.attempts:
             continue  # this change is not about it
+        answered = now and not change.entry.actor.startswith("supervisor/")
+        if step.capability == OUTSIDE and (answered or _withdrawn(change, step)):
+            continue  # its deadline is when somebody is to give up, and no end of what counts
         if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
             demand(
                 world.now > step.complete_by, "a step was called expired whose time had not passed"
@@ -494,11 +543,12 @@ def _tells_what_changed(change: Change) -> None:
     done, undone = (
         {step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE)
     )
-    expected: dict[Any, set[str]] = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
+    told_done = StepCompleted | Answered
+    expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
     happened: tuple[Any, ...] = tuple(change.entry.happened)
     for kind, names in expected.items():
         told = {each.step for each in happened if isinstance(each, kind)}
-        demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")
+        demand(told >= names, f"{kind} of {names}, and the history tells of {told}")
     ended = (
         after.state.process_state in ENDED
         and after.state.process_state is not before.state.process_state
@@ -570,7 +620,8 @@ def _tried_at(world: World, step: Step) -> datetime:
 
 def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> None:
     """What may have been done is tried again, and undone, where its key is known (AGT-3)."""
-    if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
+    at_service = before.attempts and before.capability != OUTSIDE
+    if at_service and (before.in_doubt or after.state is StepState.UNDOING):
         asked, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
             asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"
@@ -583,7 +634,7 @@ def check_answered(handler: Handler, change: Change) -> None:
         return
     reply = decode(AgentReply, handler.job.body)
     named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
-    answered = [step for step in change.before.running() if step not in change.after.steps]
+    answered = [step for step in at_work(change.before) if step not in change.after.steps]
     others = [
         step.name
         for step in answered
@@ -595,7 +646,9 @@ def check_answered(handler: Handler, change: Change) -> None:
 
 
 def _nothing_begun_after_a_failure(change: Change) -> None:
-    begun = [step.name for step in change.changed_steps() if step.state is StepState.RUNNING]
+    ran = {(step.name, step.attempts) for step in change.before.running()}
+    now = (step for step in change.changed_steps() if step.state is StepState.RUNNING)
+    begun = [step.name for step in now if (step.name, step.attempts) not in ran]
     failed = change.after.in_state(StepState.FAILED)
     demand(not (begun and failed), f"{begun} begun although another step has failed (SCH-12)")
 
@@ -608,6 +661,23 @@ def _nothing_begun_while_it_is_held(change: Change) -> None:
         not (begun and change.before.state.held_since),
         f"{begun} begun although the order is held (OPR-7)",
     )
+
+
+def _deadlines_move_by_the_time_held(change: Change) -> None:
+    """What is awaited has the time that it had when the order was held, and counts none (OPR-7)."""
+    since = change.before.state.held_since
+    if since is None:
+        return
+    by = change.entry.at - since if change.entry.event == "released" else timedelta()
+    for step in awaited(change.before):
+        after = change.after.step(step.name)
+        demand(
+            not after.runs or after.complete_by == step.complete_by + by,
+            f"{step.name} was due {step.complete_by}, and is {after.complete_by}: "
+            f"the deadline moves by the time held, {by} (OPR-7)",
+        )
+        counted = after.failure_count - step.failure_count
+        demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
 
 
 def check_held(handler: Handler, change: Change) -> None:
@@ -628,6 +698,22 @@ def _cancelled_in_time(world: World, change: Change) -> None:
     until = world.deployed.door_of(change.before.state.workflow).cancel_until
     step = change.before.step(until)
     demand(not step.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
+
+
+def _answered_in_its_time(change: Change, before: Step) -> None:
+    """An answer counts, early or late, until somebody has given up, and never later (ANS-2)."""
+    after, was = change.after.step(before.name), change.before.state
+    if before.capability != OUTSIDE or after.state is before.state:
+        return
+    if after.state is StepState.COMPLETED:
+        over = was.process_state in ENDED or was.direction is Direction.UNDO
+        demand(
+            before.state in OPEN and not over,
+            f"{before.name} was {before.state} in an order that was {was.process_state}, "
+            f"{was.direction}, and is Completed (ANS-4)",
+        )
+        asked = change.entry.actor.partition("/")[0]
+        demand(asked == "operator", f"{asked} has completed {before.name} (ANS-1)")
 
 
 def _nothing_done_again(change: Change) -> None:
@@ -673,12 +759,24 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
 
 def check_acted(world: World, handler: Handler) -> None:
     """Check what somebody was told that it is done: it stands in the state (OPR-6)."""
+    if handler.job.kind in SAYS:
+        _is_recorded(world, handler)
+        return
     acted = [entry for entry in world.history() if entry.actor.startswith(handler.slot)]
     events = {entry.event for entry in acted}
     demand(
         events & EVENTS_OF[handler.job.kind],
         f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",
     )
+
+
+def _is_recorded(world: World, handler: Handler) -> None:
+    """Check that who was told that an answer is recorded, or was before, finds it (ANS-3)."""
+    step = world.order().step(handler.job.step)
+    told = Answered | StepFailed
+    happened = (each for entry in world.history() for each in entry.happened)
+    recorded = any(isinstance(each, told) and each.step == step.name for each in happened)
+    demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
 
 def check_read(world: World, handler: Handler, effect: Effect) -> None:
@@ -700,7 +798,8 @@ def check_call(world: World, request: AgentRequest) -> None:
     workflow = known.find(state.workflow, state.workflow_version)
     if workflow is None:
         return
-    skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
+    said = {step.name for step in order.in_state(COMPLETED) if step.capability == OUTSIDE}
+    skipped = {step.name for step in order.in_state(StepState.SKIPPED)} | said
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if request.action == "do":
         definition = workflow.definition(request.step)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import product
 from typing import Any
 
 from core.actions import possible, why_customer_cannot_cancel
@@ -18,10 +19,10 @@ from core.errors import (
 )
 from core.keys import bucket_of
 from core.messages import BusMessage
-from core.orders import Snapshot
+from core.orders import OUTSIDE, Snapshot
 from kit.exploration import invariants
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
-from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, LEASE, Deployment
+from kit.exploration.deployment import CUSTOMER_CANCEL, ERASE, HOLD_AGENT, LEASE, Deployment
 from kit.exploration.driving import (
     Answer,
     Effect,
@@ -33,12 +34,12 @@ from kit.exploration.driving import (
     run,
     settled,
 )
-from kit.exploration.due import is_due, may_go_on, polled_from
+from kit.exploration.due import is_due, may_go_on, polled_from, runs_something
 from kit.exploration.ports import RETRY_AFTER
 from kit.exploration.roles import begin
 from kit.exploration.services import Outcome, outcomes_of_call, with_effect
 from kit.exploration.side_by_side import check_room, check_turn
-from kit.exploration.told import check_published
+from kit.exploration.told import OF_ENDS, check_published
 from kit.exploration.violations import ViolationError
 from kit.exploration.world import Rows, Sent, World, forget_texts, text_of
 from kit.memory import MemoryStateStore
@@ -49,6 +50,8 @@ INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
 PEOPLE = ("operator", "customer")
 """Who does something because they want to."""
+SOMEBODY = "outside"
+"""Who is asked, and answers or not."""
 READS = {"load", "committed", "agenda", "acquire", "heard"}
 """Done at once: to read later is to be slow before the write, which then conflicts."""
 
@@ -87,6 +90,7 @@ def _moves(world: World) -> Iterator[Move]:
     expires, a lease that lapses.
     """
     yield from _acts(world)
+    yield from _answers(world)
     urgent = [*_beginnings(world), *_landings(world)]
     for handler in world.handlers.values():
         urgent += _outcomes(world, handler)
@@ -140,6 +144,8 @@ def _idle(world: World, kind: str) -> list[str]:
     Of several that are the same but for their names, it is the first.
     """
     idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
+    if kind == "sweep" and not runs_something(world):  # older supervisors read no other list
+        idle = [slot for slot in idle if slot not in world.deployed.older]
     if kind == "sweep" or not world.deployed.alike:
         return idle
     return idle[:1]
@@ -160,6 +166,19 @@ def _acts(world: World) -> Iterator[Move]:
             yield Move(f"operator holds the agent {name}", held, act=True)
 
 
+def _answers(world: World) -> Iterator[Move]:
+    """What somebody outside may say, at any moment, also again; but nobody waits for it."""
+    if SOMEBODY in world.handlers:
+        return
+    for part in world.each():
+        order = part.order()
+        asked = [step for step in order.steps if step.capability == OUTSIDE] if order else []
+        for step, kind in product(asked, world.outside):
+            job = Job(kind=kind, body=part.order_id, step=step.name)
+            label = f"{SOMEBODY} begins to {kind}: {step.name}"
+            yield replace(_begun(world, SOMEBODY, job, label), act=True)
+
+
 def _wishes(world: World) -> Iterator[tuple[str, str]]:
     """What operators and the customer may want of the order, where it makes sense."""
     order = world.order()
@@ -168,6 +187,8 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
     for kind in possible(order, world.now):
         if kind in world.operator and invariants.is_true(world, order, kind):
             yield "operator", kind
+    if ERASE in world.operator:
+        yield "operator", ERASE
     door = world.deployed.door_of(order.state.workflow)
     until = door.cancel_until if door else None
     if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
@@ -212,7 +233,8 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
             ids += 1
             return f"~{ids}~"
 
-        known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
+        with world.deployed.code_of(handler.slot):
+            known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
     return known
 
 
@@ -241,9 +263,10 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
     if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
         return _given_back(world, handler)
-    if error is not None and not (handler.slot in PEOPLE and isinstance(error, RefusedError)):
+    by_people = handler.slot in (*PEOPLE, SOMEBODY)
+    if error is not None and not (by_people and isinstance(error, RefusedError)):
         raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
-    if handler.slot in PEOPLE and error is None:
+    if by_people and error is None:
         invariants.check_acted(world.about(handler.job.body), handler)
     return world
 
@@ -367,7 +390,7 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
-    invariants.check_charged(handler, change)
+    invariants.check_charged(handler, change, world.deployed.older)
     invariants.check_held(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
@@ -388,7 +411,8 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
 def _write(world: World, change: Change) -> tuple[World, Any] | None:
     store = world.store()
     try:
-        snapshot = settled(store.commit(change))
+        with world.deployed.code_of(change.entry.actor.rpartition("/")[2]):
+            snapshot = settled(store.commit(change))
     except ConflictError:
         return None
     order_id = change.after.order_id
@@ -456,7 +480,8 @@ def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
     check_published(world, events)
-    after = world.but(published=world.published | {event.event_id for event in events})
+    of_ends = {event.event_id for event in events if event.type in OF_ENDS}
+    after = world.but(published=world.published | of_ends)
     yield "publishes the alert", after, Returned(), False
     yield "publishes the alert, but does not learn of it", after, Raised(UnavailableError), True
     yield "publishes the alert: Event Grid is away", world, Raised(UnavailableError), True
@@ -579,7 +604,8 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
     for step in order.running():
         if step.complete_by:
             expired = step.complete_by + deployed.tolerance + INSTANT
-            yield from _shown_to_agents(deployed, step.complete_by - deployed.margin)
+            if step.capability != OUTSIDE:
+                yield from _shown_to_agents(deployed, step.complete_by - deployed.margin)
             yield step.complete_by
             yield from _shown(deployed, "reply", expired)
             yield from _shown(deployed, "sweep", expired)

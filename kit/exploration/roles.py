@@ -14,7 +14,14 @@ from core.actions import BY_NAME
 from core.business import Agent
 from core.messages import AgentReply, AgentRequest, WakeUp
 from kit.exploration.beliefs import recalled
-from kit.exploration.deployment import CUSTOMER_CANCEL, Deployment
+from kit.exploration.deployment import (
+    CUSTOMER_CANCEL,
+    ERASE,
+    OTHERWISE,
+    REFUSE,
+    SAYS,
+    Deployment,
+)
 from kit.exploration.driving import Handler, Job, Tape
 from kit.exploration.ports import (
     AgentHealths,
@@ -29,7 +36,9 @@ from kit.exploration.ports import (
     Store,
     Sweeps,
 )
-from operators.requests import ActRequest
+from operators import retention
+from operators.answers import AnswerRequest, AnswerService
+from operators.requests import ActRequest, OperatorRequest
 from scheduler.admission import Admission
 from stores.transitions import Transitions
 
@@ -37,6 +46,8 @@ decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
 GRACE = ActRequest(operator="grace", note="mended")
+FORGET = OperatorRequest(operator="grace", note="the customer asked for it")
+REFUSAL = "there is none"
 
 
 def nothing(*_: Any) -> Any:
@@ -61,6 +72,7 @@ class Explored(App):
             clock=lambda: deployed.clock_of(slot, tape.read("now")),
             clock_check=tolerated,
             new_id=nothing,
+            new_right=lambda: "right",
             close=nothing,
         )
         super().__init__(deployed.settings_of(slot), deployed.business_of(slot), adapters)
@@ -111,6 +123,27 @@ class Explored(App):
         order = await self.store.load(order_id)
         await self.customers.cancel(self.deployed.door_of(order.state.workflow), order_id)
 
+    async def answer(self, job: Job) -> None:
+        """Say to a step what somebody outside says."""
+        content = None if job.kind == REFUSE else dict(self.deployed.answer_of(job.step))
+        if job.kind == OTHERWISE and content:
+            content |= dict.fromkeys(content, OTHERWISE)
+        refusal = REFUSAL if content is None else None
+        request = AnswerRequest(operator="outside", answer=content, refusal=refusal)
+        service = AnswerService(
+            transitions=self.transitions,
+            workflows=self.business.workflows,
+            payload=self.business.payload,
+        )
+        await service.answer(job.body, job.step, request)
+
+    async def erase(self, order_id: str) -> None:
+        """Forget who the customer is, as the operators' service does it to the order."""
+        payload = self.business.payload
+        await self.transitions.apply(
+            order_id, lambda order, now: retention.erase(order, FORGET, payload, now)
+        )
+
     async def ask(self, job: Job) -> None:
         """Let the agent that this job asks handle the request."""
         agent = self.agent(self.deployed.agent_asked(job.kind))
@@ -134,6 +167,8 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
 
 
 _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
+    **dict.fromkeys(SAYS, lambda app, job: app.answer(job)),
+    ERASE: lambda app, job: app.erase(job.body),
     "submission": lambda app, job: app.submission.record(job.body.encode()),
     "wake": lambda app, job: app.scheduler.wake(decode(WakeUp, job.body)),
     "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),

@@ -11,7 +11,7 @@ from core.actions import possible
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.happenings import Ended, StepCompleted, StepStarted
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import ORDER_FAILED, ORDER_UNDONE, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
 from kit.exploration.violations import demand
@@ -23,6 +23,9 @@ ENDS_TOLD = {
     "undone": "order-undone",
     "undo-incomplete": "order-failed",
 }
+
+OF_ENDS = (ORDER_FAILED, ORDER_UNDONE)
+"""The types of the events that tell operators of an end; others tell of what is no end."""
 
 Told = tuple[str, str | None]
 """An event, and the step that it is about."""
@@ -36,7 +39,8 @@ def stands(step: Step) -> bool:
 
 def check_alert(change: Change) -> None:
     """Check that who ends an order in `Error` tells operators what stands and what they can do."""
-    state, (told, *more) = change.after.state, [*alerts.of(change.after, change.entry)] or [None]
+    of_ends = [each for each in alerts.of(change.after, change.entry) if each.type in OF_ENDS]
+    state, (told, *more) = change.after.state, of_ends or [None]
     ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
     demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {[told, *more]}")
     if told:

@@ -9,16 +9,24 @@ from typing import Any
 from adapters.settings import Settings
 from core.actions import BY_NAME
 from core.business import Business
+from core.errors import InvalidError
 from core.life import StepState
-from core.orders import Snapshot
-from kit.exploration.deployment import CUSTOMER_CANCEL, HOLD_AGENT, Deployment
+from core.orders import OUTSIDE, Snapshot
+from kit.exploration.deployment import (
+    ANSWER,
+    CUSTOMER_CANCEL,
+    ERASE,
+    HOLD_AGENT,
+    REFUSE,
+    Deployment,
+)
 from kit.exploration.explorer import Explored, Limit, explore
 from kit.exploration.moves import Move, sent
 from kit.exploration.running import running
 from kit.exploration.told import stands
 from kit.exploration.world import World
 
-MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT)
+MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE)
 """What people may do beside the operators' actions on orders."""
 
 ORDER_ID = "b00-00000000000000000000000001"
@@ -52,7 +60,7 @@ class Wanted:
     instances: int
     """How many processes there are of scheduler, supervisor and each agent: 1 or 2."""
     answers: Mapping[str, Mapping[str, Any]]
-    """By step what its service answers."""
+    """By step what its service answers, or somebody outside."""
     holds: Callable[["Seen"], None]
     """The author's own law, which raises AssertionError for a state that must not be."""
 
@@ -139,10 +147,12 @@ def explore_order(
 ) -> Coverage:
     """Explore one order; raises `FoundError` with the shortest way to what must not be.
 
-    Raises LookupError for an act that there is not.
+    Raises LookupError for an act that there is not, and `InvalidError` where what somebody outside
+    answers is not what the workflow takes for an answer.
     """
     _refuse_unknown(wanted.acts)
     deployed = deployed_of(business, settings, wanted)
+    _check_answers(deployed, submission.get("workflow") or business.default_workflow)
     world = _beginning(deployed, submission, wanted)
     ends: Counter[str] = Counter()
 
@@ -166,6 +176,19 @@ def _refuse_unknown(acts: Sequence[str]) -> None:
     unknown = [act for act in acts if act not in known]
     if unknown:
         raise LookupError(f"there is no act {', '.join(unknown)}; there are {', '.join(known)}")
+
+
+def _check_answers(deployed: Deployment, workflow: str) -> None:
+    """Raise `InvalidError` for answers from outside that nobody could give."""
+    faults: list[str] = []
+    for step in deployed.workflows.latest(workflow).steps:
+        if step.capability == OUTSIDE and step.read_answer is not None:
+            try:
+                step.read_answer(deployed.answer_of(step.name))
+            except InvalidError as error:
+                faults += [f"answers[{step.name!r}]: {fault}" for fault in error.faults]
+    if faults:
+        raise InvalidError(faults)
 
 
 def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deployment:
@@ -199,6 +222,7 @@ def _beginning(deployed: Deployment, submission: Mapping[str, Any], wanted: Want
         faults_left=wanted.faults,
         acts_left=1 if wanted.acts else 0,
         operator=tuple(wanted.acts),
+        outside=(ANSWER, REFUSE),
         order_id=submission["orderId"],
         may_open=frozenset(deployed.agents),
     )

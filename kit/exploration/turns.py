@@ -1,7 +1,7 @@
 """Whose turn it is in an order, by its workflow: the shipped code is not asked."""
 
 from core.life import Direction, StepState
-from core.orders import Snapshot, Step
+from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflow, Workflows
 
 
@@ -28,9 +28,29 @@ def ready(order: Snapshot, workflows: Workflows) -> list[Step]:
     over = {
         step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)
     }
-    open_now = [each.name for each in workflow.steps if over.issuperset(each.after)]
+    open_now = [each.name for each in workflow.steps if over >= before(workflow, each.name)]
     first = [by_name[name] for name in open_now if by_name[name].state is StepState.NOT_STARTED]
     return [] if order.in_state(StepState.FAILED) else first
+
+
+def before(workflow: Workflow, step: str) -> set[str]:
+    """Return the steps that come before this one, directly or not.
+
+    An answer from outside may come before its turn, so all of them have to be done.
+    """
+    definition = workflow.definition(step)
+    direct = set(definition.after if definition else ())
+    return direct.union(*(before(workflow, name) for name in direct))
+
+
+def at_work(order: Snapshot) -> list[Step]:
+    """Return the steps at which agents are, or may be."""
+    return [step for step in order.running() if step.capability != OUTSIDE]
+
+
+def awaited(order: Snapshot) -> list[Step]:
+    """Return the steps that wait for an answer from outside."""
+    return [step for step in order.running() if step.capability == OUTSIDE]
 
 
 def dependents(workflow: Workflow, step: str) -> set[str]:

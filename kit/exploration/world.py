@@ -76,7 +76,8 @@ class Rows(dict[str, tuple[int, Any]]):
     @cached_property
     def agenda(self) -> dict[str, AgendaRow]:
         """Open obligations by row key."""
-        return {key: record for key, (_, record) in self.items() if isinstance(record, AgendaRow)}
+        rows = {key: record for key, (_, record) in self.items() if key.startswith("!")}
+        return {key: record for key, record in rows.items() if isinstance(record, AgendaRow)}
 
     @cached_property
     def text(self) -> str:
@@ -116,6 +117,8 @@ class World:
     """How often the operator may still do something."""
     operator: tuple[str, ...]
     """What the operator does, where it makes sense."""
+    outside: tuple[str, ...] = ()
+    """What somebody outside may say to each step that waits for it, at any moment."""
     order_id: str
     """The order, or the first of them."""
     others: tuple[str, ...] = ()
@@ -131,7 +134,7 @@ class World:
     effects: frozenset[str] = frozenset()
     """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
-    """Ids of the events that Event Grid has taken."""
+    """Ids of the events of ends that Event Grid has taken."""
     heard: frozenset[str] = frozenset()
     """The notices that the sender has got."""
     poison: frozenset[str] = frozenset()

@@ -22,6 +22,9 @@ export class Broker {
   constructor(config, journal) {
     this.#journal = journal;
     for (const [name, rules] of config) this.#add(name, rules);
+    for (const [name, { forwardDeadLetters: to }] of config) {
+      if (to) this.find(name).forwardDeadLetters(this.find(to));
+    }
   }
 
   #add(name, rules) {

@@ -40,7 +40,17 @@ function readNamespaces(namespaces, faults) {
   else if (topics.length > 0) faults.push('Topics are not supported by this broker: the list must be empty');
   if (!Array.isArray(list)) faults.push('Queues must be a list');
   else list.forEach((queue, index) => readQueue(queue, index, queues, faults));
+  for (const [name, { forwardDeadLetters: to }] of queues) checkForward(name, to, queues, faults);
   return queues;
+}
+
+/** One hop is enough, and cannot go round in a circle. */
+function checkForward(name, to, queues, faults) {
+  if (to === null) return;
+  if (!queues.has(to)) faults.push(`queue "${name}": there is no queue "${to}" to forward dead letters to`);
+  else if (queues.get(to).forwardDeadLetters !== null) {
+    faults.push(`queue "${name}": dead letters go to "${to}", which itself forwards its own: this broker forwards once`);
+  }
 }
 
 function readQueue(queue, index, queues, faults) {
@@ -68,6 +78,7 @@ function readRules(properties, fault) {
     maxDeliveryCount: values.MaxDeliveryCount,
     timeToLive: values.DefaultMessageTimeToLive,
     deadLetterExpired: values.DeadLetteringOnMessageExpiration,
+    forwardDeadLetters: values.ForwardDeadLetteredMessagesTo,
     duplicateWindow: values.RequiresDuplicateDetection ? values.DuplicateDetectionHistoryTimeWindow : null,
   };
 }
@@ -81,7 +92,7 @@ const CHECKS = {
   DeadLetteringOnMessageExpiration: flag,
   RequiresSession: unsupported,
   ForwardTo: unsupported,
-  ForwardDeadLetteredMessagesTo: unsupported,
+  ForwardDeadLetteredMessagesTo: queueName,
 };
 
 function duration(byDefault, limit, limitText) {
@@ -113,6 +124,13 @@ function deliveryCount(name, value = 10, fault) {
 function flag(name, value = false, fault) {
   if (typeof value !== 'boolean') fault(`${name} must be true or false, not ${JSON.stringify(value)}`);
   return value;
+}
+
+function queueName(name, value = null, fault) {
+  if (value === null || value === '') return null;
+  if (typeof value === 'string') return value;
+  fault(`${name} must be the name of a queue, not ${JSON.stringify(value)}`);
+  return null;
 }
 
 function unsupported(name, value, fault) {

@@ -1,5 +1,5 @@
 /**
- * A local Service Bus: queues over AMQP 1.0 for the official SDKs, without sessions, topics, forwarding and transactions.
+ * A local Service Bus: queues over AMQP 1.0 for the official SDKs, without sessions, topics, forwarding (but of dead letters) and transactions.
  *
  *     node local/broker/main.mjs --config Config.json --port 5672 --health-port 5300 --data DIR
  *

@@ -22,10 +22,11 @@ const FOOTER = 0x78;
 const SCHEDULED_TIME = 'x-opt-scheduled-enqueue-time';
 const STATE_CODES = { active: 0, deferred: 1, scheduled: 2 };
 const LOCK_TOKEN = 'x-opt-lock-token';
+const DEAD_LETTER_SOURCE = 'x-opt-deadletter-source';
 /** Annotations that only the broker writes; a sender's are dropped. */
 const OWN_ANNOTATIONS = new Set([
   'x-opt-enqueued-time', 'x-opt-sequence-number', 'x-opt-enqueue-sequence-number', 'x-opt-locked-until',
-  'x-opt-message-state', SCHEDULED_TIME, LOCK_TOKEN,
+  'x-opt-message-state', SCHEDULED_TIME, LOCK_TOKEN, DEAD_LETTER_SOURCE,
 ]);
 const NULL = 0x40;
 const EMPTY_LIST = 0x45;
@@ -156,6 +157,11 @@ export function withProperties(text, properties) {
 
 function otherPairs(content, properties) {
   return pairsOf(content).filter(({ key }) => !Object.hasOwn(properties, key)).map(({ bytes }) => bytes);
+}
+
+/** The annotations with the queue whose dead letter the message was; once there they stay as they are. */
+export function withSource(annotations, queue) {
+  return [...annotations, annotation(DEAD_LETTER_SOURCE, string(queue))];
 }
 
 /** The 16 bytes of a lock token. */

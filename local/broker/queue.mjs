@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { Heap } from './heap.mjs';
-import { withProperties } from './message.mjs';
+import { withProperties, withSource } from './message.mjs';
 import { Messages } from './messages.mjs';
 
 const FORGETTINGS_PER_WINDOW = 10;
@@ -26,6 +26,7 @@ export class Queue {
   #forgetAt = 0; // when those of them that are too old are next dropped
   #lastSequence = 0;
   #journal;
+  #forwards = false;
 
   /**
    * @param rules lockDuration, maxDeliveryCount, timeToLive (null: none), deadLetterExpired, duplicateWindow (null: off)
@@ -37,6 +38,12 @@ export class Queue {
     this.rules = rules;
     this.deadLetters = deadLetters;
     this.#journal = journal;
+  }
+
+  /** From here on this queue takes what it gives up, instead of its own dead-letter queue. */
+  forwardDeadLetters(queue) {
+    this.deadLetters = queue;
+    this.#forwards = true;
   }
 
   // --- arrival
@@ -229,7 +236,8 @@ export class Queue {
 
   #deadLetter(message, now, properties = {}) {
     const bare = withProperties(message.bare, properties);
-    this.deadLetters.put({ ...message, bare, enqueuedSequence: message.sequence, scheduledFor: null }, now);
+    const dead = { ...message, bare, enqueuedSequence: message.sequence, scheduledFor: null };
+    this.deadLetters.put(this.#forwards ? forwarded(dead, this.name) : dead, now);
     this.#remove(message);
   }
 
@@ -265,7 +273,7 @@ export class Queue {
   }
 
   counts() {
-    const counts = { active: 0, locked: 0, scheduled: 0, deadLettered: this.deadLetters?.size ?? 0 };
+    const counts = { active: 0, locked: 0, scheduled: 0, deadLettered: this.#forwards ? 0 : (this.deadLetters?.size ?? 0) };
     for (const message of this.#messages.values()) {
       if (message.lock !== null) counts.locked += 1;
       else if (message.state !== 'deferred') counts[message.state] += 1;
@@ -346,6 +354,11 @@ export class Queue {
       this.#plan(message);
     }
   }
+}
+
+/** Delivered anew from the beginning, and named after the queue that gave it up. */
+function forwarded(message, source) {
+  return { ...message, deliveryCount: 0, annotations: withSource(message.annotations, source) };
 }
 
 function isExpired(message, now) {

@@ -11,6 +11,7 @@ import { answer } from './management.mjs';
 import { MAX_MESSAGE_BYTES, parseTransfer } from './message.mjs';
 import { LinkReceiver, deadLetterProperties, modifiedProperties } from './receiver.mjs';
 import { mendSession } from './session.mjs';
+import { whyRefused } from './tokens.mjs';
 
 const { message, types } = rhea;
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -212,7 +213,8 @@ export class AmqpServer {
 
   /** Answers a request on the link of the same session that receives from the same path. */
   #reply(session, path, delivery, request, queue) {
-    const reply = queue === undefined ? tokenAccepted() : answer(queue, request, Date.now());
+    const now = Date.now();
+    const reply = queue === undefined ? answerToToken(request.body, now) : answer(queue, request, now);
     delivery.update(true, message.accepted().described());
     const sender = session.find_link((link) => link.is_sender() && link.route?.path === path);
     // Settled at once: rhea frees a delivery only when it is settled on both sides.
@@ -295,7 +297,8 @@ function reject(delivery, condition, description) {
   delivery.update(true, message.rejected({ error: amqpError(condition, description) }).described());
 }
 
-function tokenAccepted() {
-  const properties = { 'status-code': types.wrap_int(202), 'status-description': 'Accepted' };
+function answerToToken(token, now) {
+  const why = whyRefused(token, now);
+  const properties = { 'status-code': types.wrap_int(why ? 401 : 202), 'status-description': why ?? 'Accepted' };
   return { application_properties: properties, body: '' };
 }

@@ -27,7 +27,7 @@ def main(
     """Run an Azure Functions app (Python v2 model) without Azure and its tools.
 
     App settings are environment variables. A trigger's connection X is a connection string in variable X or
-    AzureWebJobsX; AzureWebJobs.<function>.Disabled=true switches a function off. OPERATOR_KEY is the key of
+    AzureWebJobsX; AzureWebJobs.<function>.Disabled=true switches a function off. LOCAL_FUNCTION_KEY is the key of
     routes that need one. LOCAL_QUEUE_LOCK_SECONDS (600) is how long a killed host's queue messages stay hidden,
     LOCAL_TIMER_LOCK_SECONDS (15) how long its timers stay locked, LOCAL_SHUTDOWN_SECONDS (10) how long running
     functions may take to end. Ctrl-C or SIGTERM stops it.

@@ -43,7 +43,9 @@ class Host:
         self._own = HostSettings.read(environ)
         self._config = read_host_json(app_dir, environ)
         self._invoker = Invoker(
-            timeout=self._config.function_timeout, process_for_each=self._own.process_for_each
+            timeout=self._config.function_timeout,
+            process_for_each=self._own.process_for_each,
+            in_base64=self._config.extensions.queues.message_encoding == "base64",
         )
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []

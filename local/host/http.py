@@ -12,6 +12,7 @@ from azure.functions.meta import Datum
 from multidict import CIMultiDict, MultiDict, MultiMapping
 
 from local.host import cors, itself
+from local.host.connection import Server, is_gone
 from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
@@ -62,15 +63,16 @@ class HttpListener:
     ) -> None:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         self._endpoints = sorted(endpoints, key=lambda each: each.route.rank)
-        self._key = own.operator_key.encode()
+        self._key = own.function_key.encode()
         self._origins = own.origins
         self._home_page = home_page
         self._runner = web.ServerRunner(
-            web.Server(
+            Server(
                 self._answer,
                 request_factory=_request,
                 access_log=None,
                 max_line_size=_LONGEST_READ_LINE_BYTES,
+                auto_decompress=False,  # a function gets the bytes that were sent, as in Azure
             ),
             shutdown_timeout=own.shutdown_seconds,
         )
@@ -123,6 +125,9 @@ class HttpListener:
         body = (
             await request.read() if length else b""
         )  # a body of unknown length is not handed over
+        await endpoint.call.possible()
+        if is_gone(request.transport):
+            return _empty(499)
         try:
             return _response(await endpoint.call(_datum(request, parameters, body), None))
         except InvocationFailed:
@@ -141,7 +146,7 @@ class HttpListener:
         )
 
     def _may_call(self, trigger: HttpTrigger, request: web.BaseRequest) -> bool:
-        """Tell whether the operator's key opens it; nothing opens what needs the master key."""
+        """Tell whether the functions' key opens it; nothing opens what needs the master key."""
         return trigger.level == ANONYMOUS or (trigger.level == FUNCTION and self._has_key(request))
 
     def _has_key(self, request: web.BaseRequest) -> bool:

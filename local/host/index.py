@@ -52,12 +52,27 @@ class TimerTrigger:
 Trigger = HttpTrigger | StorageQueueTrigger | ServiceBusTrigger | TimerTrigger
 
 
+RETURNED = "$return"
+"""The name of an output that gets what the function returns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """A queue to which a function sends; `type` is that of its binding, `queue` or `serviceBus`."""
+
+    name: str
+    type: str
+    queue: str
+    connection: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Function:
     """One function of the app, as the host knows it."""
 
     name: str
     trigger: Trigger
+    outputs: tuple[Output, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +99,7 @@ Binding = Mapping[str, Any]
 def index_functions(
     decorated: Iterable[Decorated], settings: AppSettings, only: frozenset[str] | None
 ) -> list[IndexedFunction]:
-    """Return the functions to run; raises `HostError` naming all faults of a kind at once."""
+    """Return the functions to run; raises `HostError` that names what this host lacks, function by function."""
     by_name = {str(each.get_function_name()): each for each in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
     if unknown:
@@ -93,21 +108,45 @@ def index_functions(
         )
     chosen = only if only is not None else by_name.keys()
     names = [name for name in by_name if name in chosen and not settings.is_disabled(name)]
-    functions = [_index_one(name, by_name[name], settings) for name in names]
+    functions, faults = [], []
+    for name in names:
+        try:
+            functions.append(_index_one(name, by_name[name], settings))
+        except HostError as error:
+            faults.append(str(error))
+    if faults:
+        raise HostError("\n".join(faults))
     settings.require_complete()
     return functions
+
+
+INSTEAD = {
+    "serviceBus": "send with ServiceBusClient of azure-servicebus in the function",
+    "table": "read and write with TableClient of azure-data-tables in the function",
+    "blob": "read and write with BlobClient of azure-storage-blob in the function",
+    "blobTrigger": "let whoever writes the blob put a message on a queue",
+    "eventGrid": "publish with EventGridPublisherClient of azure-eventgrid in the function",
+    "eventGridTrigger": "let Event Grid deliver to a Storage Queue",
+}
+"""What does the same without a binding that this host lacks; for all others there are Azure Functions Core Tools."""
+
+
+def _lacks(name: str, kind: str, binding: str) -> str:
+    instead = INSTEAD.get(binding, "run the app with Azure Functions Core Tools")
+    return f"function {name}: this host has no {kind} {binding}; instead: {instead}"
 
 
 def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> IndexedFunction:
     bindings: list[Binding] = decorated.get_bindings_dict()["bindings"]
     triggers = [b for b in bindings if str(b["type"]).endswith("Trigger")]
-    others = [str(b["type"]) for b in bindings if b not in triggers and b["type"] != "http"]
+    further = [b for b in bindings if b not in triggers and b["type"] != "http"]
+    others = [str(b["type"]) for b in further if not _is_output(b)]
     if others:
-        raise HostError(f"function {name}: this host has no binding {', '.join(others)}")
+        raise HostError("\n".join(_lacks(name, "binding", each) for each in others))
     trigger_type = str(triggers[0]["type"])
     reader = _READERS.get(trigger_type)
     if reader is None:
-        raise HostError(f"function {name}: this host has no trigger {trigger_type}")
+        raise HostError(_lacks(name, "trigger", trigger_type))
     handler = decorated.get_user_function()
     return IndexedFunction(
         name=name,
@@ -116,6 +155,20 @@ def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Indexe
         takes_context="context" in inspect.signature(handler).parameters,
         decode=func.get_binding_registry().get(trigger_type).decode,
         trigger=reader(name, triggers[0], settings),
+        outputs=tuple(_output(each, settings) for each in further),
+    )
+
+
+def _is_output(binding: Binding) -> bool:
+    return binding["type"] in ("queue", "serviceBus") and bool(binding.get("queueName"))
+
+
+def _output(binding: Binding, settings: AppSettings) -> Output:
+    return Output(
+        name=str(binding["name"]),
+        type=str(binding["type"]),
+        queue=settings.substitute(binding["queueName"]),
+        connection=settings.connection(binding.get("connection") or "AzureWebJobsStorage"),
     )
 
 

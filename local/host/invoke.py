@@ -9,6 +9,7 @@ from azure.functions.meta import Datum
 from local.host.errors import InvocationFailed
 from local.host.fork_server import ForkServer
 from local.host.index import Function, HttpTrigger
+from local.host.outputs import Produced, send
 from local.host.vital import vital
 from local.host.worker_process import WorkerProcess
 
@@ -21,11 +22,15 @@ _log = logging.getLogger("local.host.invoke")
 class Invoker:
     """The worker processes of a host: one, or as in Flex Consumption one for HTTP and one for each other function.
 
-    `timeout` in seconds is host.json's functionTimeout, None for no limit.
+    `timeout` in seconds is host.json's functionTimeout, None for no limit; `in_base64` whether messages to Storage
+    Queues are encoded so.
     """
 
-    def __init__(self, *, timeout: float | None, process_for_each: bool) -> None:
+    def __init__(
+        self, *, timeout: float | None, process_for_each: bool, in_base64: bool = True
+    ) -> None:
         self._timeout = timeout
+        self._in_base64 = in_base64
         self._process_for_each = process_for_each
         self._workers: dict[str, WorkerProcess] = {}
         self._keepers: list[asyncio.Task[None]] = []
@@ -55,7 +60,8 @@ class Invoker:
 
     def prepare(self, function: Function) -> "Call":
         """Return what calls a function."""
-        return Call(function=function, worker=self._workers[self._purpose(function)])
+        worker = self._workers[self._purpose(function)]
+        return Call(function=function, worker=worker, in_base64=self._in_base64)
 
     def _purpose(self, function: Function) -> str:
         if not self._process_for_each:
@@ -66,16 +72,32 @@ class Invoker:
 class Call:
     """A function, ready to be called."""
 
-    def __init__(self, *, function: Function, worker: WorkerProcess) -> None:
+    def __init__(
+        self, *, function: Function, worker: WorkerProcess, in_base64: bool = True
+    ) -> None:
         self.function = function
         self._worker = worker
+        self._in_base64 = in_base64
 
     async def __call__(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
         """Return what the function returns, given its trigger's data; raises `InvocationFailed`, already logged."""
         name = self.function.name
-        result = await self._worker.call(name, datum, metadata)
+        result, values = await self._worker.call(name, datum, metadata)
+        if values:
+            await self._send(values)
         _log.debug("function %s succeeded", name)
         return result
+
+    async def _send(self, values: Produced) -> None:
+        try:
+            await send(self.function.outputs, values, in_base64=self._in_base64)
+        except Exception as error:
+            _log.exception("function %s: its outputs cannot be sent", self.function.name)
+            raise InvocationFailed(self.function.name) from error
+
+    async def possible(self) -> None:
+        """Wait until there is a process for it, which may have to be replaced first."""
+        await self._worker.ready()
 
     async def succeeds(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> bool:
         """Tell whether the call returned; for triggers that have no use for what it returns."""

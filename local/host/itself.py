@@ -1,27 +1,49 @@
-"""What a host tells of itself, and how it is killed from the fault panel. Azure has nothing like it."""
+"""What a host tells of itself, and how it is killed by a call. Azure has nothing like it."""
 
+import json
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
+HOSTS_FILE = "LOCAL_HOSTS_FILE"
+"""The setting that names the file in which the runner tells of its hosts."""
+
 PATH = "/local/host"
-"""GET tells which host answers; DELETE kills that one: of several on one socket, whichever got the call."""
+"""GET tells which host answers, and all hosts of its runner.
+
+DELETE kills the one with the process id `pid`, or else whichever got the call of several on one socket.
+"""
 
 
 async def answer(request: web.BaseRequest) -> web.StreamResponse:
-    """Answer whoever has the operators' key."""
-    if request.method not in ("GET", "DELETE"):
+    """Answer whoever has the functions' key."""
+    hosts = hosts_of_runner()
+    pids = {str(host["pid"]): int(host["pid"]) for host in hosts if host["runs"]}
+    meant = pids.get(request.query["pid"]) if "pid" in request.query else os.getpid()
+    if request.method not in ("GET", "DELETE") or meant is None:
         return web.Response(status=404)
-    response = web.json_response({"host": os.getpid()})
+    response = web.json_response({"host": os.getpid(), **({"hosts": hosts} if hosts else {})})
     await response.prepare(request)
     await response.write_eof()
     if request.method == "DELETE":
-        os.kill(
-            os.getpid(), signal.SIGKILL
-        )  # nothing is finished, and nothing is said: as when a machine fails
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(meant, signal.SIGKILL)  # nothing is finished or said: as when a machine fails
     return response
+
+
+def hosts_of_runner() -> Sequence[Mapping[str, Any]]:
+    """Return the hosts of the runner that started this one; none if no runner tells of them."""
+    file = os.environ.get(HOSTS_FILE)
+    try:
+        hosts: list[Mapping[str, Any]] = json.loads(Path(file).read_text()) if file else []
+    except OSError:
+        return []
+    return hosts
 
 
 def is_from_elsewhere(request: web.BaseRequest, origins: Collection[str]) -> bool:

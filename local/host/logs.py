@@ -9,13 +9,29 @@ _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskN
 
 
 class FieldsFormatter(logging.Formatter):
-    """Appends what was passed as `extra` to the message."""
+    """Appends what was passed as `extra` to the message.
+
+    No text, whoever wrote it, can make a line that looks like a record: all lines but the first are indented, and
+    what is not printable is escaped.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format the line, and the traceback below it."""
+        return "\n    ".join(map(_printable, super().format(record).splitlines()))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging's own
         """Format the line without the traceback."""
         line = super().formatMessage(record)
         fields = [f"{key}={value}" for key, value in vars(record).items() if key not in _STANDARD]
         return " ".join([line, *fields])
+
+
+def _printable(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+    )
 
 
 def configure_logging(level: str = "INFO") -> None:

@@ -8,10 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from local.host import worker
+from local.host.connection import RefusedConnections
 from local.host.errors import HostError
 from local.host.fork_server import ForkServer
 from local.host.host import Host
 from local.host.logs import configure_logging
+from local.host.vital import Vital
+
+MOST_NAMES = 8
 
 
 def run(
@@ -31,18 +35,26 @@ def run(
 
 async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int | None) -> None:
     stopping = asyncio.Event()
+    asyncio.get_running_loop().set_exception_handler(RefusedConnections())
     _stop_on_signal(stopping)
-    async with asyncio.TaskGroup() as group:
+    async with Vital() as group:
         forks = group.create_task(fork_server.listen())
         await host.load(fork_server, group)
         listening = _listen(port, listen_fd)
         await host.start(listening, group)
-        names = ", ".join(each.name for each in host.functions)
         address, port = listening.getsockname()[:2]
-        print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
+        print(f"host is ready on http://{address}:{port} with {_named(host)}", flush=True)
         await stopping.wait()
         await host.stop()
         forks.cancel()
+
+
+def _named(host: Host) -> str:
+    """Name the functions, or say how many they are if nobody would read so many names."""
+    names = [each.name for each in host.functions]
+    return (
+        f"functions: {', '.join(names)}" if len(names) <= MOST_NAMES else f"{len(names)} functions"
+    )
 
 
 def _listen(port: int, listen_fd: int | None) -> socket.socket:

@@ -83,6 +83,7 @@ class ServiceBusListener:
                 await link.close()
 
     async def _step(self, link: Link) -> None:
+        _heed_cancellation()
         await self._settle_ended(link)
         await self._renew_locks(link)
         await link.allow(max(0, self._room() + self._options.prefetch_count - link.buffered))
@@ -203,6 +204,13 @@ class ServiceBusListener:
             _log.warning(
                 "queue %s: lock not renewed: %s", self._trigger.queue, in_a_few_words(error)
             )
+
+
+def _heed_cancellation() -> None:
+    """End this task if it was told to: the SDK may have swallowed it."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _half_lock(message: ServiceBusReceivedMessage) -> float:

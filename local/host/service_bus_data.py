@@ -103,12 +103,9 @@ def _plain(value: object) -> object:
 
 
 def _body(message: ServiceBusReceivedMessage) -> bytes:
+    """Return what a function can be given; raises `ValueError` for other bodies, as Azure's extension does."""
     if message.body_type == AmqpMessageBodyType.DATA:
         return b"".join(message.body)
-    if isinstance(message.body, bytes):
-        return message.body
-    return (
-        message.body.encode()
-        if isinstance(message.body, str)
-        else json.dumps(message.body).encode()
-    )
+    if message.body_type == AmqpMessageBodyType.VALUE and isinstance(message.body, str | bytes):
+        return message.body.encode() if isinstance(message.body, str) else message.body
+    raise ValueError("no function can be given a body that is neither data nor a text")

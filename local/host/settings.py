@@ -60,7 +60,7 @@ IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600, "LOCAL_TIMER_LOCK_SECONDS": LEASE_S
 class HostSettings:
     """Settings of this host alone; but for `host_id` and `origins` Azure has no counterpart. Times in seconds."""
 
-    operator_key: str
+    function_key: str
     origins: Collection[str]
     """Of other sites' pages that may call."""
     host_id: str
@@ -76,7 +76,7 @@ class HostSettings:
         """Read them from the environment; raises `HostError` for a value that is no number."""
         try:
             return cls(
-                operator_key=values.get("OPERATOR_KEY", ""),
+                function_key=values.get("LOCAL_FUNCTION_KEY", ""),
                 origins=origins_in(values.get("Host__CORS", "")),
                 queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
                 host_id=values.get("AzureFunctionsWebHost__hostid", "local"),

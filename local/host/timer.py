@@ -73,7 +73,13 @@ class TimerListener:
             due = self._next_after(began)
 
     async def _comes(self, due: datetime, stopping: asyncio.Event) -> bool:
-        """Wait until it is time; returns False if the host stops before."""
-        while not stopping.is_set() and (left := (due - datetime.now(UTC)).total_seconds()) > 0:
-            await pause(stopping, min(left, LONGEST_WAIT_SECONDS))
+        """Wait until it is time; returns False if the host stops before.
+
+        A clock that was set back makes it earlier: no schedule stands still for as long as the clock went back.
+        """
+        now = datetime.now(UTC)
+        while not stopping.is_set() and now < due:
+            await pause(stopping, min((due - now).total_seconds(), LONGEST_WAIT_SECONDS))
+            now = datetime.now(UTC)
+            due = min(due, self._next_after(now)) if now < due else due
         return not stopping.is_set()

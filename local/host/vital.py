@@ -2,12 +2,52 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+import os
+from collections.abc import Awaitable, Coroutine, Generator
+from contextvars import Context
+from typing import Any, TypeVar
+
+import click
 
 from local.host.errors import HostError
 from local.host.outage import in_a_few_words
 
 _log = logging.getLogger("local.host")
+
+END_SECONDS = 2.0
+"""How long the rest may take to end when something vital has failed."""
+
+Result = TypeVar("Result")
+
+
+class Vital(asyncio.TaskGroup):
+    """The tasks that a host cannot do without: when one fails, all end.
+
+    A task that heeds no cancellation (the Service Bus SDK swallows one now and then) keeps no failed host alive: the
+    process ends then without it.
+    """
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, Result] | Coroutine[Any, Any, Result],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[Result]:
+        """See `asyncio.TaskGroup`."""
+        task = super().create_task(coro, name=name, context=context)
+        task.add_done_callback(_limit_the_end)
+        return task
+
+
+def _limit_the_end(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        asyncio.get_running_loop().call_later(END_SECONDS, _end, error)
+
+
+def _end(error: BaseException) -> None:
+    click.echo(f"error: {error}", err=True)
+    os._exit(1)  # the fork server sees it, and ends the workers
 
 
 async def vital(what: str, work: Awaitable[None]) -> None:

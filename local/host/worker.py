@@ -26,7 +26,14 @@ from azure.functions.meta import Datum
 from local.host.channel import Channel
 from local.host.errors import HostError
 from local.host.http_answer import http_answer
-from local.host.index import Function, HttpTrigger, IndexedFunction, index_functions
+from local.host.index import (
+    RETURNED,
+    Function,
+    HttpTrigger,
+    IndexedFunction,
+    index_functions,
+)
+from local.host.outputs import Out, produced
 from local.host.settings import AppSettings
 
 LOADING = 0
@@ -91,7 +98,9 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
         traceback.print_exc()
         return False, f"function_app.py cannot be loaded ({type(error).__name__})"
     worker.functions = {each.name: each for each in functions}
-    return True, [Function(name=each.name, trigger=each.trigger) for each in functions]
+    return True, [
+        Function(name=each.name, trigger=each.trigger, outputs=each.outputs) for each in functions
+    ]
 
 
 class Worker:
@@ -143,13 +152,17 @@ class Worker:
         metadata: Mapping[str, Datum] | None,
     ) -> object:
         arguments = {function.argument: function.decode(datum, trigger_metadata=metadata)}
+        outs = {each.name: Out() for each in function.outputs if each.name != RETURNED}
+        arguments |= outs
         if function.takes_context:
             arguments["context"] = invocation
         if iscoroutinefunction(function.handler):
             result = await function.handler(**arguments)
         else:
             result = await self._in_thread(function.handler, arguments)
-        return http_answer(result) if isinstance(function.trigger, HttpTrigger) else None
+        values = produced(function.outputs, outs, result)
+        answer = http_answer(result) if isinstance(function.trigger, HttpTrigger) else None
+        return answer, values
 
     async def _in_thread(self, handler: Callable[..., Any], arguments: Mapping[str, Any]) -> object:
         run = partial(contextvars.copy_context().run, handler, **arguments)

@@ -18,6 +18,7 @@ from local.host.errors import HostError, InvocationFailed
 from local.host.fork_server import ForkServer
 from local.host.index import Function
 from local.host.outage import longer
+from local.host.outputs import Produced
 from local.host.worker import LOADING
 
 SHORT_LIFE_SECONDS = 5.0
@@ -56,18 +57,23 @@ class WorkerProcess:
             self._say_why(how, pause)
             await self._replace(pause)
 
+    async def ready(self) -> None:
+        """Wait until there is a process."""
+        await self._ready.wait()
+
     async def call(
         self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
-    ) -> object:
-        """Return what a function returned; raises `InvocationFailed`, also when the process ends meanwhile.
+    ) -> tuple[object, Produced]:
+        """Return what a function returned, and what it has for its outputs; raises `InvocationFailed`, also when the process ends meanwhile.
 
         A function that runs for too long ends the process. A call waits while there is none.
         """
-        await self._ready.wait()
+        await self.ready()
         life = self._life
         try:
             async with asyncio.timeout(self._timeout):
-                return await life.ask(function, datum, metadata)
+                answer: tuple[object, Produced] = await life.ask(function, datum, metadata)
+                return answer
         except TimeoutError:
             life.kill(f"function {function} ran for more than {self._timeout:g} s")
             raise InvocationFailed(function) from None
@@ -125,7 +131,7 @@ class Life:
         self._on_end = on_end
         self._channel: Channel
         self._numbers = itertools.count(LOADING + 1)
-        self._calls: dict[int, asyncio.Future[object]] = {}
+        self._calls: dict[int, asyncio.Future[Any]] = {}
 
     @classmethod
     async def begin(cls, pid: int, connection: socket.socket, on_end: Callable[[], None]) -> Self:
@@ -135,9 +141,7 @@ class Life:
         life._channel = await Channel.over(connection, life._answered, life._gone)
         return life
 
-    async def ask(
-        self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
-    ) -> object:
+    async def ask(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> Any:
         """Call a function and wait for the answer, however long that takes."""
         if self.ended.is_set():
             raise InvocationFailed(function)

@@ -5,19 +5,23 @@ sign-in, was refused; 5 the app has failed, and its log says why.
 """
 
 import getpass
+import json
 import re
 from collections.abc import Callable
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
 
-from core.actions import ACTIONS, HOLD_AGENT, RELEASE_AGENT, Action
-from core.agenda import LISTS, situation_in
+from core.actions import ACTIONS, HOLD_AGENT, LINK, RELEASE_AGENT, REMIND, RUNS, Action
+from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.life import MEANINGS, Outcome, Situation
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
+from operators.cli.copies import Copier, ids_in
 from operators.cli.terminal import printable, show, table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -30,8 +34,8 @@ WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
 WATCH = click.option(
     "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again."
 )
-STATES = click.Choice(list(LISTS), case_sensitive=False)
-AS_ID = re.compile(r"b\d\d-")
+STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
+AS_ID = re.compile(r"b\d\d(-|$)")
 """How the id of an order begins; what begins otherwise is a key."""
 OUTCOMES = click.Choice(
     [each.value for each in Outcome if MEANINGS[Situation(each)].waits_for_operator]
@@ -50,6 +54,9 @@ def signed(command: Command) -> Command:
     )(command)
 
 
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
 class Tools(click.Group):
     """The commands; an API error becomes a message and an exit code."""
 
@@ -62,6 +69,16 @@ class Tools(click.Group):
             ctx.exit(error.exit_code)
 
 
+def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
+    """Refuse an address to which the key would travel readable for all on its way."""
+    address = urlsplit(url)
+    if address.scheme != "https" and address.hostname not in LOOPBACK:
+        raise click.BadParameter(
+            "expected https://, or http:// on this machine: the key goes there"
+        )
+    return url
+
+
 @click.group(
     cls=Tools,
     epilog=(__doc__ or "").partition("\n\n")[2],
@@ -71,6 +88,7 @@ class Tools(click.Group):
     "--url",
     envvar="OPERATOR_URL",
     default="http://127.0.0.1:7071",
+    callback=_safe_url,
     show_default=True,
     show_envvar=True,
 )
@@ -103,7 +121,7 @@ def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
 def list_orders(
     api: Api, /, *, everything: bool, in_json: bool, watch: float | None, **asked: str | int | None
 ) -> None:
-    """List the open orders of a state, the longest waiting first."""
+    """List open orders, the longest waiting first; or ended ones, the newest first."""
 
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, **asked)
@@ -191,6 +209,69 @@ def _action_command(action: Action) -> click.Command:
 
 for _action in ACTIONS:
     main.add_command(_action_command(_action))
+
+
+@main.command()
+@click.argument("order_id")
+@click.argument("step")
+@click.argument("content", required=False)
+@click.option("--refusal", help="Why there is no answer: the step has failed then.")
+@click.option("--operator", default=getpass.getuser, show_default="you", help="Who acts.")
+@click.pass_obj
+def answer(
+    api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
+) -> None:
+    """Answer a step, for somebody outside; the answer is a JSON object.
+
+    Without it, show what is asked.
+    """
+    if content is None and refusal is None:
+        click.echo(formatting.question_text(api.get("orders", order_id, "answers", step)))
+        return
+    body = {"operator": operator, "answer": _object(content), "refusal": refusal}
+    taken = api.post("orders", order_id, "answers", step, body=body)
+    click.echo(f"{printable(order_id)}: {printable(step)} {taken['status']}")
+
+
+def _asking(name: str, words: str) -> None:
+    """Add a command that changes how an answer from outside is awaited."""
+
+    @main.command(name, help=words)
+    @click.argument("order_id")
+    @click.argument("step")
+    @signed
+    @click.pass_obj
+    def act(api: Api, *, order_id: str, step: str, operator: str, note: str) -> None:
+        body = {"operator": operator, "note": note}
+        taken = api.post("orders", order_id, "answers", step, name, body=body)
+        click.echo(printable(taken.get("answerUrl") or formatting.acted(taken)))
+
+
+_asking(REMIND.name, REMIND.effect)
+_asking(LINK.name, f"{LINK.effect} It is printed.")
+
+
+@main.command()
+@click.argument("order_id")
+@click.argument("step")
+@click.argument("until", metavar="UNTIL")
+@signed
+@click.pass_obj
+def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, note: str) -> None:
+    """Wait for an answer until then, e.g. 2026-01-31T10:00:00Z; at most 30 days from now."""
+    body = {"operator": operator, "note": note, "until": until}
+    click.echo(formatting.acted(api.post("orders", order_id, "answers", step, "extend", body=body)))
+
+
+def _object(text: str | None) -> Json | None:
+    """Return the JSON object in a text; raises `click.BadParameter` for anything else."""
+    try:
+        found = json.loads(text) if text is not None else None
+    except ValueError as fault:
+        raise click.BadParameter(f"no JSON: {fault}") from None
+    if found is not None and not isinstance(found, dict):
+        raise click.BadParameter("expected a JSON object")
+    return found
 
 
 # Many orders
@@ -359,6 +440,16 @@ def release_agent(api: Api, /, *, agent: str, **body: str) -> None:
 
 
 @main.command()
+@click.argument("name", metavar="NAME", type=click.Choice(list(RUNS)))
+@signed
+@click.pass_obj
+def run(api: Api, /, *, name: str, **body: str) -> None:
+    """Run the work of a timer once: sweep, poll, relay, watch or retention."""
+    ran = api.post("run", name, body=body)
+    click.echo(f"{printable(ran['run'])}: done in {ran['seconds']} s")
+
+
+@main.command()
 @click.option(
     "--patience", default=180.0, show_default=True, help="Seconds that each thing may take."
 )
@@ -368,7 +459,61 @@ def check(api: Api, *, patience: float) -> None:
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 
+# Copies
+
+COPY = click.argument("file", type=click.Path(path_type=Path))
+
+
+def _copier(api: Api, signature: dict[str, str]) -> Copier:
+    """Return what copies, and tells of its progress beside the output."""
+    return Copier(
+        api=api, signature=signature, say=lambda line: click.echo(printable(line), err=True)
+    )
+
+
+@main.command()
+@COPY
+@signed
+@click.pass_obj
+def export(api: Api, /, *, file: Path, **signature: str) -> None:
+    """Copy all orders, customers' keys, alerts and poison messages into a new file.
+
+    Only its owner can read the file. It holds personal data.
+    """
+    click.echo(f"{printable(file)}: {_copier(api, signature).export(file)}")
+
+
+@main.command()
+@COPY
+@click.option(
+    "--erased",
+    type=click.Path(path_type=Path),
+    help="A file with the orders that were erased since the copy was made, one a line.",
+)
+@click.option("--leave-out", is_flag=True, help="End it without the lines that are refused.")
+@signed
+@click.pass_obj
+def restore(
+    api: Api, /, *, file: Path, erased: Path | None, leave_out: bool, **signature: str
+) -> None:
+    """Restore a copy into an empty store; if it was cut short, the same command goes on."""
+    order_ids = ids_in(erased) if erased else []
+    done = _copier(api, signature).restore(file, order_ids, leave_out=leave_out)
+    click.echo(f"{printable(file)}: {done}")
+
+
 # Personal data
+
+
+@main.command()
+@click.argument("order_id")
+@signed
+@click.pass_obj
+def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
+    """Show who the customer of an order is; its history keeps that you looked."""
+    body = {"operator": operator, "note": note}
+    answer = api.post("orders", order_id, "reveal", body=body)
+    click.echo(json.dumps(answer["payload"], indent=2, ensure_ascii=False))
 
 
 @main.command()

@@ -67,6 +67,18 @@ def _step_row(step: Json) -> tuple[object, ...]:
     return (name, *counted, step["reason"] or later, result)
 
 
+def question_text(asked: Json) -> str:
+    """Return what somebody outside is asked."""
+    until = f"until {asked['until']}" if asked["until"] else asked["whyClosed"] or "not awaited yet"
+    facts = [
+        (asked["title"] or asked["step"], until),
+        ("asked", f"{asked['asked']} of {asked['asks']} times"),
+        ("what", json.dumps(asked["question"])),
+        ("answer with", ", ".join(asked["fields"])),
+    ]
+    return table(("ORDER", asked["orderId"]), facts)
+
+
 def _attempts(step: Json) -> str:
     """Return how often a step was tried; a round has an idempotency key of its own."""
     in_round = f" (round {step['round'] + 1})" if step.get("round") else ""

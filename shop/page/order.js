@@ -4,7 +4,7 @@ import { Problem, call } from "../../web/static/common/api.js";
 import { h } from "../../web/static/common/dom.js";
 import { badge, mark } from "../../web/static/common/marks.js";
 import { Poll } from "../../web/static/common/poll.js";
-import { clock } from "../../web/static/common/time.js";
+import { clock, now } from "../../web/static/common/time.js";
 import { heard, mine, things, total } from "./store.js";
 
 const LONG_SECONDS = 8;
@@ -115,5 +115,5 @@ export function orderPage(place, id) {
 /** For how many seconds an order is there: its id begins with the time, as ULIDs do. @param {string} id */
 function age(id) {
   const time = id.slice(4, 14);
-  return (Date.now() - [...time].reduce((sum, each) => sum * 32 + LETTERS.indexOf(each), 0)) / 1000;
+  return (now() - [...time].reduce((sum, each) => sum * 32 + LETTERS.indexOf(each), 0)) / 1000;
 }

@@ -213,12 +213,10 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
 
 @pytest.mark.proves("OPR-5", "OPR-1")
 async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, console, stuck):
-    """The first page counts at least; a list reads one page at each look, and another one when asked for it."""
-    page = await console("/", clock=True)
+    """A list reads one page at each look, and another one when asked for it."""
+    page = await console("/poison", clock=True)
     listed = MoreAndMore()
     await page.route("**/api/operator/orders?state=Error*", listed.answer)
-    await page.keyboard.press("r")
-    await expect(page.locator(".card", has_text="it is late")).to_contain_text("at least 1 order")
     await page.goto(f"/console#/orders?state=Error&text={stuck[0]}")
     await expect(page.get_by_role("button", name="Show more")).to_be_visible()
     assert await asked_at_a_look(page, listed, rows=1) == 1
@@ -334,7 +332,7 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     assert len(visitor.sent("GET", FIGURES)) == 1
     await page.route(f"**{FIGURES}", nothing_ended)
     await page.clock.run_for(61_000)
-    await expect(last).to_contain_text("Nothing ended in the last hour.")
+    await expect(last).to_contain_text("Nothing ended in the hour until ")
     await page.route(
         f"**{FIGURES}", lambda route: route.fulfill(status=503, json={"title": "away"})
     )

@@ -1,15 +1,12 @@
 """What takes long: every page in both themes for people who see, hear or move differently, and a list of a thousand."""
 
-from importlib.resources import files
-
 import pytest
+from axe import violations
 from browsers import KEY
 from failing import fault
 from playwright.async_api import expect
 from submitting import new_order_id, submit
 
-AXE = "axe_playwright_python", "axe.min.js"
-"""Package and file."""
 PAGES = [
     *("/shop", "/shop#/basket", "/shop#/orders", "/shop#/orders/b00-01JCX0000000000000000000AA"),
     *(
@@ -22,6 +19,7 @@ PAGES = [
             "poison",
             "search",
             "faults",
+            "live",
         )
     ),
 ]
@@ -38,13 +36,15 @@ pytestmark = pytest.mark.soak
 
 @pytest.fixture(scope="module")
 async def failed(client, stack):
-    """An order in `Error`, and one that hangs."""
-    ids = [new_order_id(), new_order_id()]
+    """An order in `Error`, one that hangs, and one that waits for an answer."""
+    ids = [new_order_id() for _ in range(3)]
     await fault(client, "shipment", "reject", ids[0])
     await fault(client, "payment", "hang", ids[1])
-    await submit(stack, *ids, workflow="shipment-error")
+    await submit(stack, *ids[:2], workflow="shipment-error")
+    await submit(stack, ids[2], workflow="asked")
     await client.until(ids[0], "Error")
-    await client.until(ids[1], "Processing")
+    for order_id in ids[1:]:
+        await client.until(order_id, "Processing")
     return ids
 
 
@@ -72,17 +72,6 @@ async def test_no_page_has_a_fault_that_axe_finds_or_is_wider_than_the_screen(
     page = await visitor.page("/shop", viewport=viewport, color_scheme=theme)
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-
-
-async def violations(page):
-    """What axe says against a page. It is run beside the page, since the page itself lets nothing foreign in."""
-    package, file = AXE
-    await page.evaluate(files(package).joinpath(file).read_text())
-    found = (await page.evaluate("axe.run()"))["violations"]
-    return [
-        f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes']]}"
-        for each in found
-    ]
 
 
 def listed(number, reason="out of stock"):

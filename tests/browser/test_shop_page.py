@@ -14,6 +14,8 @@ PHONE = {"width": 390, "height": 844}
 async def test_a_customer_orders_and_sees_the_order_finish(visitor, client):
     """By phone: what is missing is said at the field, a double tap buys once, and the browser remembers the order."""
     page = await visitor.page("/", viewport=PHONE)
+    notice = page.get_by_text("A demonstration: payments go to a simulated service.")
+    await expect(notice).to_be_visible()
     await page.get_by_role("button", name="Add Sencha").click()
     await expect(page.get_by_role("status")).to_have_text("Sencha added; 1 in the basket")
     await page.get_by_role("link", name="Basket").click()
@@ -32,6 +34,7 @@ async def test_a_customer_orders_and_sees_the_order_finish(visitor, client):
         "Sent to you",
         "Paid",
     ]
+    await expect(notice).to_be_visible()
     (sent,) = visitor.sent("POST", "/api/orders")
     assert UUID((await sent.all_headers())["idempotency-key"]).version == 4
     await page.goto("/shop#/orders")

@@ -11,7 +11,7 @@ from stacks import running
 from adapters.settings import Settings
 from shop.business import SHOP
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.alone]
 
 MINUTE, STEP = 60, 5
 WHILE_THINGS_CHANGE, IDLE = 300, 90
@@ -27,7 +27,8 @@ NEXT_FRAME = "new Promise(requestAnimationFrame)"
 UNTIL_IT_RESTS = 2 * MINUTE
 HIDE = """Object.defineProperty(document, "hidden", { value: true, configurable: true });
 document.dispatchEvent(new Event("visibilitychange"))"""
-PAGES = "/", "/orders?state=Error", "/orders?state=open", "/orders/{}", "/alerts", "/poison"
+LISTS = "/orders?state=Error", "/orders?state=open", "/orders?state=Processed"
+PAGES = "/", *LISTS, "/orders/{}", "/alerts", "/poison", "/audit", "/live"
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import ssl
 from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import AsyncMock
@@ -278,6 +279,23 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     assert json.loads(str(first)) == body
 
 
+async def test_the_certificates_are_read_once_for_all_queues(services, monkeypatch):
+    """To read them takes a while in which the process stands still; each sender has a connection of its own."""
+    read = []
+    for loader in ("load_default_certs", "load_verify_locations"):
+        original = getattr(ssl.SSLContext, loader)
+        monkeypatch.setattr(
+            ssl.SSLContext, loader, lambda *a, _to=original, **k: (read.append(1), _to(*a, **k))
+        )
+    settings = Settings.model_validate(services.app_environment())
+    parts = connect(settings, Connections(settings))
+    try:
+        await parts.bus.probe(["scheduler-requests", "payment-requests", "inventory-requests"])
+    finally:
+        await parts.close()
+    assert len(read) == 1
+
+
 async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
     """It is in nobody's way until then."""
     due = on_azurite.adapters.clock() + seconds(0.5)
@@ -333,12 +351,16 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, m
 @pytest.mark.proves("SUB-4")
 async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
     """Azure drops one after seven days unless it says otherwise, and with it an order that was accepted."""
-    await on_azurite.adapters.queue("order-submissions").put("x")
+    submissions = on_azurite.adapters.queue("order-submissions")
+    await submissions.put("x")
+    since = await submissions.oldest()
     async with QueueClient.from_connection_string(
         services.storage_connection_string, "order-submissions"
     ) as queue:
         (message,) = [message async for message in queue.receive_messages()]
         await queue.delete_message(message)
+    assert since == message.inserted_on
+    assert await submissions.oldest() is None
     assert message.expires_on - message.inserted_on > timedelta(days=365)
 
 
@@ -347,7 +369,7 @@ async def test_a_text_that_is_put_off_is_there_for_nobody_before(services, on_az
     submissions, clock = on_azurite.adapters.queue("order-submissions"), on_azurite.adapters.clock
     due = clock() + seconds(2)
     await submissions.put("later", seconds(2))
-    assert await submissions.waiting() == 1
+    assert (await submissions.waiting(), await submissions.oldest()) == (1, None)
     async with QueueClient.from_connection_string(
         services.storage_connection_string, "order-submissions"
     ) as queue:

@@ -399,16 +399,15 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
     assert [(await store.load(order_id)).state.version for order_id in ids] == [2, 1, 2]
 
 
-async def test_hostile_text_comes_back_unchanged(made):
-    """Whatever people write into names, reasons and notes is text."""
-    change = submission(reason=HOSTILE)
-    change = replace(
-        change,
-        after=replace(change.after, order=replace(change.after.order, payload={HOSTILE: HOSTILE})),
-    )
+@pytest.mark.parametrize("text", [HOSTILE, "Edm.DateTime"], ids=["hostile", "type"])
+async def test_hostile_text_comes_back_unchanged(made, text):
+    """Whatever people write into names, reasons and notes is text, and so is the name of a type."""
+    change = submission(reason=text)
+    order = replace(change.after.order, payload={text: text})
+    change = replace(change, after=replace(change.after, order=order))
     await made.store.commit(change)
     order = await made.store.load(change.after.order_id)
-    assert (order.order.payload, order.state.reason) == ({HOSTILE: HOSTILE}, HOSTILE)
+    assert (order.order.payload, order.state.reason) == ({text: text}, text)
 
 
 async def test_a_time_without_a_zone_is_refused(made):

@@ -5,9 +5,9 @@ from bicep_model import Template
 from deployed_package import AZURE_PYTHON, PYTHON, build
 from deploying import AGENTS, GIVEN, VARIANTS, everything, index
 
+from development.servicebus_config import ROOT
+from development.settings import app_settings
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 
 
 def pytest_collection_modifyitems(config, items):
@@ -31,6 +31,12 @@ def deployed(request):
 def functions():
     """The triggers of every function of the app, the simulated services' included, as Azure would index them."""
     return index(app_settings(Ports(), "key", "key", AGENTS) | everything(Ports()))
+
+
+@pytest.fixture(scope="session")
+def required_functions():
+    """The same without agents that may do without their service, whose addresses are not given, and without simulated services."""
+    return index(app_settings(Ports(), "key", "key", AGENTS))
 
 
 @pytest.fixture(scope="session")

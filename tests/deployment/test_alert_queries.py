@@ -13,10 +13,11 @@ from builders import ORDER_ID, PAYLOAD, answer
 from deploying import GIVEN
 from memory_world import World
 
+from core.actions import RUNS
 from core.happenings import Happening
 from core.life import ProcessState, Situation, StepState
 from core.messages import WakeUp
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 from operators.cli.commands import main
 from operators.requests import OperatorRequest
 from operators.retention import erase
@@ -107,47 +108,36 @@ def test_functions_that_are_looked_for_exist(name, functions):
 
 
 RULES = {
-    "order-events": (2, "GreaterThan", 0, "PT10M", ["order.changed"]),
-    "outage": (
-        1,
-        "GreaterThan",
-        0,
-        "PT10M",
-        [
-            "outage.lasts",
-            "right.missing",
-            "clock.off",
-            "supervisor.not_recovered",
-            "retention.behind",
-        ],
-    ),
-    "poison": (1, "GreaterThan", 0, "PT10M", ["poison.kept"]),
-    "no-sweep": (0, "LessThan", 1, "PT15M", ["supervisor.swept"]),
-    "circuit-open": (2, "GreaterThan", 0, "PT10M", ["agent.circuit_opened"]),
-    "waiting": (1, "GreaterThan", 0, "PT10M", ["orders.waiting"]),
-    "unrecorded": (
-        1,
-        "GreaterThan",
-        0,
-        "PT30M",
-        ["customers.order_placed", "submission.recorded", "submission.recorded"],
-    ),
-    "server-errors": (2, "GreaterThan", 5, "PT10M", []),
-    "instances-at-limit": (2, "GreaterThan", 0, "PT10M", []),
-    "log-nearly-full": (1, "GreaterThan", 0, "PT1440M", []),
-}
-"""Of each rule: severity, when it fires, how far back it looks, and at which lines."""
+    "order-events": (2, "GreaterThan", 0, "PT10M", "PT5M", ["order.changed"]),
+    "outage": (1, "GreaterThan", 0, "PT10M", "PT5M", [
+        "outage.lasts", "right.missing", "clock.off", "supervisor.not_recovered", "retention.behind",
+    ]),
+    "poison": (1, "GreaterThan", 0, "PT10M", "PT5M", ["poison.kept"]),
+    "no-sweep": (0, "LessThan", 1, "PT15M", "PT5M", ["supervisor.swept"]),
+    "circuit-open": (2, "GreaterThan", 0, "PT10M", "PT5M", ["agent.circuit_opened"]),
+    "waiting": (1, "GreaterThan", 0, "PT10M", "PT5M", ["orders.waiting"]),
+    "unrecorded": (1, "GreaterThan", 0, "PT30M", "PT5M", [
+        "customers.order_placed", "submission.recorded", "submission.recorded",
+    ]),
+    "server-errors": (2, "GreaterThan", 5, "PT10M", "PT5M", []),
+    "instances-at-limit": (2, "GreaterThan", 0, "PT10M", "PT5M", []),
+    "log-nearly-full": (1, "GreaterThan", 0, "PT1440M", "PT1H", []),
+}  # fmt: skip
+"""Of each rule: severity, when it fires, how far back and how often it looks, and at which lines."""
+TOPIC, BUS, ACCOUNT = (
+    "Microsoft.EventGrid/topics",
+    "Microsoft.ServiceBus/namespaces",
+    "Microsoft.Storage/storageAccounts",
+)
 METRICS = {
-    "order-events-undelivered": (1, "GreaterThan", 0, "PT5M", "DeadLetteredCount", "Total"),
-    "order-events-dropped": (1, "GreaterThan", 0, "PT5M", "DroppedEventCount", "Total"),
-    "order-events-refused": (2, "GreaterThan", 0, "PT5M", "PublishFailCount", "Total"),
-    "dead-lettered": (1, "GreaterThan", 0, "PT5M", "DeadletteredMessages", "Maximum"),
-    "bus-throttled": (2, "GreaterThan", 0, "PT5M", "ThrottledRequests", "Total"),
-    "storage-throttled": (2, "GreaterThan", 0, "PT5M", "Transactions", "Total"),
-}
+    "order-events-undelivered": (1, "GreaterThan", 0, "PT5M", "PT1M", "DeadLetteredCount", "Total", TOPIC),
+    "order-events-dropped": (1, "GreaterThan", 0, "PT5M", "PT1M", "DroppedEventCount", "Total", TOPIC),
+    "order-events-refused": (2, "GreaterThan", 0, "PT5M", "PT1M", "PublishFailCount", "Total", TOPIC),
+    "dead-lettered": (1, "GreaterThan", 0, "PT5M", "PT1M", "DeadletteredMessages", "Maximum", BUS),
+    "bus-throttled": (2, "GreaterThan", 0, "PT5M", "PT1M", "ThrottledRequests", "Total", BUS),
+    "storage-throttled": (2, "GreaterThan", 0, "PT5M", "PT1M", "Transactions", "Total", ACCOUNT),
+}  # fmt: skip
 """The same of those on metrics, which are those of learn.microsoft.com/azure/azure-monitor/reference/metrics-index."""
-EVERY = {"PT1M": 1, "PT5M": 5, "PT1H": 60}
-"""How often rules look, in minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -163,19 +153,25 @@ def rules():
 
 @pytest.mark.proves("SUP-7")
 def test_each_rule_fires_for_what_it_says(rules):
-    """Severity, comparison, window and lines; nothing falls between two looks."""
+    """Severity, comparison, window, frequency and lines; one look that finds them is enough."""
     found = {}
     for name, (rule, criterion) in rules.items():
-        fires = (criterion["operator"], criterion["threshold"], rule["windowSize"])
-        found[name] = (rule["severity"], *fires, *looks_at(criterion))
-        assert EVERY[rule["evaluationFrequency"]] <= int(rule["windowSize"][2:-1]), name
+        fires = (criterion["operator"], criterion["threshold"])
+        times = (rule["windowSize"], rule["evaluationFrequency"])
+        found[name] = (rule["severity"], *fires, *times, *looks_at(rule, criterion))
     assert found == RULES | METRICS
 
 
-def looks_at(criterion):
-    """The lines of a query, or a metric and how it is put together."""
+def looks_at(rule, criterion):
+    """The lines of a query, or a metric, how it is put together, and of what it is one."""
     if "query" not in criterion:
-        return criterion["metricName"], criterion["timeAggregation"]
+        [scope] = rule["scopes"]
+        assert scope.rpartition("/")[0] == criterion["metricNamespace"]
+        return criterion["metricName"], criterion["timeAggregation"], criterion["metricNamespace"]
+    assert criterion["timeAggregation"] == "Count"
+    assert criterion["failingPeriods"] == dict.fromkeys(
+        ("numberOfEvaluationPeriods", "minFailingPeriodsToAlert"), 1
+    )
     messages = re.findall(r'message startswith "([^"]+)"', criterion["query"])
     return ([each.strip() for each in messages],)
 
@@ -253,16 +249,22 @@ def test_each_alert_leads_to_what_to_do():
 
 
 def test_timers_that_operators_run_by_hand_are_there(functions):
-    """The page names each timer of the app, and the address under which Azure's host runs it.
-
-    learn.microsoft.com/azure/azure-functions/functions-manually-run-non-http
-    """
+    """The page names each timer of the app, beside the word by which an operator runs its work."""
     page = (ROOT / "docs/operate.md").read_text()
     part = page.split("## What to do on an alert")[1].split("###")[0]
     timers = {name for name, each in functions.items() if each["type"] == "timerTrigger"}
-    assert set(re.findall(r"`(\w+_\w+)`", part)) == timers
-    [run] = re.findall(r"/admin/functions/(\w+)", part)
-    assert run in timers
+    named = dict(re.findall(r"`(\w+)`\s\(`(\w+_\w+)`\)", part))
+    assert (set(named), set(named.values())) == (set(RUNS), timers)
+
+
+def test_each_alert_says_what_to_look_at_first_and_what_ends_it():
+    """Its part of the page begins with three things to look at or to do."""
+    page = (ROOT / "docs/operate.md").read_text().split("## What to do on an alert")[1]
+    for part in page.split("\n## ")[0].split("### Alert ")[1:]:
+        name, _, text = part.partition("\n")
+        first = " ".join(text.split()).split(". ")[0]
+        assert len(first.split(";")) == 3, name
+        assert "It ends" in " ".join(text.split()), name
 
 
 @pytest.mark.proves("SUP-7")

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from adapters.settings import Settings, SettingsError
+from development.servicebus_config import ROOT
+from development.settings import app_settings
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 from shop.business import SHOP
 
 REQUIRED = {
@@ -21,7 +21,7 @@ REQUIRED = {
 WRONG = {
     "PAYMENT_URL": "ftp://payment", "STEP_TIMEOUT_SECONDS": "soon", "FAILURE_THRESHOLD": "0", "BUCKETS": "101",
     "LEASE_SECONDS": "5", "REPLY_TO_PREFIX": "", "CLOCK_TOLERANCE_SECONDS": "-1", "SIMULATOR_ENABLED": "perhaps",
-    "EVENT_GRID_ENDPOINT": "topic",
+    "EVENT_GRID_ENDPOINT": "topic", "LOG_LINK": "javascript:alert('{orderId}')", "RUNBOOK_URL": "docs/operate.md",
 }  # fmt: skip
 
 

@@ -1,12 +1,13 @@
 """The commands of the Makefile that no other test goes through."""
 
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 
@@ -48,3 +49,46 @@ def test_each_command_is_told_by_help():
     """`make help` has a line for every command, and for nothing else."""
     (names,) = re.findall(r"^\.PHONY: help (.+)$", MAKEFILE, re.MULTILINE)
     assert set(re.findall(r"@echo 'make (\w+) ", MAKEFILE)) == set(names.split())
+
+
+TOO_OLD = "#!/bin/sh\nexit 1\n"
+FITS = """#!/bin/sh
+echo "$0 $*" >> asked
+if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+"""
+
+
+def set_up(folder, python):
+    """What `make` says where a `.venv` is to be made by this Python."""
+    for name in ("Makefile", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, folder)
+    command = ["make", ".venv/.installed", f"PYTHON={program(folder / 'given', python)}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(("before", "made_anew"), [(TOO_OLD, True), (FITS, False), (None, True)])
+def test_an_environment_of_a_python_that_does_not_fit_is_made_anew(tmp_path, before, made_anew):
+    """An editor makes one of whatever Python it finds; one that fits is kept."""
+    if before:
+        program(tmp_path / ".venv/bin/python", before)
+        (tmp_path / ".venv/pyvenv.cfg").touch()
+    ran = set_up(tmp_path, FITS)
+    assert ran.returncode == 0, ran.stderr
+    assert ("-m venv .venv" in (tmp_path / "asked").read_text()) == made_anew
+    assert ("making .venv" in ran.stdout) == made_anew
+    assert (tmp_path / ".venv/.installed").exists()
+
+
+def test_a_python_that_does_not_fit_is_named(tmp_path):
+    """Also where somebody names it, and nothing is made."""
+    ran = set_up(tmp_path, TOO_OLD)
+    assert ran.returncode != 0
+    assert "Missing: Python 3.11, 3.12 or 3.13" in ran.stderr
+    assert not (tmp_path / ".venv").exists()

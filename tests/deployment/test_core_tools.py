@@ -14,22 +14,20 @@ import psutil
 import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
-from deploying import AGENTS, RESPONSES, index
+from deploying import AGENTS, index
 from waiting import PATIENCE_SECONDS
 
 from adapters.azure import connect
 from adapters.settings import Settings
-from local import core_tools
+from core.messages import DEAD_LETTERS
+from development import core_tools
+from development.servicebus_config import ROOT, config, queues
+from development.settings import app_settings
+from development.stack import Stack, StackConfig
 from local.ports import Ports
-from local.servicebus_config import ROOT, config, queues
-from local.settings import app_settings
-from local.stack import Stack, StackConfig
+from shop.business import SHOP
 
-MAX_CONNECTIONS = 10
-"""What the emulator allows for one namespace."""
-HOST_CONNECTIONS = 1
-"""All triggers of one namespace share a client in the Functions host, and with it a connection."""
-COMPOSE = yaml.safe_load((ROOT / "local/compose.yaml").read_text())["services"]
+COMPOSE = yaml.safe_load((ROOT / "development/compose.yaml").read_text())["services"]
 OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomepage": "true"}
 
 
@@ -45,7 +43,7 @@ def test_settings_are_those_of_the_embedded_stack():
     """The template says what the embedded stack says on its default ports, and what Core Tools want besides."""
     template = json.loads((ROOT / "local.settings.template.json").read_text())
     wanted = app_settings(Ports(), "", "local-event-grid", AGENTS)
-    del wanted["OPERATOR_KEY"]  # Core Tools ask for no key
+    del wanted["LOCAL_FUNCTION_KEY"]  # Core Tools ask for no key
     assert template["Values"] == wanted | OF_CORE_TOOLS
     assert template["Host"]["LocalHttpPort"] == Ports().http_port
 
@@ -97,31 +95,47 @@ def test_the_emulator_gets_every_queue(tmp_path):
     assert len(made) == len(queues()["serviceBusQueues"])
 
 
-async def test_the_app_opens_no_more_connections_than_the_emulator_allows(services, monkeypatch):
-    """Counted on this process, with a sender to every queue, one for responses too, and the health check's receiver."""
-    triggers = index(
-        json.loads((ROOT / "local.settings.template.json").read_text())["Values"]
-    ).values()
+def open_to(port):
+    """The connections of this process to a port."""
+    every = psutil.Process().net_connections("tcp")
+    return [each for each in every if each.raddr and each.raddr.port == port and each.status == "ESTABLISHED"]  # fmt: skip
+
+
+async def test_the_app_opens_as_many_connections_as_are_counted_for_the_emulator(
+    services, monkeypatch
+):
+    """Counted on this process, with a sender to every queue that it sends to, and the health check's receiver; the host opens one."""
+    template = json.loads((ROOT / "local.settings.template.json").read_text())["Values"]
     used = {
         each["queueName"].partition("/")[0]
-        for each in triggers
-        if each["type"] == "serviceBusTrigger"
+        for each in index(template).values()
+        if each["type"] == "serviceBusTrigger" and each["queueName"] != DEAD_LETTERS
     }
     for name, value in services.app_environment().items():
         monkeypatch.setenv(name, value)
     parts = connect(Settings.read(AGENTS))
-    await parts.bus.probe([*used, RESPONSES])
-    open_now = [
-        each for each in psutil.Process().net_connections("tcp")
-        if each.raddr and each.raddr.port == services.ports.amqp_port and each.status == "ESTABLISHED"
-    ]  # fmt: skip
+    await parts.bus.probe(list(used))
+    opened = len(open_to(services.ports.amqp_port))
     await parts.close()
-    assert len(open_now) > len([*used, RESPONSES])
-    assert len(open_now) + HOST_CONNECTIONS <= MAX_CONNECTIONS
-    without_private_queue = len(open_now) - 1
-    assert without_private_queue + HOST_CONNECTIONS < MAX_CONNECTIONS, (
-        "there is no room to replace a link"
-    )
+    assert opened > len(used)
+    assert opened + 1 == core_tools.connections(AGENTS)
+
+
+def test_the_emulator_has_room_for_the_shop():
+    """With one more for a private response queue, or for a link that replaces another."""
+    assert core_tools.connections(SHOP.agents) < core_tools.MAX_CONNECTIONS
+
+
+def test_a_business_with_too_many_agents_for_the_emulator_is_told(tmp_path):
+    """Else the messages of some queues would never leave, and nobody would know why."""
+    fake(tmp_path, "func", "docker")
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ACCEPT_EULA": "Y"}
+    most = [replace(SHOP.agents[0], name=f"agent-{number}") for number in range(3)]
+    assert list(core_tools.missing(environ, most)) == []
+    one_more = replace(SHOP.agents[0], name="agent-3")
+    [fault] = core_tools.missing(environ, [*most, one_more])
+    assert fault.startswith("11 connections to the Service Bus emulator: it allows 10")
+    assert list(core_tools.missing(environ, [*most, replace(one_more, optional=True)])) == []
 
 
 def fake(folder, *names):
@@ -134,23 +148,32 @@ def fake(folder, *names):
 def test_everything_that_is_missing_is_named(tmp_path):
     """With nothing there, one message names all of it, and nothing is started."""
     environ = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "local.core_tools"]
+    command = [sys.executable, "-m", "development.core_tools"]
     ran = subprocess.run(
         command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 1
+    too_many = core_tools.connections(AGENTS) > core_tools.MAX_CONNECTIONS
     assert [line.split(":")[0] for line in ran.stderr.splitlines()] == [
-        "Missing for make func", "- func", "- docker", "- ACCEPT_EULA=Y",
-    ]  # fmt: skip
+        "Missing for make func",
+        *(
+            [f"- {core_tools.connections(AGENTS)} connections to the Service Bus emulator"]
+            if too_many
+            else []
+        ),
+        "- func",
+        "- docker",
+        "- ACCEPT_EULA=Y",
+    ]
 
 
 def test_a_docker_that_does_not_answer_is_missing(tmp_path):
     """Docker may be installed and not run, or be without Compose."""
     fake(tmp_path, "func", "docker")
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ACCEPT_EULA": "Y"}
-    assert list(core_tools.missing(environ)) == []
+    assert list(core_tools.missing(environ, SHOP.agents)) == []
     (tmp_path / "docker").write_text("#!/bin/sh\nexit 1\n")
-    assert [line.split(":")[0] for line in core_tools.missing(environ)] == [
+    assert [line.split(":")[0] for line in core_tools.missing(environ, SHOP.agents)] == [
         "docker compose",
         "a running Docker",
     ]
@@ -200,9 +223,9 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
         assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
         await queue.get_queue_properties()  # it is there again
     assert said.read_text().splitlines() == [
-        "docker compose -f local/compose.yaml up --detach --wait",
+        "docker compose -f development/compose.yaml up --detach --wait",
         "func start",
-        "docker compose -f local/compose.yaml down --volumes",
+        "docker compose -f development/compose.yaml down --volumes",
     ]
     assert json.loads((tmp_path / "data/Config.json").read_text()) == config()
     with pytest.raises(ConnectionRefusedError):

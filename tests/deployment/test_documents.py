@@ -2,20 +2,26 @@
 
 import json
 import re
+from collections import Counter
+from datetime import datetime
 
 import pytest
 from bicep_model import Template
-from deploying import GIVEN
+from deploying import AGENTS, GIVEN
 
 from adapters.settings import Settings
+from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
+from shop.business import SHOP
 
+README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
+DURABLE = (ROOT / "docs/durable.md").read_text()
 
 
 def rows(text, first):
@@ -43,6 +49,8 @@ def test_every_choice_is_described_with_its_default():
         for cells in rows(DEPLOY, "name")
         for name in re.findall(r"`(\w+)`", cells[0])
     }
+    script = (ROOT / "infra/hooks/budget.py").read_text()
+    [passed["MONTHLY_BUDGET"]] = re.findall(r'^USUAL = "(\d+)"$', script, re.MULTILINE)
     asked_by_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
     assert set(described) == set(passed) - asked_by_azd
     for name, default in described.items():
@@ -92,9 +100,9 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     named = re.findall(r"`([\w/.]+)::(\w+)`", EMBEDDED)
     assert len(named) > 20
     for file, test in named:
-        assert re.search(
-            rf"def {test}\(", (ROOT / "tests" / shortened.get(file, file)).read_text()
-        ), f"{file}::{test}"
+        places = [ROOT / tests / shortened.get(file, file) for tests in ("local/tests", "tests")]
+        text = "".join(place.read_text() for place in places if place.exists())
+        assert re.search(rf"def {test}\(", text), f"{file}::{test}"
     lines = [line for line in EMBEDDED.splitlines() if line.startswith("|")]
     assert [
         line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")
@@ -108,24 +116,91 @@ def test_what_the_page_about_disasters_switches_is_there(functions):
     given = json.loads(block)
     off = {name.split(".")[1] for name in given if name.startswith("AzureWebJobs.")}
     settings = {name for name in given if not name.startswith("AzureWebJobs.")}
-    assert off == {"submission_record", "scheduler_poll", "supervisor_sweep"} & set(functions)
+    work = {"submission_record", "scheduler_wake", "scheduler_poll", "supervisor_sweep"}
+    assert off == work & set(functions)
+    assert set(re.findall(r"AzureWebJobs\.(\w+)\.Disabled=true", page)) == off
     assert settings <= {field.alias for field in Settings.model_fields.values()}
     rows_of = {name.split("__")[1] for name in settings}
     assert rows_of == {f"{service}ServiceUri" for service in ("table", "queue", "blob")}
 
 
-def test_what_an_idle_month_costs_is_the_sum_of_its_lines():
-    """Dollars; and the rules that are counted there are those that are deployed."""
-    lines = rows(DEPLOY.split("**Idle**")[1], "how much")
-    amounts = {cells[0]: cells[3] for cells in lines}
-    total = number(amounts.pop("**together**").strip("* about$"))
-    paid = [number(amount.lstrip("$")) for amount in amounts.values() if amount]
-    assert total == pytest.approx(sum(paid), abs=5)
-    [rules] = [cells[1] for cells in lines if cells[0] == "alert rules"]
-    [metrics, queries] = (int(each) for each in re.findall(r"(\d+) on", rules))
-    found = Template(ROOT / "infra/main.bicep", GIVEN).resources
-    assert metrics == sum(each.type.endswith("metricAlerts") for each in found)
-    assert queries == sum(each.type.endswith("scheduledQueryRules") for each in found)
+def test_what_the_page_says_of_costs_is_computed_from_prices_and_counts():
+    """By the script, so that neither another price nor another count is forgotten there; each price has a source."""
+    assert written(DEPLOY) == DEPLOY, "python -m bench.prices --write"
+    assert re.fullmatch(r"20\d\d-[01]\d", LIST["published"])
+    assert all(
+        price["source"].startswith("https://azure.microsoft.com/") for price in PRICES.values()
+    )
+
+
+def test_a_price_says_of_when_it_is():
+    """In the same part of the page; prices change, and these stay."""
+    when = datetime.fromisoformat(f"{LIST['published']}-01").strftime("%B %Y")
+    found = []
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+        parts = re.split(r"^#+ ", text, flags=re.MULTILINE)
+        found += [(path.name, part) for part in parts if re.search(r"\$\d", part)]
+    assert {name for name, _ in found} == {"README.md", "deploy.md"}
+    assert [name for name, part in found if when not in " ".join(part.split())] == []
+
+
+def of_the_shop(functions):
+    """How many functions the shop has for each kind of trigger; an agent has two, for requests and for replies."""
+    names = {agent.name.replace("-", "_") for agent in AGENTS}
+    of_agents = {f"agent_{name}" for name in names} | {
+        f"scheduler_{name}_responses" for name in names
+    }
+    assert of_agents <= functions.keys()
+    counted = Counter(each["type"] for name, each in functions.items() if name not in of_agents)
+    counted["serviceBusTrigger"] += 2 * len(SHOP.agents)
+    return counted
+
+
+def test_costs_are_those_of_what_is_deployed(functions):
+    """Rules, triggers, schedules, buckets and memory are the template's; timers are counted by their schedules."""
+    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    kinds = Counter(each.type.rpartition("/")[2] for each in template.resources)
+    triggers = of_the_shop(functions)
+    [settings] = [each.properties for each in template.resources if each.name == "appsettings"]
+    [site] = [each for each in template.resources if each.type == "Microsoft.Web/sites"]
+    [test] = [each for each in template.resources if each.type.endswith("/webtests")]
+    scale = site.properties["functionAppConfig"]["scaleAndConcurrency"]
+    deployed = Deployed()
+    assert deployed == Deployed(
+        memory_gb=scale["instanceMemoryMB"] / 1024,
+        buckets=int(settings["BUCKETS"]),
+        sweeps=a_minute(settings["SUPERVISOR_SCHEDULE"]),
+        relays=a_minute(settings["OUTBOX_SCHEDULE"]),
+        polls=a_minute(settings["SCHEDULER_POLL_SCHEDULE"]),
+        watches=a_minute(settings["WATCH_SCHEDULE"]),
+        bus_triggers=triggers["serviceBusTrigger"],
+        queue_triggers=triggers["queueTrigger"],
+        metric_rules=kinds["metricAlerts"],
+        log_rules=kinds["scheduledQueryRules"],
+        places=len(test.properties["Locations"]),
+        test_seconds=test.properties["Frequency"],
+    )
+    assert (
+        f"An idle system costs about ${sum(each.dollars for each in idle(deployed)):.0f} a month"
+        in README
+    )
+
+
+def a_minute(schedule):
+    """How often a schedule comes in a minute."""
+    second = schedule.split()[0]
+    return 60 // int(second.removeprefix("*/")) if "*/" in second else 1
+
+
+def test_as_many_groups_scale_by_themselves_as_the_page_says(functions):
+    """All HTTP calls are one, each other function is another; zones cost two instances of each."""
+    triggers = of_the_shop(functions)
+    groups = 1 + triggers.total() - triggers["httpTrigger"]
+    assert f"With the shop's {groups} that bounds" in DEPLOY
+    assert f"at a price: {groups} groups of functions" in DURABLE
+    dollars = 2 * groups * 2 * SECONDS * 0.000004
+    assert f"about ${round(dollars, -1):,.0f} a month" in DEPLOY
 
 
 def number(cell):

@@ -7,10 +7,10 @@ NAME = "car_rental.business:CAR_RENTAL"
 ON_THE_STACK = f"""
 import asyncio, sys
 from pathlib import Path
-sys.path[:0] = ["tests", "tests/support"]
+sys.path[:0] = ["tests", "tests/support", "local/tests/support"]
 from stacks import running
 from submitting import new_order_id, submit
-from local.business import named
+from development.business import named
 
 async def main(folder):
     business, app = named("{NAME}")
@@ -34,9 +34,9 @@ def test_a_new_business_passes_every_check(root):
     """Lint, types, import rules, its own test, and what is written: nothing has to be added by hand."""
     run(root, "-m", "ruff", "check", ".")
     run(root, "-m", "ruff", "format", "--check", ".")
-    assert "car_rental knows neither roles" in run(root, "-m", "local.checks")
+    assert "car_rental knows neither roles" in run(root, "-m", "development.checks")
     assert "passed" in run(root, "-m", "pytest", "-n", "0", "tests/unit/test_car_rental.py")
-    assert run(root, "-m", "local.declared") == ""
+    assert run(root, "-m", "development.declared") == ""
 
 
 def test_types_and_imports_of_a_new_business_are_checked(root):
@@ -47,7 +47,7 @@ def test_types_and_imports_of_a_new_business_are_checked(root):
     )
     try:
         with pytest.raises(AssertionError) as raised:
-            run(root, "-m", "local.checks")
+            run(root, "-m", "development.checks")
     finally:
         wrong.unlink()
     said = " ".join(str(raised.value).split())

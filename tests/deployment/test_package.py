@@ -10,14 +10,14 @@ import yaml
 from deployed_package import AZURE_PYTHON, clean_python, ignored
 from deploying import AGENTS
 
-from local.business import DEPLOYED, packages
+from development.business import DEPLOYED, packages
+from development.servicebus_config import ROOT
+from development.settings import app_settings
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
-    "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "local/node_modules/x.js",
+    "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "adapters/__pycache__/x.pyc", "infra/main.bicep",
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
     "shop/tests/x.test.js", "shop/host.json",

@@ -9,8 +9,8 @@ from client import QUICK
 from deployed_package import clean_python
 from deploying import AGENTS, everything
 
-from local.servicebus_config import ROOT
-from local.stack import Stack, StackConfig
+from development.servicebus_config import ROOT
+from development.stack import Stack, StackConfig
 
 
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):

@@ -11,10 +11,10 @@ import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from deploying import AGENTS
 
+from development.servicebus_config import ROOT
+from development.settings import app_settings
 from entrypoints import packed
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 
 INSTALLED = Path(".python_packages/lib/site-packages")
 LOCKED = re.compile(r"^([\w.-]+)==(\S+)(?: ; (.*?))? \\$", re.MULTILINE)

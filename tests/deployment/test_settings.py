@@ -2,17 +2,19 @@
 
 import json
 from collections import Counter
+from urllib.parse import unquote
 
 import pytest
-from deploying import AGENTS
+from bicep_model import Template
+from deploying import ADDRESSES, AGENTS, GIVEN, SETTINGS
 from pydantic_core import PydanticUndefined
 
 from adapters.settings import Settings
-from core.credentials import SCOPE
+from core.messages import DEAD_LETTERS
+from development.servicebus_config import ROOT, config
+from development.settings import app_settings
 from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
@@ -26,8 +28,8 @@ SIGN_IN = "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"
 """Read by the platform's sign-in."""
 KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
-OF_SERVICES = {each.address for each in AGENTS}
-ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | OF_SERVICES
+OF_APP = {field.alias for field in Settings.model_fields.values() if field.alias}
+ALL = OF_APP | set(SETTINGS)
 """What the app reads, for itself and for its agents."""
 
 
@@ -41,6 +43,45 @@ def test_service_bus_queues_have_the_properties_of_the_file(deployed):
     for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
         wanted = {name: value for name, value in queue.items() if name != "name"}
         assert {name: provisioned[queue["name"]].get(name) for name in wanted} == wanted
+
+
+def test_what_service_bus_gives_up_comes_to_the_one_function_that_keeps_it(deployed, functions):
+    """From each queue that the app receives from; what expires there is given up too, and is never lost.
+
+    The queue has to be there before any can forward to it. It forwards nothing, so what fails in it stays.
+    """
+    queues = [each for each in deployed.resources if each.type.endswith("namespaces/queues")]
+    forwards = {each.name: each.properties.get("forwardDeadLetteredMessagesTo") for each in queues}
+    received = {
+        each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"
+    }
+    assert {name for name, to in forwards.items() if to == DEAD_LETTERS} == received - {
+        DEAD_LETTERS
+    }
+    assert {to for to in forwards.values() if to} == {DEAD_LETTERS}
+    assert functions["given_up_dead_letters"]["queueName"] == DEAD_LETTERS
+    [last] = [each for each in queues if each.name == DEAD_LETTERS]
+    assert last.properties["deadLetteringOnMessageExpiration"] is True
+    text = (ROOT / "infra/modules/service-bus.bicep").read_text()
+    assert (
+        "forwardDeadLetteredMessagesTo: startsWith(queue.name, ownersPrefix) ? null : deadLetters.name"
+        in text
+    )
+
+
+def test_the_embedded_broker_and_the_emulator_forward_what_azure_forwards(deployed):
+    """Each queue to the same one, or to none."""
+    [namespace] = config()["UserConfig"]["Namespaces"]
+    here = {
+        each["Name"]: each["Properties"]["ForwardDeadLetteredMessagesTo"] or None
+        for each in namespace["Queues"]
+    }
+    there = {
+        each.name: each.properties.get("forwardDeadLetteredMessagesTo")
+        for each in deployed.resources
+        if each.type.endswith("namespaces/queues")
+    }
+    assert here == there
 
 
 def test_event_grid_delivers_to_the_queue_that_the_app_reads(deployed, functions):
@@ -63,18 +104,22 @@ def test_nothing_is_deployed_twice(deployed):
 
 @pytest.mark.proves("WRK-5")
 def test_every_setting_is_set_and_read(deployed):
-    """What the app reads is set in Azure, but for the keys; what is set is read by the app or by the platform."""
+    """What the app reads for itself is set in Azure, but for the keys; what is set is read by the app or by the platform.
+
+    Of the agents it sets the addresses of simulated services; whoever deploys gives the others.
+    """
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
-    given = set() if deployed.given.get("simulatedServices") else OF_SERVICES
-    assert set(settings) == (ALL - KEYS - given) | PLATFORM | with_sign_in
+    played = set(ADDRESSES) if deployed.given.get("simulatedServices") else set()
+    assert set(settings) == (OF_APP - KEYS) | played | PLATFORM | with_sign_in
 
 
 def test_every_setting_of_a_service_can_be_given():
-    """Its address, and for whom a token is wanted: each goes by its own name, from azd to the app."""
+    """Its address, and whatever it is shown: each goes by its own name, from azd to the app."""
     parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
     passed = parameters["serviceSettings"]["value"]
-    assert set(passed) == OF_SERVICES | {name + SCOPE for name in OF_SERVICES}
+    assert set(ADDRESSES) <= set(passed)
+    assert set(passed) == set(SETTINGS)
     assert all(value == f"${{{name}=}}" for name, value in passed.items())
 
 
@@ -99,12 +144,16 @@ USUAL = {
     "LONGEST_PENDING_SECONDS": "900",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "300",
     "REPLY_TO_PREFIX": "status-",
+    "OPERATOR_SIGN_IN": "False",
+    "OPERATOR_ROLE": "",
+    "LOG_LINK": "",
+    "RUNBOOK_URL": "",
     "SIMULATOR_ENABLED": "False",
     "RETENTION_DAYS": "0",
 }
 """What each setting is unless somebody says otherwise. They go together: an attempt lasts longer than a call, say."""
-CHOSEN = {"SIMULATOR_ENABLED", "RETENTION_DAYS"}
-"""Of these, whoever deploys chooses by a parameter of the template."""
+CHOSEN = {"SIMULATOR_ENABLED", "RETENTION_DAYS", "OPERATOR_SIGN_IN", "OPERATOR_ROLE", "LOG_LINK"}
+"""These follow from a parameter of the template, or from what is deployed with the app."""
 OF_AZURE = {"STEP_TIMEOUT_SECONDS": "180"}
 """What is otherwise there: a message waited for up to two minutes until an instance took it (functions-host 10706)."""
 
@@ -132,34 +181,35 @@ def test_the_host_in_azure_asks_its_queues_once_a_second(deployed):
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
-    """The app starts with what Azure sets; a value that only Azure knows stands for itself."""
+    """The app starts with what Azure sets; simulated services need nothing else, and others what their agents read."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     for name in ALL:
         monkeypatch.delenv(name, raising=False)
-    given = dict.fromkeys(OF_SERVICES, "https://service.example.com")
+    played = deployed.given.get("simulatedServices")
+    given = dict.fromkeys([] if played else SETTINGS, "https://service.example.com")
     for name, value in (given | settings).items():
         monkeypatch.setenv(name, known(str(value)))
     read = Settings.read(AGENTS)
     assert read.state_storage is None
-    assert str(read.simulator_enabled) == str(bool(deployed.given.get("simulatedServices")))
+    assert read.simulator_enabled == bool(played)
 
 
 def known(value):
     """An address that exists after the deployment only, as some address of that kind."""
-    return (
-        value
-        if "<" not in value
-        else value.split("<", 1)[0] + "https://example.com"[8 * value.startswith("https") :]
-    )
+    if "<" not in value:
+        return value
+    return "https://example.com" + value.partition(">")[2]
 
 
-def test_every_function_in_the_templates_exists(deployed, functions):
-    """Instances are kept ready for HTTP and for all that an order goes through, if at all, and for nothing else."""
-    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
-    ready = [
-        each["name"]
-        for each in site.properties["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]
-    ]
+def ready(template):
+    """For what instances are kept ready."""
+    [site] = [each for each in template.resources if each.type == "Microsoft.Web/sites"]
+    scale = site.properties["functionAppConfig"]["scaleAndConcurrency"]
+    return sorted(each["name"] for each in scale["alwaysReady"])
+
+
+def way_of_an_order(functions):
+    """Whatever of these an order goes through."""
     way = {
         f"function:{name}"
         for name, trigger in functions.items()
@@ -167,13 +217,30 @@ def test_every_function_in_the_templates_exists(deployed, functions):
         and not name.startswith(("given_up_", "alerts_"))
     }
     assert len(way) > 4
-    wanted = {"http"} | way if deployed.given.get("alwaysReadyInstances") else set()
-    assert (set(ready), len(ready)) == (wanted, len(wanted))
+    return sorted(way | {"http"})
+
+
+def test_every_function_in_the_templates_exists(deployed, functions):
+    """Instances are kept ready for HTTP and for all that an order goes through, if at all, and for nothing else."""
+    wanted = deployed.given.get("alwaysReadyInstances")
+    assert ready(deployed) == (way_of_an_order(functions) if wanted else [])
+
+
+def test_nothing_is_kept_ready_for_an_agent_that_is_not_there(functions, required_functions):
+    """It may do without its service, and has no address: an instance for it would be paid for nothing."""
+    needed = [agent.address for agent in AGENTS if agent.address and not agent.optional]
+    for addresses, there in ((ADDRESSES, functions), (needed, required_functions)):
+        given = dict.fromkeys(ADDRESSES, "") | dict.fromkeys(addresses, "https://x.example.com")
+        template = Template(
+            ROOT / "infra/main.bicep",
+            GIVEN | {"alwaysReadyInstances": 1, "serviceSettings": given},
+        )
+        assert ready(template) == way_of_an_order(there)
 
 
 def test_embedded_settings_are_read_too(functions):
     """What the embedded stack sets is read by the app, by a trigger or by the host."""
-    read = ALL | {"AzureWebJobsStorage", "OPERATOR_KEY"}
+    read = ALL | {"AzureWebJobsStorage", "LOCAL_FUNCTION_KEY"}
     assert set(app_settings(Ports(), "", "", AGENTS)) <= read
     connections = {each["connection"] for each in functions.values() if "connection" in each}
     assert connections <= read
@@ -183,3 +250,15 @@ def test_the_platform_takes_no_larger_body_than_the_app(deployed):
     """What the app would refuse never reaches its memory."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     assert int(settings["FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"]) == MAX_BODY_BYTES
+
+
+def test_the_console_finds_the_log_of_an_order_in_the_portal(deployed):
+    """By the query that the portal puts into a link of its own, in the resource that has the log."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    [insights] = [each for each in deployed.resources if each.type.endswith("/components")]
+    link = unquote(settings["LOG_LINK"])
+    assert link.startswith("https://portal.azure.com/#view/")
+    assert f"/resourceId/{insights.id}/source/" in link
+    assert '/query/traces | where message has "{orderId}" | order by' in link
+    assert "{orderId}" in settings["LOG_LINK"]
+    assert set(settings["LOG_LINK"]).isdisjoint(' "|')

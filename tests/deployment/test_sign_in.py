@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 
 SCRIPT = ROOT / "infra/hooks/sign-in.sh"
 CLIENT = "11111111-2222-3333-4444-555555555555"
@@ -68,7 +68,7 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(run)
     """Without a secret, with the audience that the template expects; azd knows it from then on."""
     ran, calls = run()
     assert ran.returncode == 0, ran.stderr
-    created, credential, api, principal, closed, told = calls
+    created, credential, api, principal, closed, *told = calls
     assert after(created, "--web-redirect-uris") == f"{KNOWN['APP_URL']}/.auth/login/aad/callback"
     trusted = json.loads(after(credential, "--parameters"))
     assert (trusted["subject"], trusted["audiences"]) == (
@@ -82,7 +82,15 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(run)
     assert re.fullmatch(r"[0-9a-f-]{36}", scope["id"])
     assert principal[:4] == ["az", "ad", "sp", "create"]
     assert after(closed, "--set") == "appRoleAssignmentRequired=true"
-    assert told == ["azd", "env", "set", "OPERATOR_SIGN_IN_CLIENT_ID", CLIENT]
+    [role] = body["appRoles"]
+    assert (role["value"], role["isEnabled"]) == ("operator", True)
+    assert role["allowedMemberTypes"] == ["User", "Application"]
+    assert role["id"] != scope["id"]
+    assert re.fullmatch(r"[0-9a-f-]{36}", role["id"])
+    assert told == [
+        ["azd", "env", "set", "OPERATOR_SIGN_IN_CLIENT_ID", CLIENT],
+        ["azd", "env", "set", "OPERATOR_ROLE", "operator"],
+    ]
     assert not any("secret" in word or "password" in word for call in calls for word in call)
 
 
@@ -102,6 +110,12 @@ def test_windows_makes_the_same_registration():
         each.split(" -")[0].strip() for each in calls.findall(windows)
     ]
     assert sorted(options.findall(posix)) == sorted(options.findall(windows))
-    for word in ("appRoleAssignmentRequired=true", "api://AzureADTokenExchange", "operate"):
+    for word in (
+        "appRoleAssignmentRequired=true",
+        "api://AzureADTokenExchange",
+        "operate",
+        "Operates orders",
+        "allowedMemberTypes",
+    ):
         assert word in posix
         assert word in windows

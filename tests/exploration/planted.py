@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +13,7 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts, changes, compensation
+from core import actions, agenda, alerts, answers, changes, compensation
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -22,7 +23,12 @@ from core.messages import AgentReply
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
 from exploration.worlds import (
+    ANSWER_CANCELLED,
+    ANSWER_HELD,
+    ANSWERED,
+    ANSWERED_BETWEEN,
     ARRIVES,
+    AWAITED_OF_OLD,
     CANCELLED,
     CIRCUIT,
     CLOCKS_DIFFER,
@@ -35,11 +41,13 @@ from exploration.worlds import (
     JUDGED_ONCE,
     KILLED,
     LATER,
+    LATER_BESIDE,
     NEVER_POLLS,
     NOT_BUILT,
     ONE_INSTANCE_BREAKS,
     ONE_SLOT,
     PIVOT,
+    PIVOT_BESIDE,
     PLAIN_ENDED,
     REFUSED_FOR_GOOD,
     REROUTED,
@@ -63,6 +71,8 @@ from exploration.worlds import (
     UNDO_FAILS,
     UPGRADED,
     URGENT_FIRST,
+    WAITS_ALONE,
+    WITHDRAWN,
     WITHOUT,
     WorldOf,
 )
@@ -77,6 +87,7 @@ from stores import outbox
 from stores.tables import Delete
 from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
+from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
 
 UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
@@ -109,6 +120,9 @@ original_start = Progress._start
 original_agent_for = Progress._agent_for
 original_idempotency_key = progress.idempotency_key
 original_lane = admission._lane
+original_go_forward = Progress.go_forward
+original_judge = progress.judge
+OVER = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
@@ -180,7 +194,7 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
 
     return _Both(
         patch.object(Step, "expired", expired),
-        patch.object(agenda, "overdue", lambda now: agenda.all_of(Kind.RUNNING)),
+        patch.object(agenda, "overdue", lambda now, kind=Kind.RUNNING: agenda.all_of(kind)),
     )
 
 
@@ -459,8 +473,8 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
     def recover(self, order, now, heard):
         return original_recover(replace(self, clock_tolerance=timedelta()), order, now, heard)
 
-    def overdue(now):
-        return original_overdue(now + TOLERANCE)
+    def overdue(now, kind):
+        return original_overdue(now + TOLERANCE, kind)
 
     return _Both(
         patch.object(supervisor_rules.SupervisorRules, "recover", recover),
@@ -471,16 +485,15 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum(
-            [await self._sweep_bucket(bucket, {}) for bucket in self.transitions.store.buckets]
-        )
+        each = product(self.transitions.store.buckets, (Kind.RUNNING, Kind.WAITING))
+        return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in each])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
-    async def sweep_bucket(self, bucket, silent):
-        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
+    async def sweep_bucket(self, bucket, kind, silent):
+        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
         while page := await self.transitions.store.agenda(bucket, start, end, 1):
             await self._recover_all([page[0].order_id], silent)
             start = page[0].key + " "
@@ -690,7 +703,7 @@ def publishes_no_reasons() -> AbstractContextManager[Any]:
 
 
 def tells_of_a_step_again() -> AbstractContextManager[Any]:
-    def notices_of(before, after, entry):
+    def notices_of(before, after, entry, address=None):
         done = after.in_state(StepState.COMPLETED)
         again = (StepCompleted(step=step.name, attempt=step.attempts) for step in done)
         return original_notices_of(before, after, entry.also(*again))
@@ -803,6 +816,71 @@ def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]
         return None if row.data["UpdatedAt"] > now else original_candidate(self, now, row)
 
     return patch.object(SchedulerService, "_candidate", candidate)
+
+
+def counts_an_answer_twice() -> AbstractContextManager[Any]:
+    why_not = answers.why_closed
+
+    def why_not_again(order, step):
+        return "" if step.state is StepState.COMPLETED else why_not(order, step)
+
+    return _Both(
+        patch.object(answers, "_is_known", lambda step, answer: False),
+        patch.object(answers, "why_closed", why_not_again),
+    )
+
+
+def lets_a_wait_hold_up_the_end() -> AbstractContextManager[Any]:
+    def go_forward(self, after):
+        if after.in_state(StepState.FAILED) and after.running():
+            return self._start(after, [])
+        return original_go_forward(self, after)
+
+    return patch.object(Progress, "go_forward", go_forward)
+
+
+def takes_answers_of_what_was_withdrawn() -> AbstractContextManager[Any]:
+    return patch.object(answers, "why_closed", lambda order, step: "")
+
+
+def begins_before_a_timer() -> AbstractContextManager[Any]:
+    def judge(order, step, definition, now):
+        judged, told = original_judge(order, step, definition, now)
+        return replace(judged, not_before=None), told
+
+    return patch.object(progress, "judge", judge)
+
+
+def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
+    def passed_pivots(self):
+        return tuple(step for step in self.steps if step.pivot and step.state in OVER)
+
+    return patch.object(Snapshot, "passed_pivots", passed_pivots)
+
+
+def holds_and_lets_the_deadline_pass() -> AbstractContextManager[Any]:
+    return patch.object(actions, "_moved", lambda order, by: ())
+
+
+def never_sweeps_what_waits() -> AbstractContextManager[Any]:
+    return patch.object(supervisor_service, "product", lambda buckets, _: [("b00", Kind.RUNNING)])
+
+
+def keeps_nobody_s_lock() -> AbstractContextManager[Any]:
+    handled = progress.handled
+
+    def locked(order, instance):
+        return handled(order, instance).with_state(locked_by=instance)
+
+    return patch.object(progress, "handled", locked)
+
+
+def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
+    return patch.object(Snapshot, "_before", lambda self, step: set(step.after))
+
+
+def waits_for_an_agent_outside() -> AbstractContextManager[Any]:
+    return patch.object(agenda, "needs_agent", lambda capability: capability or agenda.NOTHING)
 
 
 class _Both:
@@ -938,5 +1016,41 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-14 judges at each try": (judges_at_each_try, JUDGED_ONCE),
     "SCH-15 begins before its time": (starts_steps_that_rest, LATER),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
+    "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
+    "SCH-15 begins before a timer": (begins_before_a_timer, LATER_BESIDE),
+    "SCH-12 lets a wait hold up the end": (lets_a_wait_hold_up_the_end, WITHDRAWN),
+    "ANS-1 locks what nobody holds": (keeps_nobody_s_lock, WAITS_ALONE),
+    "ANS-2 never sweeps what waits": (never_sweeps_what_waits, WAITS_ALONE),
+    "ANS-3 counts an answer twice": (counts_an_answer_twice, ANSWERED),
+    "ANS-4 takes answers of what was withdrawn": (
+        takes_answers_of_what_was_withdrawn,
+        ANSWER_CANCELLED,
+    ),
+    "SCH-10 starts what comes after an early answer": (
+        starts_what_comes_after_an_early_answer,
+        ANSWERED_BETWEEN,
+    ),
+    "FLT-12 waits for an agent of what older ones wrote": (
+        waits_for_an_agent_outside,
+        AWAITED_OF_OLD,
+    ),
+    "OPR-7 holds and lets the deadline pass": (holds_and_lets_the_deadline_pass, ANSWER_HELD),
 }
 """By the statement that each of them breaks, with a small world in which it shows."""
+
+SAID_OF: Mapping[str, str] = {
+    "SCH-14 judges at each try": "SCH-14",
+    "UND-6 forgets the point of no return": "UND-6",
+    "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
+    "SCH-15 begins before its time": "begun before",
+    "SCH-15 begins before a timer": "begun before its time: .*SCH-15",
+    "SCH-12 lets a wait hold up the end": "the end of the order waits for an answer",
+    "ANS-1 locks what nobody holds": "LockedBy is scheduler-1",
+    "ANS-2 never sweeps what waits": "no end can be reached",
+    "ANS-3 counts an answer twice": "answered more than once",
+    "ANS-4 takes answers of what was withdrawn": "and is Completed .ANS-4",
+    "SCH-10 starts what comes after an early answer": "the agenda holds",
+    "FLT-12 waits for an agent of what older ones wrote": "nothing can happen any more",
+    "OPR-7 holds and lets the deadline pass": "moves by the time held",
+}
+"""By planted fault what is said of it, so that it is found for the right reason."""

@@ -1,5 +1,6 @@
 """The exploration can fail: each planted fault is found, and each drift of an explanation from the rules."""
 
+import re
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -7,7 +8,7 @@ import pytest
 
 from exploration import judge
 from exploration.judge import Judge, acting_rules
-from exploration.planted import PLANTED
+from exploration.planted import PLANTED, SAID_OF
 from exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 from kit.exploration.explorer import FoundError, explore
 from operators import explain as explaining
@@ -28,6 +29,7 @@ def test_a_planted_fault_is_found(label):
     with plant(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning(), world.bounds())
     assert not any(each in found.value.violation for each in NO_FAULT)
+    assert re.search(SAID_OF.get(label, ""), found.value.violation)
     print(f"{label}\n{found.value}\n")
 
 

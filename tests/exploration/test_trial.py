@@ -13,6 +13,9 @@ from core.errors import InvalidError
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.planted import PLANTED
+from flow import Agent as Agent_
+from flow import Flow, Model, Operation, Personal
+from flow import business as flow_business
 from kit import FoundError, Trial
 from kit.exploration.trial import FAULTS
 from scheduler.admission import Admission
@@ -189,6 +192,73 @@ def test_a_service_answers_what_the_author_says():
     Trial(trip).explore(faults=0)
     Trial(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
     assert {each["seat"] for each in asked} == {"r", "12A"}
+
+
+class Form(Model):
+    """The payload of a small business that asks its customer."""
+
+    who: Personal[str]
+
+
+class Consent(Model):
+    """What the customer answers."""
+
+    days: int
+
+
+class Clerk(Agent_):
+    """Its only service."""
+
+    book = Operation(Form)
+
+
+clerk = Clerk("clerk")
+form = Flow("form", Form)
+
+
+@form.answer(Consent, within=timedelta(days=1), asks=2, on_failure=OnFailure.UNDO)
+def consent(form: Form) -> Form:
+    """Ask the customer."""
+    return form
+
+
+@form.step(clerk.book)
+def book(form: Form, consent: Consent) -> Form:
+    """Do what the customer wants."""
+    return form
+
+
+FORM = flow_business(form, agents=[clerk], sample=Form(who="Ada"))
+
+
+@pytest.mark.proves("ANS-2")
+def test_somebody_outside_may_answer_at_any_moment_or_not_at_all():
+    """Where they answer, the order is done; where they refuse or say nothing, it is undone."""
+
+    def nothing_without_consent(order):
+        assert "book" not in order.standing or order.steps["consent"] == "Completed"
+
+    coverage = Trial(FORM).explore(
+        faults=0, answers={"consent": {"days": 3}}, holds=nothing_without_consent
+    )
+    assert coverage.whole
+    assert set(coverage.ends) == {"Processed", "undone"}
+    assert coverage.explored.happened("outside begins to refuse: consent")
+    assert coverage.explored.longest > timedelta(days=2)
+
+
+def test_an_answer_that_nobody_could_give_is_refused():
+    """Its author is told every fault, instead of an exploration in which nobody ever answers."""
+    with pytest.raises(InvalidError, match=r"answers\['consent'\]: days"):
+        Trial(FORM).explore(faults=0)
+
+
+@pytest.mark.soak
+def test_what_waits_may_be_erased():
+    """Who the customer is goes at any moment, and the order goes on."""
+    coverage = Trial(FORM).explore(faults=0, acts=["erase"], answers={"consent": {"days": 3}})
+    assert coverage.explored.happened("commits “erased”")
+    assert set(coverage.ends) == {"Processed", "undone"}
 
 
 def test_a_fault_of_the_engine_is_found_on_the_author_s_workflow():

@@ -1,16 +1,17 @@
 """The named worlds."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 from adapters.settings import Settings
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.agenda import AgendaRow
+from core.agenda import AgendaRow, Kind
 from core.business import Agent, Business
-from core.orders import OnFailure
+from core.orders import OUTSIDE, OnFailure, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.exploration.deployment import Deployment
 from kit.exploration.moves import INSTANT, sent
@@ -19,6 +20,7 @@ from kit.exploration.running import running
 from kit.exploration.world import Rows, World
 from kit.world import settings_for
 from scheduler.service import WAKE_UP_TIME
+from supervisor import service as supervisor_service
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
@@ -190,6 +192,101 @@ NO_WAY_BACK = Workflow(
     steps=(_step("a"), replace(_step("b", "a"), pivot=True, compensation=None)),
 )
 """If the last step is refused, the order is undone; if it may be done, an operator decides."""
+
+
+def cannot_judge(order: Any, results: Any) -> bool:
+    """Raise what nobody has foreseen."""
+    raise LookupError("amount")
+
+
+CANNOT_JUDGE = Workflow(
+    name="cannot-judge",
+    version=1,
+    steps=(_step("a"), replace(_step("b", "a"), when=cannot_judge)),
+)
+BEGINS_BESIDE = Workflow(
+    name="begins-beside",
+    version=1,
+    steps=(replace(_step("a"), timeout=LONG), replace(_step("b"), begins=in_an_hour)),
+)
+WITHOUT_BESIDE_A_REST = Workflow(
+    name="without-beside-a-rest",
+    version=1,
+    steps=(
+        _step("a", on_failure=OnFailure.GO_ON),
+        _step("b", on_failure=OnFailure.COOLDOWN, cooldowns=1),
+        _step("c", "a", "b"),
+    ),
+)
+NO_WAY_BACK_BESIDE = Workflow(
+    name="no-way-back-beside",
+    version=1,
+    steps=(replace(_step("a"), pivot=True, compensation=None), _step("b")),
+)
+"""The step beside the point of no return may fail while that is being done."""
+JUDGED_NEWER = Workflow(
+    name="one",
+    version=2,
+    steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour)),
+)
+"""A newer version of `ONE`, whose last step begins later."""
+
+
+def _wait(*after: str, asks: int = 1, on_failure: OnFailure = OnFailure.UNDO) -> StepDefinition:
+    """A step that somebody outside answers, or not."""
+    return StepDefinition(
+        name="w",
+        capability=OUTSIDE,
+        operation="answer",
+        request=_nothing,
+        result_fields=("said",),
+        read_answer=dict,
+        personal=("said",),
+        after=after,
+        timeout=LONG,
+        threshold=asks,
+        on_failure=on_failure,
+    )
+
+
+WAITS = Workflow(name="waits", version=1, steps=(_wait(asks=2),))
+WAITS_ONCE = Workflow(name="waits-once", version=1, steps=(_wait(),))
+WAITS_BETWEEN = Workflow(
+    name="waits-between",
+    version=1,
+    steps=(_step("a"), _wait("a", asks=2), _step("b", "w")),
+)
+WAITS_CHAIN = replace(WAITS_BETWEEN, name="waits-chain")
+WAITS_FIRST = Workflow(
+    name="waits-first",
+    version=1,
+    steps=(_wait(on_failure=OnFailure.ERROR), _step("b", "w")),
+)
+WAITS_BESIDE = Workflow(
+    name="waits-beside", version=1, steps=(_step("a"), _wait(), _step("b", "a", "w"))
+)
+"""If the step beside it fails, the order goes back."""
+WAITS_BESIDE_ERROR = replace(
+    WAITS_BESIDE,
+    name="waits-beside-error",
+    steps=(_step("a", on_failure=OnFailure.ERROR), *WAITS_BESIDE.steps[1:]),
+)
+"""If the step beside it fails, an operator decides."""
+WAIT_TWO = Workflow(
+    name="wait-two",
+    version=1,
+    steps=(_wait(), replace(_wait(on_failure=OnFailure.GO_ON), name="v"), _step("b", "w", "v")),
+)
+"""Two answers at once; the order goes on without the second one."""
+WAITS_AND_RUNS = Workflow(
+    name="waits-and-runs",
+    version=1,
+    steps=(_wait(asks=2), replace(_step("a"), timeout=LONG), _step("b", "w", "a")),
+)
+"""Both are due at the same time, the answer first."""
+WAIT_AFTER_BOTH = Workflow(
+    name="wait-after-both", version=1, steps=(_step("a"), _step("b"), _wait("a", "b"))
+)
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
     AgendaRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
@@ -200,6 +297,22 @@ NEIGHBOURS = (
     ),
 )
 """A row that nobody can read, and an order that follows a workflow which nobody knows yet."""
+
+
+@contextmanager
+def without_answers() -> Iterator[None]:
+    """While this lasts, the code is as it was before steps could be answered from outside."""
+
+    def needs(order: Snapshot) -> str | None:
+        first = min(order.ready(), key=lambda step: bool(step.not_before), default=None)
+        return first.capability if first else None
+
+    with (
+        patch.object(Step, "waits", property(lambda step: False)),
+        patch.object(Snapshot, "needs", needs),
+        patch.object(supervisor_service, "product", lambda buckets, _: [("b00", Kind.RUNNING)]),
+    ):
+        yield
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,6 +327,8 @@ class WorldOf:
     """How often an operator does something, at any moment at which it makes sense."""
     operator: tuple[str, ...] = ("resubmit",)
     """What that may be."""
+    outside: tuple[str, ...] = ()
+    """What somebody outside may say to each step that waits for it, at any moment, as often as they like."""
     threshold: int = 2
     """At how many failures the step is given up."""
     agents: tuple[str, ...] = ("payment",)
@@ -251,16 +366,22 @@ class WorldOf:
     """What a second order follows that comes at the same time; the first is urgent then, and the second is not."""
     arrives: Workflow | None = None
     """What a second order follows that may come at any moment, and is as urgent as the first."""
+    later: bool = False
+    """Whether the order is submitted for a time (SUB-9)."""
     neighbours: bool = False
     """Whether orders lie in the same bucket that nobody can claim, and that came before."""
     others: tuple[tuple[str, Workflow], ...] = ()
     """Instances of another version of the app, and what they know instead of this order's workflow."""
+
+    older: tuple[str, ...] = ()
+    """Instances of a version of the code that knows no answers from outside."""
 
     def __str__(self) -> str:
         operator = f"{' or '.join(self.operator)} {self.acts}"
         parts = [
             f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}",
             f"only {' and '.join(self.only)}" if self.only else "",
+            f"outside they {' or '.join(self.outside)}" if self.outside else "",
             f"circuits of {' and '.join(self.agents)}" if self.circuits else "",
             "" if self.answered else "each call kills its agent",
             "agents have just spoken" if self.busy else "",
@@ -275,11 +396,13 @@ class WorldOf:
                 f"{slot} knows version {known.version} of {self.workflow.version}"
                 for slot, known in self.others
             ),
+            *(f"{slot} knows no answers" for slot in self.older),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
             PROCESSES[self.processes] if self.processes else "",
             "the sender is told" if self.tells else "",
             f"beside a normal order, {self.beside.name}" if self.beside else "",
+            "for a time" if self.later else "",
             f"another order may come, {self.arrives.name}" if self.arrives else "",
             "beside orders that nobody can claim" if self.neighbours else "",
         ]
@@ -293,6 +416,7 @@ class WorldOf:
             faults_left=self.faults,
             acts_left=self.acts,
             operator=self.operator,
+            outside=self.outside,
             only=self.only,
             may_open=frozenset(self.broken or (self.agents if self.circuits else ())),
             broken=frozenset(self.broken),
@@ -303,6 +427,7 @@ class WorldOf:
             to_come=(sent(self._submission_beside(self.arrives)),) if self.arrives else (),
         )
         more: dict[str, Any] = {"replyTo": "status-1"} if self.tells else {}
+        more |= {"notBefore": BEGINS.isoformat()} if self.later else {}
         more |= {"priority": "high"} if self.beside or self.neighbours else {}
         first = SUBMISSION | {"workflow": self.workflow.name} | more
         both = (first, self._submission_beside(self.beside)) if self.beside else (first,)
@@ -338,8 +463,15 @@ class WorldOf:
         """
         if self.broken:
             return timedelta()
-        ways = [self._way(step) for step in workflow.steps]
-        return max(ways) if self._is_answered() else 2 * sum(ways, start=timedelta())
+        waits = [self._wait(step) for step in workflow.steps if step.capability == OUTSIDE]
+        ways = [self._way(step) for step in workflow.steps if step.capability != OUTSIDE]
+        time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
+        later = BEGINS - NOW if self.later else timedelta()
+        return time + sum(waits, later)
+
+    def _wait(self, step: StepDefinition) -> timedelta:
+        """How long an answer from outside may take: each time that it is asked for, nobody answers."""
+        return (step.threshold or self.threshold) * self._try(step)
 
     def _way(self, step: StepDefinition) -> timedelta:
         cooldowns, tries = self._cooldowns(step), self._tries(step)
@@ -399,7 +531,14 @@ class WorldOf:
             agents=[self._agent(name) for name in self.agents],
             payload=MEASURED.payload,
         )
-        differ = self.clocks or self.others or self.believes or self.processes or self.broken
+        differ = (
+            self.clocks
+            or self.others
+            or self.older
+            or self.believes
+            or self.processes
+            or self.broken
+        )
         return Deployment(
             business=business,
             settings=self._settings(business),
@@ -407,6 +546,7 @@ class WorldOf:
             requests={kind: agent for kind, agent in ASKED_OF.items() if agent in self.agents},
             alike=() if differ else ALIKE,
             known={slot: Workflows(workflow) for slot, workflow in self.others},
+            older=dict.fromkeys(self.older, without_answers),
             clocks=dict(self.clocks),
             answered=self.answered,
             has_just_spoken=self.busy,
@@ -457,7 +597,7 @@ class WorldOf:
         """Who there is to do this."""
         if kind in dict(self.processes):
             return dict(self.processes)[kind]
-        extra = {slot for slot, _ in self.others}.union(self.broken)
+        extra = {slot for slot, _ in self.others}.union(self.broken, self.older)
         return tuple(
             name
             for place, name in enumerate(SLOTS[kind])
@@ -512,6 +652,15 @@ REFUSED_BESIDE = WorldOf(
 )
 RESTS_CANCELLED = WorldOf(
     acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False
+)
+HURRIED = WorldOf(
+    faults=1,
+    only=("hears too late",),
+    acts=1,
+    operator=("hurry",),
+    workflow=RESTING,
+    threshold=1,
+    alone=True,
 )
 SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
 SETTLES_DONE = WorldOf(faults=2, only=("too fast", "rejects"), workflow=LATE_PAIR, alone=True)
@@ -605,6 +754,7 @@ REFUSED_FOR_GOOD = WorldOf(
     alone=True,
 )
 """A refusal is remembered: what is resubmitted then begins a new round, and what is in doubt does not."""
+REFUSED_ONCE = replace(REFUSED_FOR_GOOD, acts=1)
 FORGOTTEN = WorldOf(
     faults=1,
     only=("too late", "too fast"),
@@ -647,13 +797,100 @@ JUDGED_ONCE = WorldOf(
 """Whether the last step is needed depends on who is asked, so nobody may be asked again."""
 LATER = WorldOf(faults=1, threshold=1, workflow=BEGINS_LATER, alone=True)
 WITHOUT = WorldOf(
-    faults=2,
-    only=("rejects", "too late", "too fast"),
+    faults=2, only=("rejects", "too late"), threshold=1, workflow=WITHOUT_ONE, alone=True
+)
+PIVOT = WorldOf(
+    faults=1,
+    only=("rejects", "too late", "is lost", "crashes"),
+    acts=1,
+    operator=ALL_ACTS,
     threshold=1,
-    workflow=WITHOUT_ONE,
+    workflow=NO_WAY_BACK,
     alone=True,
 )
-PIVOT = WorldOf(faults=1, acts=1, operator=ALL_ACTS, threshold=1, workflow=NO_WAY_BACK, alone=True)
+SAID = ("answer", "answer-otherwise", "refuse")
+WAITS_ALONE = WorldOf(workflow=WAITS, alone=True)
+ANSWERED = WorldOf(workflow=WAITS, outside=SAID, alone=True)
+"""Before it is asked for, at any moment until its time is up, at that moment, later, and twice."""
+REMINDED = WorldOf(faults=1, workflow=WAITS_BETWEEN, alone=True)
+WITHDRAWN = WorldOf(
+    faults=1,
+    only=("rejects",),
+    threshold=1,
+    workflow=WAITS_BESIDE,
+    outside=("answer",),
+    alone=True,
+)
+"""The step beside it fails, so the order goes back, whatever is said then."""
+ANSWERED_BETWEEN = replace(WITHDRAWN, workflow=WAITS_CHAIN, only=(), faults=0)
+AWAITED_OF_OLD = WorldOf(
+    faults=1,
+    only=("request is lost",),
+    workflow=WAITS_AND_RUNS,
+    older=("supervisor-2",),
+    alone=True,
+)
+"""An old supervisor recovers the step beside an answer that it knows nothing of."""
+WAITS_FOR_TWO = WorldOf(workflow=WAIT_TWO, outside=("answer",), alone=True)
+ANSWER_CANCELLED = WorldOf(
+    acts=1, operator=("cancel",), workflow=WAITS_ONCE, outside=("answer",), alone=True
+)
+ANSWER_HELD = WorldOf(
+    acts=2, operator=("hold", "release"), workflow=WAITS, outside=("answer",), alone=True
+)
+ANSWER_ERASED = replace(ANSWER_HELD, acts=1, operator=("erase",))
+RESUBMITTED = WorldOf(
+    faults=1,
+    only=("rejects",),
+    acts=1,
+    operator=ALL_ACTS,
+    threshold=1,
+    workflow=WAITS_BESIDE_ERROR,
+    outside=("answer",),
+    alone=True,
+)
+"""What was withdrawn is asked for anew."""
+REFUSED_FIRST = WorldOf(
+    acts=1,
+    operator=ALL_ACTS,
+    threshold=1,
+    workflow=WAITS_FIRST,
+    outside=("answer", "refuse"),
+    alone=True,
+)
+CANNOT_BE_JUDGED = WorldOf(acts=1, operator=ALL_ACTS, workflow=CANNOT_JUDGE, alone=True)
+LATER_BESIDE = WorldOf(
+    faults=1,
+    only=("lost", "too late", "rejects"),
+    threshold=1,
+    workflow=BEGINS_BESIDE,
+    alone=True,
+)
+WITHOUT_AND_A_REST = WorldOf(
+    faults=2,
+    only=("rejects", "hears too late"),
+    threshold=1,
+    workflow=WITHOUT_BESIDE_A_REST,
+    alone=True,
+)
+PIVOT_BESIDE = WorldOf(
+    faults=2,
+    only=("rejects", "too late"),
+    threshold=1,
+    workflow=NO_WAY_BACK_BESIDE,
+    alone=True,
+)
+FOR_A_TIME = WorldOf(
+    acts=2, operator=("hold", "release", "cancel"), workflow=ONE, later=True, alone=True
+)
+JUDGED_UPGRADED = WorldOf(
+    faults=1,
+    only=("lost", "away"),
+    workflow=JUDGED_NEWER,
+    others=(("scheduler-2", ONE),),
+    alone=True,
+)
+"""An old host knows nothing of the steps that are judged."""
 TOLD = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
@@ -709,6 +946,16 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     JUDGED_ONCE: (),
     LATER: ("SCH-15", "OPR-2"),
     WITHOUT: ("SCH-13",),
+    WAITS_ALONE: ("ANS-2",),
+    ANSWERED: ("ANS-3",),
+    REMINDED: (),
+    WITHDRAWN: ("ANS-4",),
+    AWAITED_OF_OLD: (),
+    WAITS_FOR_TWO: (),
+    LATER_BESIDE: (),
+    replace(WITHOUT_AND_A_REST, faults=1): (),
+    PIVOT_BESIDE: (),
+    JUDGED_UPGRADED: (),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -716,16 +963,20 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
     SETTLES_TWICE: (),
     RESTS_CANCELLED: (),
+    HURRIED: ("OPR-8",),
     ONE_SLOT_CANCELLED: (),
     SKIPPED: ANYTHING,
     HELD: ("OPR-7",),
     HELD_BACK: (),
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    REFUSED_FOR_GOOD: ("OPR-3",),
+    REFUSED_ONCE: ("OPR-3",),
     ACCEPTED: ("AGT-11",),
     FORGOTTEN: ("AGT-12",),
     PIVOT: ("UND-6", "OPR-2"),
+    ANSWER_CANCELLED: ("ANS-4",),
+    CANNOT_BE_JUDGED: (),
+    FOR_A_TIME: ("SUB-9",),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -736,8 +987,26 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
+    REFUSED_FOR_GOOD: ("OPR-3",),
     replace(REFUSED_FOR_GOOD, only=(), faults=1): (*ANYTHING, "OPR-2"),
+    replace(WITHOUT, only=(*WITHOUT.only, "too fast")): ("SCH-13",),
+    replace(PIVOT, only=()): ("UND-6", "OPR-2"),
     replace(ACCEPTED, only=()): (*ANYTHING, "AGT-11", "OPR-2"),
+    ANSWER_HELD: ("OPR-7",),
+    ANSWER_ERASED: ("ANS-5",),
+    RESUBMITTED: ("SCH-12",),
+    REFUSED_FIRST: ("ANS-3",),
+    replace(ANSWERED, faults=1): ("ANS-3",),
+    replace(ANSWER_CANCELLED, workflow=WAITS_BESIDE): (),
+    replace(WITHDRAWN, only=()): (),
+    replace(AWAITED_OF_OLD, only=(), outside=("answer",)): (),
+    replace(WAITS_FOR_TWO, outside=("answer", "refuse")): (),
+    replace(REMINDED, outside=("answer",), only=("lost", "too late")): (),
+    WorldOf(faults=1, threshold=1, workflow=WAIT_AFTER_BOTH, alone=True): (),
+    WITHOUT_AND_A_REST: (),
+    replace(CANNOT_BE_JUDGED, faults=1, threshold=1): ("OPR-2",),
+    replace(PIVOT_BESIDE, acts=1, operator=ALL_ACTS): (),
+    replace(JUDGED_UPGRADED, only=()): (),
 }
 """The worlds of `make soak`."""
 
@@ -748,6 +1017,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “held”",
         "commits “released”",
     ),
+    "OPR-8": ("operator begins to hurry", "commits “hurried”", "commits “recovered”"),
     "FLT-1": (
         "the service stumbles",
         "the service rejects the order",
@@ -829,6 +1099,16 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SCH-13": ("commits “processed”", "commits “undone”", "the service rejects the order"),
     "SCH-14": ("commits “processed”", "commits “undone”"),
     "SCH-15": ("commits “waits”", "time passes to 09:15:00", "commits “processed”"),
+    "ANS-2": ("commits “recovered”", "commits “undo-requested”", "commits “undone”"),
+    "ANS-3": (
+        "outside begins to answer: w",
+        "outside: commits “step-answered”",
+        "commits “processed”",
+    ),
+    "ANS-4": ("outside begins to answer: w", "commits “undone”", "commits “processed”"),
+    "ANS-5": ("commits “erased”", "commits “step-answered”"),
+    "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
+    "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
     "SUP-3": (

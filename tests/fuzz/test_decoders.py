@@ -22,9 +22,10 @@ from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.keys import OLDEST_ORDERS, SCHEMA_VERSION
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from customers.inbox import QueuedAnswer
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
-from operators.requests import BulkRequest, OperatorRequest
+from operators.requests import BulkRequest, OperatorRequest, RestoreRequest
 from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault
@@ -47,6 +48,7 @@ MODELS = (
     WakeUp,
     AgentRequest,
     AgentReply,
+    QueuedAnswer,
     OperatorRequest,
     BulkRequest,
     Purchase,
@@ -82,6 +84,7 @@ EXAMPLES = {
         "completeBy": "2026-01-31T08:15:00Z",
         "result": {"a": 1},
     },
+    QueuedAnswer: {"orderId": ORDER_ID, "step": "payment", "answer": {"a": None}},
     OperatorRequest: {"operator": "grace", "note": "mended"},
     BulkRequest: {
         "operator": "grace",
@@ -89,6 +92,26 @@ EXAMPLES = {
         "action": "resubmit",
         "where": {"since": "2026-01-31T08:15:00Z"},
         "until": "2026-01-31T08:16:00Z",
+    },
+    RestoreRequest: {
+        "operator": "grace",
+        "note": "restored",
+        "lines": [
+            {
+                "table": "orders",
+                "partition": "b03",
+                "order": ORDER_ID,
+                "at": "2026-01-31T08:15:00Z",
+                "rows": [
+                    {
+                        "RowKey": f"{ORDER_ID}|history|000001",
+                        "At": {"time": "2026-01-31T08:15:00Z"},
+                    },
+                    {"RowKey": f"{ORDER_ID}|order", "OrderID": ORDER_ID},
+                    {"RowKey": f"{ORDER_ID}|state", "OrderID": ORDER_ID, "Version": 1},
+                ],
+            }
+        ],
     },
     Purchase: {
         "customer": {"name": "A", "email": "a@b"},
@@ -293,6 +316,8 @@ PARAMETERS = {
     "service": st.text(max_size=20) | st.sampled_from(["payment", "inventory", "shipping"]),
     "action": st.text(max_size=20) | st.sampled_from(["authorise", "void", "reserve"]),
     "name": st.text(max_size=30) | st.just("payment"),
+    "copy": st.text(max_size=40) | st.just("a" * 32),
+    "step": st.text(max_size=30) | st.just("payment"),
 }
 
 

@@ -3,8 +3,8 @@
 from tests.mutants.mutant import Mutant, Where
 
 UNIT, CONTRACT = "tests/unit/test_", "tests/contract/test_"
-INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "tests/host/test_"
-BROKER = "tests/contract/broker/test_broker_queue_rules.py"
+INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "local/tests/host/test_"
+BROKER = "local/tests/broker/test_broker_queue_rules.py"
 PAGES = f"{UNIT}pages.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
 EXACT_TIMES = f"{BROKER}::test_queue_rules_hold_at_exact_times"
 ALERT_RULES = f"{INFRA}alert_queries.py::test_each_rule_fires_for_what_it_says"
@@ -117,8 +117,8 @@ ROLES = (
         statement="OPR-1",
         fault="operators see who the customer is",
         file="operators/views.py",
-        old="payload.erased(order.order.payload)",
-        new="order.order.payload",
+        old="payload=dict(payload.hidden(submitted)),",
+        new="payload=dict(submitted),",
         tests=(
             f"{UNIT}operator_rules.py::test_the_full_view_shows_the_documented_properties_and_no_personal_data",
         ),
@@ -127,8 +127,8 @@ ROLES = (
         statement="ALR-1",
         fault="what was read before an alert came closes it",
         file="operators/alerts.py",
-        old="owed = await self.owed.look() if",
-        new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
+        old="owed=await self.owed.look() if",
+        new="owed=self.owed._last[0] if self.owed._last else await self.owed.look() if",
         tests=(f"{UNIT}closing.py::test_what_was_read_before_the_alert_came_closes_none",),
     ),
     Mutant(

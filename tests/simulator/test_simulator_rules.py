@@ -6,6 +6,7 @@ import pytest
 from builders import NOW, seconds
 from pydantic import ValidationError
 
+from core.business import REFERENCE
 from core.errors import InvalidError
 from core.messages import decode
 from examples.claims.business import CLAIMS
@@ -225,10 +226,24 @@ def test_a_call_names_its_order():
 def test_results_are_the_same_for_every_repetition():
     """They follow from service, action and key; the amount is that of the order."""
     call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
-    first = result_of("payment", "authorise", "o1:payment", call)
-    assert first == result_of("payment", "authorise", "o1:payment", call)
+    first = result_of(PAYMENT, "authorise", "o1:payment", call)
+    assert first == result_of(PAYMENT, "authorise", "o1:payment", call)
     assert first["amount"] == "25.00"
-    assert first["reference"] != result_of("payment", "authorise", "o2:payment", call)["reference"]
+    assert first["reference"] != result_of(PAYMENT, "authorise", "o2:payment", call)["reference"]
+
+
+def test_a_service_answers_what_its_agent_says_that_it_does():
+    """A free text is another one for each key; the amount is that of the request, where it may be a text."""
+    example = {"plate": REFERENCE, "seats": 4, "keys": [{"code": REFERENCE}], "amount": REFERENCE}
+    service = replace(PAYMENT, answers={"authorise": example})
+    call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
+    result = result_of(service, "authorise", "o1:payment", call)
+    reference = result["reference"]
+    assert result["plate"] == reference
+    assert (result["seats"], result["keys"]) == (4, [{"code": reference}])
+    assert result["amount"] == "25.00"
+    in_cents = replace(PAYMENT, answers={"authorise": {"amount": 2500}})
+    assert result_of(in_cents, "authorise", "o1:payment", call)["amount"] == 2500
 
 
 def test_every_undo_undoes_an_action_of_its_own_service():
@@ -241,7 +256,7 @@ def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
     """Another version of the app reads it."""
     assert Fault(mode="down").key() == "all"
     assert Fault(mode="down", match={"sku": "TEA"}).key() == "320bff1f39431628"
-    result = result_of("payment", "authorise", "k", Call(order_id="o", order={"amount": 5}))
+    result = result_of(PAYMENT, "authorise", "k", Call(order_id="o", order={"amount": 5}))
     assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
     only = Fault(mode="down", match={"action": "void"})
     assert [

@@ -43,7 +43,7 @@ class Api:
             url=f"http://localhost/simulator/{path}",
             headers={"Content-Length": str(len(content))} | (headers or {}),
             params=query,
-            route_params={"service": service, "action": last},
+            route_params={"service": service, "path": last},
             body=content,
         )
         return await self.functions[name].get_user_function()(request)
@@ -76,7 +76,11 @@ def test_the_calls_are_open_and_the_rest_needs_the_key(api):
         )
         for name, each in triggers.items()
     } == {
-        "simulator_call": ("anonymous", "simulator/{service}/{action}", ["POST"]),
+        "simulator_call": (
+            "anonymous",
+            "simulator/{service}/{*path}",
+            ["DELETE", "GET", "PATCH", "POST", "PUT"],
+        ),
         "simulator_services": ("function", "simulator", ["GET"]),
         "simulator_sample": ("function", "simulator/sample", ["POST"]),
         "simulator_ledger": ("function", "simulator/{service}/ledger", ["GET"]),

@@ -1,15 +1,14 @@
 """What a person has set wrongly, or what is in the way, is named: all of it, and what to do."""
 
-import socket
-from contextlib import ExitStack
-
 import pytest
 from click.testing import CliRunner
 
-from local.__main__ import config_from_environment, describe, main
-from local.ports import HOST, RANDOM_PORTS, Ports, StackError
-from local.servicebus_config import ROOT
-from local.stack import Stack, StackConfig
+from development.__main__ import at_pace, config_from_environment, describe, main
+from development.servicebus_config import ROOT
+from development.stack import Stack, StackConfig
+from local.ports import StackError
+
+STEP = {"STEP_TIMEOUT_SECONDS": "8"}
 
 
 def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
@@ -61,6 +60,19 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("slow", "given", "step", "call"),
+    [(1.2, {}, None, None), (2.0, {}, "10", "4"), (50.0, {}, "30", "12"), (2.0, STEP, "8", "4")],
+)
+def test_steps_get_the_time_that_the_machine_needs(tmp_path, slow, given, step, call):
+    """A slow machine would run out of time again and again; who has set a time has it."""
+    said = []
+    config = at_pace(StackConfig.for_tests(tmp_path, settings=given), slow, said.append)
+    assert config.settings.get("STEP_TIMEOUT_SECONDS") == step
+    assert config.settings.get("REMOTE_CALL_TIMEOUT_SECONDS") == call
+    assert bool(said) == (slow > 1.5)
+
+
+@pytest.mark.parametrize(
     ("name", "greeting"),
     [
         ("shop.business:SHOP", "api/products"),
@@ -68,7 +80,7 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
             "examples.claims.business:CLAIMS",
             '/api/workflows/claim/orders -d \'{"claimNumber": "C-1000',
         ),
-        ("examples.start.business:START", "local submit '{\""),
+        ("examples.start.business:START", "development submit '{\""),
     ],
 )
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):
@@ -86,38 +98,6 @@ def test_what_cannot_be_submitted_is_said(payload):
     assert (ended.exit_code, ended.stderr[:30]) == (1, "The order cannot be submitted:")
 
 
-async def test_every_taken_port_is_named_before_anything_starts(tmp_path):
-    """All of them in one message, each with the variable that moves it."""
-    ports = Ports.free()
-    taken = ("http_port", "queue_port", "amqp_port", "eventgrid_port")
-    with ExitStack() as sockets:
-        for name in taken:
-            sockets.enter_context(socket.create_server((HOST, getattr(ports, name))))
-        with pytest.raises(StackError) as raised:
-            await Stack(StackConfig.for_tests(tmp_path, ports=ports)).start()
-    named = [
-        name for name in Ports.__dataclass_fields__ if f"set {name.upper()}" in str(raised.value)
-    ]
-    assert named == list(taken)
-    assert list(tmp_path.iterdir()) == []
-
-
-async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_variable(tmp_path):
-    """Azurite ends when a port is taken, while whoever has the port answers in its place."""
-    stack = Stack(StackConfig.for_tests(tmp_path))
-    with socket.create_server((HOST, stack.ports.blob_port)), pytest.raises(StackError) as raised:
-        await stack.start_azurite()
-    assert "azurite ended while starting" in str(raised.value)
-    assert f"{stack.ports.blob_port}: set BLOB_PORT" in str(raised.value)
-    assert "QUEUE_PORT" not in str(raised.value)
-
-
-async def test_two_stacks_cannot_use_one_data_folder(services):
-    """They would write each other's files to pieces."""
-    with pytest.raises(StackError, match="set DATA_DIR to another folder"):
-        await Stack(StackConfig.for_tests(services.config.data)).start()
-
-
 async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
     """Before anything is started, and nothing of them is touched."""
     (tmp_path / "azurite").mkdir()
@@ -126,10 +106,3 @@ async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
     ):
         await Stack(StackConfig.for_tests(tmp_path)).start()
     assert {each.name for each in tmp_path.iterdir()} == {"azurite", "lock"}
-
-
-def test_ports_of_tests_are_not_those_of_outgoing_connections():
-    """A part that is stopped for a while finds its port free."""
-    ports = Ports.free()
-    assert {getattr(ports, name) in RANDOM_PORTS for name in Ports.__dataclass_fields__} == {True}
-    assert ports.shared() == []

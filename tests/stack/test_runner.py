@@ -1,6 +1,8 @@
-"""`python -m local run`, as a person starts and stops it."""
+"""`python -m development run`, as a person starts and stops it."""
 
 import asyncio
+import contextlib
+import os
 import signal
 from functools import partial
 
@@ -10,7 +12,7 @@ import pytest
 from runner import alive
 from waiting import eventually, until
 
-import local.__main__ as command_line
+from development.__main__ import run_until_signal
 from local.ports import Ports
 
 
@@ -19,6 +21,13 @@ async def is_healthy(runner):
     async with aiohttp.ClientSession() as client, client.get(url) as response:
         assert response.status == 200, await response.text()
         return True
+
+
+async def answers(runner):
+    try:
+        return await is_healthy(runner)
+    except aiohttp.ClientConnectionError:
+        return False
 
 
 async def test_it_runs_until_ctrl_c(start_runner):
@@ -46,6 +55,29 @@ async def test_it_runs_until_ctrl_c(start_runner):
     assert alive([*before, *after]) == []
 
 
+@pytest.mark.soak
+async def test_it_runs_and_stops_although_nobody_reads_what_it_says(start_runner):
+    """As behind a pager, or after Ctrl-S: it serves, and Ctrl-C is heard."""
+    reading, writing = os.pipe()
+    fill(writing)
+    runner = await start_runner(stdout=writing)
+    await eventually(partial(answers, runner))
+    processes = [psutil.Process(runner.process.pid), *runner.descendants()]
+    runner.process.send_signal(signal.SIGINT)
+    await asyncio.to_thread(until, lambda: alive(processes), lambda left: left == [])
+    os.close(reading)
+    os.close(writing)
+
+
+def fill(pipe):
+    """From now on whoever writes waits."""
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, b"x")
+    os.set_blocking(pipe, True)
+
+
 def has_all(found):
     """Azurite, the broker, and of the host three processes: itself, its fork server and a worker."""
     return len(found) == 5
@@ -70,7 +102,7 @@ async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
     Azurite and the broker hold in memory what came in last: they have to write it when the runner is gone.
     """
     placed = []
-    for _ in range(20):
+    for _ in range(8):
         runner = await start_runner(FAILURE_THRESHOLD="1000")
         await runner.until_it_says("Ctrl-C stops everything")
         listening, children = asyncio.create_task(runner.listen()), runner.children()
@@ -134,7 +166,7 @@ async def signals():
 
 @pytest.mark.usefixtures("on_free_ports", "signals")
 @pytest.mark.parametrize("moment", ["waiting for Azurite", "broker is ready", "functions host(s)"])
-async def test_it_can_be_stopped_while_it_starts(monkeypatch, moment):
+async def test_it_can_be_stopped_while_it_starts(moment):
     """Whoever changes their mind need not wait; no process is left."""
     said = []
 
@@ -143,9 +175,8 @@ async def test_it_can_be_stopped_while_it_starts(monkeypatch, moment):
         if moment in line:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(command_line, "show", show)
     before = set(psutil.Process().children())
-    await command_line.run_until_signal()
+    await run_until_signal(show)
     assert "[stack] stopping: the hosts finish what they are doing, then the rest ends" in said
     assert said[-1] == "[stack] stopped"
     assert "Ready after" not in "".join(said)

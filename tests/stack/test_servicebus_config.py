@@ -2,7 +2,7 @@
 
 import pytest
 
-from local import servicebus_config
+from development import servicebus_config
 
 
 def test_the_configuration_is_in_the_emulators_format():

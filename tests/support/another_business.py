@@ -1,4 +1,4 @@
-"""A copy of the repository in which claims are deployed instead of the shop, as `docs/your-own-workflow.md` says."""
+"""Copies of the repository in which another business is deployed, as `docs/your-own-workflow.md` says."""
 
 import os
 import shutil
@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 from tests.mutants.copies import LEFT_OUT
 
+SHOWN = 'auth=ClientCredentials("BANK_TOKEN_URL", "BANK_CLIENT", "BANK_SECRET")'
 LINKED = ("local/node_modules", "web/node_modules")
 
 
@@ -23,15 +24,31 @@ def copy_of_tree(folder: Path) -> Path:
 
 
 def with_claims(folder: Path) -> Path:
-    """Return a copy of the repository that deploys the claims, from a folder beside the shop's."""
+    """Return a copy of the repository that deploys the claims, from a folder beside the shop's.
+
+    Their bank wants a token of an OAuth server.
+    """
     root = copy_of_tree(folder)
     shutil.copytree(root / "examples/claims", root / "claims", symlinks=True)
     (root / "claims/host.json").unlink()
     (root / "claims/host.json").symlink_to("../host.json")
     entry = root / "claims/function_app.py"
     entry.write_text(entry.read_text().replace("from examples.claims", "from claims"))
-    run(root, "-m", "local.declared", "--deploy", "claims.business:CLAIMS")
+    business = root / "claims/business.py"
+    text = business.read_text().replace("    Agent,\n", "    Agent,\n    ClientCredentials,\n")
+    business.write_text(text.replace('Banking("bank", ', f'Banking("bank", {SHOWN}, '))
+    run(root, "-m", "development.declared", "--deploy", "claims.business:CLAIMS")
     run(root, "-m", "ruff", "check", "--quiet", "--fix", "--select", "I", "claims")
+    run(root, "-m", "ruff", "format", "--quiet", "claims")
+    return root
+
+
+def with_rental(folder: Path) -> Path:
+    """Return a copy of the repository that deploys the car rental of the tests."""
+    root = copy_of_tree(folder)
+    (root / "tests/support/rental").rename(root / "rental")
+    (root / "rental/host.json").symlink_to("../host.json")
+    run(root, "-m", "development.declared", "--deploy", "rental.business:RENTAL")
     return root
 
 

@@ -5,8 +5,8 @@ from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
+from development.settings import app_settings
 from local.ports import Ports
-from local.settings import app_settings
 from shop.business import SHOP
 from shop.service import ShopService
 

@@ -1,10 +1,16 @@
-"""Parts of a stack that go away and come back."""
+"""Parts of a stack that go away and come back, and calls of a port that is away."""
 
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from local.stack import Stack
+from core.errors import UnavailableError
+from development.stack import Stack
+
+
+async def away(*_: object) -> None:
+    """Do nothing: what would do it is away."""
+    raise UnavailableError
 
 
 @asynccontextmanager

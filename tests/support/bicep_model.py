@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import add, eq, ge, gt, le, lt, mod, mul, ne, sub, truediv
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bicep_syntax import Expression, Statement, read
 
@@ -265,15 +266,18 @@ def digest(*values: Any) -> str:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "contains": lambda whole, part: part in whole,
     "empty": lambda value: not value,
     "endsWith": lambda text, end: text.endswith(end),
     "environment": lambda: {
+        "portal": "https://portal.azure.com",
         "suffixes": {"storage": "core.windows.net"},
         "authentication": {"loginEndpoint": "https://login.microsoftonline.com/"},
     },
     "filter": lambda values, wanted: [value for value in values if wanted(value)],
     "flatten": lambda lists: [value for each in lists for value in each],
     "guid": digest,
+    "last": lambda values: values[-1],
     "items": lambda value: [{"key": key, "value": value[key]} for key in sorted(value)],
     "json": json.loads,
     "map": lambda values, mapped: [mapped(value) for value in values],
@@ -287,6 +291,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "toLower": str.lower,
     "toObject": lambda values, key, value: {key(each): value(each) for each in values},
     "union": lambda *values: {key: value for each in values for key, value in each.items()},
+    "uriComponent": lambda text: quote(str(text), safe=""),
     "uniqueString": lambda *values: digest(*values)[:13],
 }
 

@@ -1,8 +1,10 @@
-"""A real browser: Debian's Chromium, driven by Playwright."""
+"""A real browser: the machine's Chromium, or the one that `make test` gets from npm, driven by Playwright."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,9 +12,13 @@ if TYPE_CHECKING:
 
 KEY = "local-operator"
 """The operators' key of the embedded run."""
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
+OF_NPM = Path(__file__).parents[1] / "browser/chromium/node_modules/.unpacked"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+HERE = next(filter(None, map(shutil.which, NAMES)), None)
+CHROMIUM = HERE or shutil.which("chromium", path=str(OF_NPM))
+"""Its path; None if there is none."""
+ITS_OWN = {"LD_LIBRARY_PATH": str(OF_NPM / "al2023/lib"), "FONTCONFIG_PATH": str(OF_NPM / "fonts")}
+"""What a machine without a browser may lack: libraries, and fonts."""
 MISSING = "the pages, for there is no browser; on Debian: apt-get install chromium"
 
 
@@ -23,7 +29,9 @@ async def browser() -> "AsyncIterator[Browser]":
 
     async with async_playwright() as playwright:
         found = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu"],
+            env=dict(os.environ) if HERE else dict(os.environ) | ITS_OWN,
         )
         try:
             yield found

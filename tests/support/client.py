@@ -10,7 +10,7 @@ import pytest
 from azure.data.tables.aio import TableServiceClient
 from waiting import eventually
 
-from local.stack import Stack
+from development.stack import Stack
 
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "3",

@@ -1,4 +1,4 @@
-"""Hosts whose clocks are off, and a store in memory that says what time it is."""
+"""A clock that stands still, and hosts whose clocks are off beside a store that says what time it is."""
 
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
@@ -8,6 +8,15 @@ from azure.core.pipeline import PipelineContext, PipelineRequest, PipelineRespon
 from builders import NOW, TOLERANCE, seconds
 
 from adapters.tables.store_clock import StoreClock
+
+
+class Clock:
+    """The time, which stands still unless a test sets it forward."""
+
+    now = NOW
+
+    def __call__(self):
+        return self.now
 
 
 @dataclass

@@ -16,9 +16,9 @@ import pathspec
 import recording
 
 import local
+from development.servicebus_config import ROOT
+from development.stack import Stack, StackConfig
 from local.process import Process
-from local.servicebus_config import ROOT
-from local.stack import Stack, StackConfig
 
 MAIN = (ROOT / "infra/main.bicep").read_text()
 AZURE_PYTHON = re.search(r"pythonVersion string = '(3\.\d+)'", MAIN).group(1)  # type: ignore[union-attr]
@@ -95,7 +95,9 @@ def tools(folder: Path) -> Path:
     """Fill a folder with the embedded host, what it needs besides the app's packages, and what records calls."""
     for package in (local, click, cronsim):
         source = Path(str(package.__file__)).parent
-        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("node_modules"))
+        shutil.copytree(
+            source, folder / source.name, ignore=shutil.ignore_patterns("node_modules", "tests")
+        )
     shutil.copy(recording.__file__, folder)
     return folder
 

@@ -17,13 +17,19 @@ from waiting import eventually
 
 from core.messages import bus_queues
 from core.orders import OnFailure
-from local.business import DEPLOYED, TRIED, named
-from local.servicebus_config import ROOT
-from local.settings import simulated
+from development.business import DEPLOYED, TRIED, named
+from development.servicebus_config import ROOT
+from development.settings import simulated
 
 BUSINESS, _ = named(DEPLOYED)
 """The business that is deployed."""
 AGENTS = BUSINESS.agents
+ADDRESSES = {agent.address: agent for agent in AGENTS if agent.address}
+"""The agents, by the setting with the address of their service."""
+SETTINGS = {each.name: each for agent in AGENTS for each in agent.settings}
+"""The settings that the agents read, by name: addresses, and whatever their services are shown."""
+REQUIRED = {each.name for agent in AGENTS for each in agent.settings if each.required}
+"""Those without which the app does not start, unless the services are simulated."""
 GIVEN = {
     "environmentName": "test",
     "location": "westeurope",
@@ -31,11 +37,11 @@ GIVEN = {
 }
 VARIANTS = {
     "default": {},
-    "isolated": {"networkIsolation": True, "alwaysReadyInstances": 2},
+    "isolated": {"networkIsolation": True},
     "cosmos": {"cosmosForTables": True, "redundancy": "geo"},
     "everything": {
         "networkIsolation": True, "cosmosForTables": True, "simulatedServices": True, "redundancy": "geo-zone",
-        "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
+        "alwaysReadyInstances": 2, "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
     },
 }  # fmt: skip
 RESPONSES = "status-example"

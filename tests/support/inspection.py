@@ -14,8 +14,8 @@ from client import Client
 from waiting import eventually
 
 from core.gathering import run_all
-from core.messages import bus_queues
-from local.stack import Stack
+from core.messages import DEAD_LETTERS, bus_queues
+from development.stack import Stack
 
 
 async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -105,7 +105,8 @@ async def poisoned(stack: Stack) -> list[str]:
     async with ServiceBusClient.from_connection_string(
         stack.app_environment()["ServiceBus"]
     ) as client:
-        names = [*bus_queues([agent.name for agent in stack.config.agents]), "status-example"]
+        own = bus_queues([agent.name for agent in stack.agents])
+        names = [*own, DEAD_LETTERS, "status-example"]
         for letters in await asyncio.gather(*(_dead_letters(client, name) for name in names)):
             found += letters
     return found

@@ -12,8 +12,9 @@ from starts import STARTED
 
 
 def folder_of(nodeid: str) -> str:
-    """Return the folder below `tests` that a test belongs to."""
-    return PurePosixPath(nodeid.partition("::")[0]).parts[1]
+    """Return the folder below `tests` that a test belongs to; that of the platform is named with it."""
+    first, second, *more = PurePosixPath(nodeid.partition("::")[0]).parts
+    return f"{first}/{more[0]}" if second == "tests" else second
 
 
 class Progress:
@@ -79,4 +80,4 @@ class Progress:
             f"{count} {outcome}" for outcome, count in self._outcomes[folder].items()
         )
         now = time.monotonic() - self._began
-        return f"[{now:4.0f} s] {folder:<12} {outcomes} ({self._seconds[folder]:.0f} s of tests)"
+        return f"[{now:4.0f} s] {folder:<17} {outcomes} ({self._seconds[folder]:.0f} s of tests)"

@@ -59,7 +59,18 @@ class Shell:
         await self._process.wait()
 
 
-ACTS = ("acknowledge", "resubmit", "skip", "cancel", "erase", "redrive", "drop")
+ACTS = (
+    "acknowledge",
+    "resubmit",
+    "skip",
+    "cancel",
+    "erase",
+    "redrive",
+    "drop",
+    "run",
+    "export",
+    "restore",
+)
 
 
 def asks_only(command: str) -> bool:

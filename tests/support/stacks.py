@@ -8,8 +8,8 @@ from typing import Any
 
 from client import Client
 
+from development.stack import Stack, StackConfig
 from local.process import Process
-from local.stack import Stack, StackConfig
 
 APP = Path(__file__).parents[1] / "system/app"
 """The production app with more workflows."""

@@ -9,7 +9,7 @@ from azure.storage.queue.aio import QueueClient
 from client import QUICK
 
 from adapters.clock import order_ids
-from local.stack import Stack
+from development.stack import Stack
 
 new_order_id = order_ids(int(QUICK["BUCKETS"]))
 

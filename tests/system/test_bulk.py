@@ -144,9 +144,8 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     assert [touched[order_id] for order_id in others] == [["failed"]] * len(others)
 
 
-async def test_a_bulk_action_says_why_it_left_orders_alone(breakable):
+async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
     """Skipping a payment whose answer is needed; and cancelling all that is left."""
-    stack, client = breakable
     reason = "the provider went out of business"
     ids = await in_error(stack, 3, reason)
     needed = await in_error(stack, 2, reason, is_needed=True)
@@ -163,9 +162,8 @@ async def test_a_bulk_action_says_why_it_left_orders_alone(breakable):
         assert order["steps"][0]["state"] == "Skipped"
 
 
-async def test_a_bulk_action_may_not_reach_into_the_present(breakable):
+async def test_a_bulk_action_may_not_reach_into_the_present(client):
     """An order that fails again after it was touched would be meant once more."""
-    _, client = breakable
     body = {"action": "resubmit", "operator": "grace", "note": "n", "dryRun": False}
     status, answer = await client.request("POST", "/api/operator/bulk", json=body)
     assert (status, "a dry run says" in answer["faults"][0]) == (400, True)

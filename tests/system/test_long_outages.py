@@ -22,7 +22,7 @@ from stacks import APP, running
 from submitting import submit_new
 from waiting import eventually
 
-from local.stack import Stack
+from development.stack import Stack
 
 AWAY_SECONDS = 300
 PAUSE_SECONDS = 2

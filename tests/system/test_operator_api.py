@@ -20,6 +20,7 @@ from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
 
+import customers.triggers
 import operators.triggers
 import shop.triggers
 from entrypoints.api import blueprint
@@ -28,7 +29,11 @@ from kit.memory import in_memory
 
 ROOT = Path(__file__).parent.parent.parent
 APP = app(in_memory())
-ROUTES = [*shop.triggers.routes(shop_of(APP)), *operators.triggers.routes(APP.operators)]
+ROUTES = [
+    *shop.triggers.routes(shop_of(APP)),
+    *customers.triggers.link_routes(APP.link_service),
+    *operators.triggers.routes(APP.operators),
+]
 DESCRIBED = description(ROUTES)
 GRACE = {"operator": "grace", "note": "mended"}
 SIMULATORS = (
@@ -115,8 +120,10 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
     names = {
         "{name}": "payment",
         "{orderId}": order_id,
+        "{step}": "payment",
         "{queue}": "order-submissions",
         "{messageId}": message_id,
+        "{copy}": "a" * 32,
     }
     for path, method, level in routes():
         assert (level == "function") is path.startswith("api/operator"), path
@@ -144,9 +151,11 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examp
     ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
     known = {
         "orderId": ids,
+        "step": ["payment"],
         "name": ["fax"],  # what is held here would stop other tests
         "queue": ["order-submissions"],
         "messageId": [await poison_message(client, stack) for _ in range(3)],
+        "copy": ["a" * 32],
     }
     calls = (call for path in told["paths"].values() for call in path.values())
     for parameter in (each for call in calls for each in call.get("parameters", ())):
@@ -243,7 +252,7 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
         ),
         (("bulk", "resubmit", "-m", "x", "--since", "yesterday"), 1, "where.since"),
         (("resubmit", "b00-00000000000000000000000000"), 2, "--note"),
-        (("list", "--state", "Processed"), 2, "--state"),
+        (("list", "--state", "Accepted"), 2, "--state"),
     ],
 )
 async def test_the_command_line_says_what_is_wrong_and_its_exit_code_says_whose_fault_it_is(

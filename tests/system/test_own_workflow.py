@@ -18,8 +18,8 @@ from stacks import running
 from submitting import new_order_id, submit
 from waiting import eventually
 
+from development.business import named
 from examples.claims.business import CLAIMS
-from local.business import named
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
@@ -279,6 +279,7 @@ async def test_a_claim_whose_payment_is_refused_is_undone(claims):
     assert sorted(set(happened)) == happened
 
 
+@pytest.mark.soak
 @pytest.mark.proves("FLT-2")
 async def test_claims_in_the_middle_of_which_the_host_is_killed_end_right(claims):
     """Another host takes them up: each is paid, once, though the answers of the first try were lost."""

@@ -114,7 +114,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     recorder.requests.clear()
     assert await run_once(roles) == (0, [])
     empty, filters = recorder.operations(), recorder.filters()
-    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(
+    assert len(filters) == 8 * len(("poll", "sweep", "what waits", "relay", "list")) + len(
         ["health of the agents"]
     )
     assert [asked for asked in filters if not RANGE.match(asked)] == []
@@ -147,7 +147,7 @@ async def end(store, order_id):
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     """With one order overdue it is loaded and written once, and what agents said is read once.
 
-    Besides eight ranges, the lease, and the log of it.
+    Besides eight ranges of what agents do, eight of what is awaited, the lease, and the log of it.
     """
     app, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
@@ -167,7 +167,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     assert await supervises.sweep() == 1
     assert recorder.operations() == {
         ("PUT", "leases/supervisor"): 1,
-        ("GET", "orders"): 9,
+        ("GET", "orders"): 17,
         ("GET", "agents"): 1,
         ("POST", "$batch"): 2,
     }

@@ -12,7 +12,6 @@ from statistics import median
 import pytest
 from client import QUICK, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, states_of, until_processed, until_recorded
-from scale import both_sizes
 from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
@@ -34,8 +33,16 @@ SETTINGS = QUICK | {
 }
 EVERY = (*FUNCTIONS, "agent_payment_backup", "scheduler_payment_backup_responses")
 RESPONSES = tuple(name for name in EVERY if name.endswith("_responses"))
+WAITING = 300
+OUTAGES = 4
+"""For how many times of its circuit the service is down."""
+TIMES_AS_LONG = 3
+"""How much longer than before any other order may take meanwhile."""
 CLAIMERS = 2
 """The wake-ups' host and the poll's."""
+
+pytestmark = pytest.mark.soak
+"""`tests/unit/test_many_processes.py` and `tests/unit/test_agents_away.py` have the same in memory."""
 
 
 @pytest.fixture(scope="module")
@@ -88,28 +95,22 @@ async def latency(stack, client):
 
 
 @pytest.mark.proves("AGT-8", "SUP-3", "FLT-1", "WRK-2")
-@both_sizes(count=(40, 300), outages=(1, 4), times_as_long=(None, 3))
-async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(
-    apart, count, outages, times_as_long
-):
-    """None goes to a service whose circuit is open, whoever found that out, and none fails; all go on when it closes.
-
-    `outages` counts how long the service is down, in times of its circuit.
-    """
+async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(apart):
+    """None goes to a service whose circuit is open, whoever found that out, and none fails; all go on when it closes."""
     stack, client, _ = apart
     before = [await latency(stack, client) for _ in range(3)]
     await client.fault("down", service="inventory")
-    waiting = await submit_new(stack, count, workflow="restock")
+    waiting = await submit_new(stack, WAITING, workflow="restock")
     opened = [await opened_until(client, "inventory")]
     await until_recorded(client, waiting)
     during = [await latency(stack, client) for _ in range(3)]
-    while len(opened) < outages:
+    while len(opened) < OUTAGES:
         during.append(await latency(stack, client))
         if (until := await opened_until(client, "inventory")) > opened[-1]:
             opened.append(until)
     states = await states_of(client, waiting)
     assert {row["ProcessState"] for row in states.values()} <= {"Pending", "Processing"}
-    assert times_as_long is None or median(during) < times_as_long * median(before) + 0.5
+    assert median(during) < TIMES_AS_LONG * median(before) + 0.5
     await client.fault("none", service="inventory")
     await until_processed(client, waiting)
 
@@ -118,11 +119,10 @@ async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(
     assert len(too_early) <= CLAIMERS * MAX_OPEN  # those that went out when nobody knew yet
     assert sum(order["failureCount"] for order in orders) <= CLAIMERS * MAX_OPEN
     effects = await client.all_actions()
-    assert [effects[order_id] for order_id in waiting] == [["reserve"]] * count
+    assert [effects[order_id] for order_id in waiting] == [["reserve"]] * WAITING
     assert await poisoned(stack) == []
 
 
-@pytest.mark.soak
 @pytest.mark.proves("AGT-10", "WRK-1", "AGT-3")
 async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(apart):
     """With the same keys: no payment is taken twice."""

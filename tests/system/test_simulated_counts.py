@@ -9,7 +9,7 @@ from bench_lines import COMPARED, WITHIN, counts_of
 
 from bench.simulated import Setup
 from bench.simulation import Simulation, workflow_of
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 
 RATE, SECONDS = 3.5, 30
 """A rate whose times are no divisors of the time between two looks: else chance says which message leads to one."""
@@ -17,31 +17,46 @@ PATIENT = ("--set", "STEP_TIMEOUT_SECONDS=120", "--set", "REMOTE_CALL_TIMEOUT_SE
 """As long as a slow machine may take: what is tried twice costs twice."""
 
 
+CHANCES = 3
+"""How often it is measured: a machine that is slow for some seconds looks more often than one that is not."""
+
+
 @pytest.mark.soak
+@pytest.mark.alone
 @pytest.mark.parametrize("variant", ["3-step", "shop"])
 async def test_the_model_agrees_with_the_running_stack(variant):
     """The line of the benchmark has both shapes, and the model says for each what was counted, within a tenth."""
-    arguments = [
-        "--variant",
-        variant,
-        "--phases",
-        "latency",
-        "--rate",
-        str(RATE),
-        "--seconds",
-        str(SECONDS),
-        *PATIENT,
-    ]
+    said = {each: _said(variant, each=each) for each in (False, True)}
+    for _ in range(CHANCES):
+        line = await _benchmark(variant)
+        counted = {each: counts_of(line, each) for each in said}
+        assert {each["orders"] for each in counted.values()} == {RATE * SECONDS}
+        differs = {
+            (name, each): (said[each][name], counted[each][name])
+            for each in said
+            for name in COMPARED
+            if said[each][name] != pytest.approx(counted[each][name], rel=WITHIN)
+        }
+        if not differs:
+            break
+        print("said and counted:", differs)
+    assert not differs
+
+
+def _said(variant, *, each):
+    """Return what the model says that an order costs."""
+    setup = Setup(workflow=workflow_of(variant), rate=RATE, seconds=SECONDS, each=each)
+    return Simulation(setup).run().per_order()
+
+
+async def _benchmark(variant):
+    """Return what `make bench` says of the same orders."""
+    asked = ["--variant", variant, "--phases", "latency", "--rate", RATE, "--seconds", SECONDS]
     bench = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench", *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+        *[sys.executable, "-m", "bench", *map(str, asked), *PATIENT],
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await bench.communicate()
     (line,) = output.decode().splitlines()
-    for each in (False, True):
-        counted = counts_of(json.loads(line), each)
-        assert counted["orders"] == RATE * SECONDS
-        setup = Setup(workflow=workflow_of(variant), rate=RATE, seconds=SECONDS, each=each)
-        found = Simulation(setup).run().per_order()
-        assert {name: found[name] for name in COMPARED} == pytest.approx(
-            {name: counted[name] for name in COMPARED}, rel=WITHIN
-        )
+    return json.loads(line)

@@ -7,13 +7,12 @@ from itertools import groupby
 import pytest
 from client import QUICK, claims_and_recoveries_alternate, events
 from inspection import orders_of, states_of
-from scale import both_sizes
 from stacks import FUNCTIONS, names, number_of, pid_of, running, workers_of
 from waiting import eventually
 
 LEASE_SECONDS = 15
 """The shortest that Azure takes."""
-MANY = 3
+MANY, MORE = 3, 6
 SETTINGS = QUICK | {
     "FAILURE_THRESHOLD": "1000",
     "BUCKETS": "2",
@@ -22,6 +21,10 @@ SETTINGS = QUICK | {
     "SCHEDULER_POLL_SCHEDULE": "*/10 * * * * *",
     "REMOTE_CALL_TIMEOUT_SECONDS": "3",
 }
+
+pytestmark = pytest.mark.soak
+"""`tests/contract/test_other_ports.py` has the lease, `tests/unit/test_supervisor_service.py` what a sweep does without it,
+and the exploration two supervisors that recover one order."""
 
 
 @pytest.fixture
@@ -86,11 +89,10 @@ async def each_was_counted_once(client, placed):
 
 
 @pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
-@both_sizes(orders=(4, 6))
-async def test_one_supervisor_sweeps_until_it_freezes_and_another_takes_over(supervised, orders):
+async def test_one_supervisor_sweeps_until_it_freezes_and_another_takes_over(supervised):
     """Never two by turns; frozen beyond the lease and thawed, the old leader counts nothing twice."""
     stack, client, supervisors = supervised
-    placed, first, second = await elected(client, supervisors, orders)
+    placed, first, second = await elected(client, supervisors, MORE)
     stack.pause_host(number_of(stack, first))
     await recovered(client, placed, max(await failures(client, placed)) + 1)
     assert await leaders(client, placed) == [workers_of(first), workers_of(second)]
@@ -98,7 +100,6 @@ async def test_one_supervisor_sweeps_until_it_freezes_and_another_takes_over(sup
     await each_was_counted_once(client, placed)
 
 
-@pytest.mark.soak
 @pytest.mark.proves("SUP-4", "SUP-5", "FLT-5")
 async def test_another_supervisor_takes_over_from_one_that_is_killed(supervised):
     """Within the lease, and the time that a recovery takes."""

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
+from clocks import Clock
 
 from agents.protection import INTERVAL, MOST_BEGUN, SWEPT_BY, CircuitBreaker, HealthReporter
 from core.errors import TransientError, UnavailableError
@@ -17,16 +18,6 @@ from kit.memory import of_columns
 from stores import agent_health, sweeps
 from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog
 from stores.tables import MAX_CHARACTERS, Put
-
-
-class Clock:
-    """Stands still unless moved."""
-
-    def __init__(self):
-        self.now = NOW
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
@@ -208,6 +199,22 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
         await reporter.begins(each)
     assert len(recorded.rows[-1].begun) == MOST_BEGUN
     assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
+
+
+@pytest.mark.proves("AGT-10", "ANS-8", "SUP-3")
+async def test_requests_that_wait_for_their_links_leave_room_for_others(reporter, recorded, clock):
+    """However many they are; one that no row can name costs no write."""
+    waiting = [request(attempt=number) for number in range(2, MOST_BEGUN + 4)]
+    for each in waiting:
+        await reporter.begins(each)
+        await reporter.answers_later(each)
+    written = len(recorded.rows)
+    await reporter.answers_later(waiting[-2])
+    assert len(recorded.rows) == written
+    clock.now += INTERVAL
+    await reporter.begins(another := request(attempt=1))
+    names = [each.request_id for each in (another, *waiting[: MOST_BEGUN - 1])]
+    assert recorded.rows[-1].begun == tuple(names)
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")

@@ -8,7 +8,13 @@ import pytest
 from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
 from builders import ORDER_ID, seconds
 
-from core.errors import AskedToWaitError, NotTriedError, RejectedError, TransientError
+from core.errors import (
+    AnswersLaterError,
+    AskedToWaitError,
+    NotTriedError,
+    RejectedError,
+    TransientError,
+)
 
 LONG = seconds(60)
 
@@ -97,6 +103,42 @@ async def test_a_refusal_is_answered_at_once_with_the_reason(for_operator):
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("failed", "card declined")
     assert (reply.for_operator, len(agency.remote.calls)) == (for_operator, 1)
+
+
+@pytest.mark.proves("ANS-8")
+async def test_a_service_that_answers_over_its_link_is_called_once_and_gets_no_reply():
+    """The attempt has begun, so its end without an answer counts; but nothing has failed."""
+    agency = Agency(*[AnswersLaterError("202")] * 3)
+    await agency.agent.handle(agency.request)
+    assert (len(agency.remote.calls), agency.replies(), agency.pauses) == (1, [], [])
+    (row,) = await agency.agent_health()
+    assert row.begun == (agency.request.request_id,)
+    assert (row.fault, row.open_until) == (None, None)
+
+
+@pytest.mark.proves("ANS-8", "AGT-10")
+async def test_each_call_that_is_answered_over_a_link_is_reported_as_begun():
+    """Also the second in the same second, though the agent has nothing to do from then on."""
+    agency = Agency(*[AnswersLaterError("202")] * 2)
+    another = agency.request.model_copy(update={"order_id": "b01-another"})
+    for request in (agency.request, another):
+        await agency.agent.handle(request)
+    (row,) = await agency.agent_health()
+    assert row.begun == (agency.request.request_id, another.request_id)
+
+
+@pytest.mark.proves("ANS-8", "AGT-8")
+async def test_a_call_that_is_accepted_closes_the_circuit():
+    """To accept is a sign of life."""
+    agency = Agency(*[TransientError("503")] * CIRCUIT_ORDERS)
+    for number in range(CIRCUIT_ORDERS):
+        with suppress(TransientError), agency.circuit.guard(f"b00-{number}"):
+            raise TransientError
+    assert agency.circuit.open_until is not None
+    agency.now = agency.circuit.open_until
+    with suppress(AnswersLaterError), agency.circuit.guard("b00-1"):
+        raise AnswersLaterError
+    assert agency.circuit.open_until is None
 
 
 @pytest.mark.proves("AGT-10")

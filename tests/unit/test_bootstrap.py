@@ -17,12 +17,12 @@ from core.credentials import ClientCertificate
 from core.errors import UnavailableError
 from core.messages import MAX_RETRY_AFTER_SECONDS
 from core.workflow import DeclarationError
+from development.settings import app_settings
 from entrypoints.functions import answering
 from kit.memory import in_memory
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
-from local.settings import app_settings
 from shop.business import SHOP
 
 MEANT_FOR = {

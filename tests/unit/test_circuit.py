@@ -3,22 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW
+from clocks import Clock
 
 from agents.protection import CircuitBreaker
 from core.errors import NotTriedError, RejectedError, TransientError
 
 ORDERS = 3
 OPEN_FOR = timedelta(seconds=30)
-
-
-class Clock:
-    """The time, which a test sets forward."""
-
-    now = NOW
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture

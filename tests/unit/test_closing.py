@@ -14,9 +14,10 @@ from core.changes import Event
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import sortable
 from core.messages import WakeUp
-from operators.alerts import is_over
+from operators.alerts import Now, is_over
 from operators.owed import Look
-from operators.requests import ActRequest, AlertsPage
+from operators.requests import ActRequest, AlertsPage, HoldRequest, OperatorRequest
+from stores.agent_health import SILENCE, AgentHealth, AgentHealthLog
 from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
 
@@ -95,7 +96,7 @@ ALERTS = {
 def test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed(what):
     """And not before."""
     told, owed, sweep, over = ALERTS[what]
-    assert is_over(told, owed, sweep) is over
+    assert is_over(told, Now(owed=owed, swept=sweep)) is over
 
 
 @pytest.fixture
@@ -192,6 +193,60 @@ async def test_alerts_are_listed_though_nobody_can_read_when_was_swept(world):
     await world.alert_log.record(UNDER_WAY)
     with patch.object(SweepLog, "last", side_effect=UnreadableRowError("newer")):
         assert await open_alerts(world) == [True]
+
+
+@pytest.mark.proves("ALR-1", "SUP-7")
+async def test_the_alert_that_submissions_wait_is_open_while_one_waits_for_long(world):
+    """However slowly the queue moves; and while nobody can look."""
+    await world.alert_log.record(alerts.stalled(alerts.SUBMISSIONS, NOW, "they wait"))
+    queue = world.app.storage_queues["order-submissions"]
+    longest, seen = world.app.watch.longest_pending, []
+    world.now += 3 * longest
+    for head in (world.now - longest - seconds(1), world.now - longest, None):
+        queue.head_since = head
+        seen += await open_alerts(world)
+    assert seen == [True, False, False]
+    with patch.object(queue, "oldest", side_effect=UnavailableError("away")):
+        assert await open_alerts(world) == [True]
+
+
+@pytest.mark.proves("ALR-1", "SUP-7")
+async def test_the_alert_of_an_agent_is_open_while_it_is_silent_or_held(world):
+    """Since then, that is: one of before is not opened again. And while nobody can look."""
+    health, desk = world.app.agent_health, world.app.operators.agents
+    minute, at = seconds(60), NOW
+    await world.alert_log.record(stalled_agent(at))
+    silent = AgentHealth(agent="payment", instance="supervisor", at=at, unheard_since=at)
+    await health.publish(silent)
+    assert await open_alerts(world) == [True]
+    world.now = at + minute
+    await health.publish(AgentHealth(agent="payment", instance="v1", at=world.now))
+    assert await open_alerts(world) == [False]
+    hold = HoldRequest(operator="grace", note="works", until=world.now + 60 * minute)
+    await desk.hold("payment", hold)
+    assert await open_alerts(world) == [False]
+    await world.alert_log.record(stalled_agent(world.now))
+    world.now += minute
+    assert await open_alerts(world) == [True, False]
+    with patch.object(AgentHealthLog, "since", side_effect=UnavailableError("away")):
+        assert await open_alerts(world) == [True, True]
+    await desk.release("payment", OperatorRequest(operator="grace", note="done"))
+    assert await open_alerts(world) == [False, False]
+
+
+async def test_a_silence_that_is_forgotten_closes_its_alert(world):
+    """Nobody has asked the agent since: whoever does may have another alert raised."""
+    await world.alert_log.record(stalled_agent(NOW))
+    silent = AgentHealth(agent="payment", instance="supervisor", at=NOW, unheard_since=NOW)
+    await world.app.agent_health.publish(silent)
+    world.now = NOW + SILENCE - seconds(1)
+    assert await open_alerts(world) == [True]
+    world.now = NOW + SILENCE
+    assert await open_alerts(world) == [False]
+
+
+def stalled_agent(since):
+    return alerts.stalled(f"{alerts.ABOUT_AGENT}payment", since, "it does not take requests")
 
 
 async def test_the_overview_shares_what_was_read_for_the_alerts(world):

@@ -23,12 +23,12 @@ from bootstrap import bootstrap
 from core.errors import InvalidError, NotTriedError, RejectedError, TransientError
 from core.messages import responses_queue
 from core.workflow import DeclarationError
+from development.declared import FILES
+from development.servicebus_config import ROOT
+from development.settings import app_settings
 from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
 from kit.memory import in_memory
-from local.declared import FILES
 from local.ports import Ports
-from local.servicebus_config import ROOT
-from local.settings import app_settings
 from simulator.samples import sample_order
 
 
@@ -77,13 +77,15 @@ async def test_a_function_is_given_its_time_and_the_settings_that_it_reads():
         return call.kept(Paid)
 
     service = doing(authorise, settings={"BANK_KEY": "a-key"})
-    assert await service.call(request(), 5) == {"reference": None}
+    assert await service.call(request(answer_url="https://app/x"), 5) == {"reference": None}
     undo = request(action="undo", content={"amount": 7, "result": {"reference": "r", "new": 1}})
     assert await service.call(undo, 5) == {"reference": "r"}
     assert {(call.seconds_left, call.settings["BANK_KEY"], call.step) for call in calls} == {
         (5, "a-key", "payment")
     }
+    assert [call.answer_url for call in calls] == ["https://app/x", None]
     assert "a-key" not in repr(calls)
+    assert "https://app/x" not in repr(calls)
 
 
 @pytest.mark.parametrize("where", ["on the loop", "in a thread"])

@@ -27,8 +27,8 @@ from core.credentials import ApiKey, ClientCertificate, ClientCredentials, Entra
 from core.errors import TransientError
 from core.forms import Form
 from core.workflow import DeclarationError
+from development.settings import app_settings
 from local.ports import Ports
-from local.settings import app_settings
 from shop.business import SHOP
 
 PHRASE = "s3cret/+ &:%é"
@@ -381,6 +381,7 @@ async def test_the_certificate_is_read_once(monkeypatch):
 # Settings
 
 PROTECTED = signed_by(authority(), "the app").pem("very-secret")
+CERTIFICATE = "a certificate and its key without a password, as PEM text or the path of a file"
 WRONG = {
     "no key": (KEY, {}, "POST_KEY: missing; expected the key of the service"),
     "a key over two lines": (KEY, {"POST_KEY": "very-secret\n"}, "POST_KEY: a header cannot hold it"),
@@ -393,7 +394,7 @@ WRONG = {
     "no certificate": (
         ClientCertificate("POST_CERTIFICATE"),
         {"POST_CERTIFICATE": "-----BEGIN very-secret"},
-        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+        f"POST_CERTIFICATE: it cannot be used; expected {CERTIFICATE}",
     ),
     "no file": (
         ClientCertificate("POST_CERTIFICATE"),
@@ -433,8 +434,14 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch):
     """With the address."""
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, post(OAUTH))
-    named = {fault.partition(":")[0] for fault in raised.value.faults}
-    assert named == {"POST_URL", "POST_TOKEN_URL", "POST_CLIENT", "POST_SECRET", "POST_SCOPES"}
+    told = dict(fault.split(": missing; expected the ") for fault in raised.value.faults)
+    assert told.pop("POST_URL").startswith("address of the post service")
+    assert told == {
+        "POST_TOKEN_URL": "https:// address that gives out tokens, for agent post",
+        "POST_CLIENT": "id of the client, for agent post",
+        "POST_SECRET": "secret of the client, for agent post",
+        "POST_SCOPES": "scope of a token, for agent post",
+    }
 
 
 def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
@@ -446,7 +453,7 @@ def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("auth", [KEY, OAUTH, ClientCertificate("POST_CERTIFICATE")])
-async def test_a_simulated_service_is_called_in_the_usual_form_and_is_shown_nothing(
+async def test_a_simulated_service_is_called_as_declared_and_is_shown_nothing(
     foreign, monkeypatch, auth
 ):
     """So a business runs on one machine without a secret."""
@@ -454,7 +461,7 @@ async def test_a_simulated_service_is_called_in_the_usual_form_and_is_shown_noth
     await call(read(monkeypatch, agent, POST_URL=f"{foreign.url}/simulator/post"))
     (heard,) = foreign.calls
     assert heard.target == "/simulator/post/authorise"
-    assert heard.headers["Idempotency-Key"]
+    assert heard.headers["Request-Id"]
     assert foreign.shown() == [None]
 
 
@@ -513,3 +520,4 @@ def test_a_credential_that_no_call_could_show_is_told_at_the_start(auth, fault):
     with pytest.raises(DeclarationError) as raised:
         business.check(SHOP.agents)
     assert raised.value.faults == [f"agent post: {fault}"]
+    replace(SHOP, agents=[*SHOP.agents, post(KEY)]).check(SHOP.agents)

@@ -2,19 +2,29 @@
 
 import json
 from dataclasses import replace
+from datetime import date
 from functools import partial
 
 import azure.functions as func
 import pytest
 from apps import set_to
+from builders import NOW, ORDER_ID
 
+import core.business
 import customers.triggers
 from bootstrap import bootstrap, functions
 from core.actions import BY_NAME
 from core.errors import InvalidError
 from core.life import Direction, ProcessState, StepState
 from core.workflow import DeclarationError
-from customers.rules import LARGEST_MESSAGE, check_length
+from customers.rules import (
+    LARGEST_MESSAGE,
+    Beginning,
+    IdempotencyKey,
+    check_length,
+    payload_of,
+    submission,
+)
 from entrypoints.api import blueprint
 from entrypoints.openapi import description
 from examples.claims.business import CLAIMS
@@ -89,20 +99,21 @@ class Caller:
         self.functions = {each.get_function_name(): each.get_user_function() for each in self.bound}
         self.queue = self.app.submission.queue
 
-    async def __call__(self, name, body=None, headers=None, **path):
+    async def __call__(self, name, body=None, headers=None, params=None, **path):
         request = func.HttpRequest(
             method="GET",
             url="http://x/",
             body=b"" if body is None else json.dumps(body).encode(),
             headers=headers or {},
+            params=params or {},
             route_params=path,
         )
         answer = await self.functions[name](request)
         return answer.status_code, json.loads(answer.get_body() or "{}"), answer.headers
 
-    async def place(self, workflow="claim", body=STORM, key=KEY):
+    async def place(self, workflow="claim", body=STORM, key=KEY, **params):
         headers = {"idempotency-key": key} if key else {}
-        return await self(f"customers_place_{workflow}", body, headers)
+        return await self(f"customers_place_{workflow}", body, headers, params)
 
     async def recorded(self, workflow="claim", body=STORM):
         """Place an order and have it recorded; return its id."""
@@ -130,6 +141,20 @@ def claims():
 @pytest.fixture
 def hotels():
     return Caller(HOTEL)
+
+
+@pytest.mark.proves("SUB-9")
+async def test_an_order_may_name_the_time_before_which_it_does_not_begin(claims):
+    """In the address of the call, since the body is the business's; it is a part of what a key stands for."""
+    tomorrow = "2026-02-01T08:00:00Z"
+    status, placed, _ = await claims.place(notBefore=tomorrow)
+    assert status == 202
+    assert json.loads(claims.queue.texts[-1])["notBefore"] == tomorrow
+    assert (await claims.place(notBefore=tomorrow))[1] == placed
+    assert (await claims.place())[0] == 409
+    status, problem, _ = await claims.place(notBefore="tomorrow")
+    assert status == 400
+    assert "notBefore" in problem["faults"][0]
 
 
 def routes_of(caller):
@@ -263,6 +288,40 @@ def test_a_message_that_no_queue_can_hold_is_the_callers_fault():
     check_length("x" * LARGEST_MESSAGE)
     with pytest.raises(InvalidError, match="65537 bytes"):
         check_length("x" * (LARGEST_MESSAGE + 1))
+
+
+@pytest.mark.parametrize("key", ["0123456789abcdefghij", "0" * 10 + "1" * 10, f"{7**240}"[:200]])
+def test_the_shortest_and_the_longest_key_are_taken(key):
+    """And one of just enough information."""
+    assert IdempotencyKey.model_validate({"Idempotency-Key": key}).value == key
+
+
+@pytest.mark.proves("SUB-1")
+def test_a_payload_takes_the_place_of_no_field_of_the_message():
+    """Whatever its own fields are called."""
+    door = core.business.Door(workflow="stay", content=Stay, open=True)
+    payload = {
+        "order_id": "b00-other",
+        "schema_version": 9,
+        "placed_at": "then",
+        "not_before": 1,
+        "reply_to": "b",
+    }
+    sent = submission(door, payload, Beginning(), ORDER_ID, NOW)
+    assert (sent.order_id, sent.placed_at) == (ORDER_ID, NOW)
+    assert (sent.not_before, sent.reply_to) == (None, None)
+    assert sent.payload == payload
+
+
+def test_a_payload_is_what_json_says_of_it():
+    """As it is kept, and shown."""
+    assert payload_of(Deadline(by=date(2026, 1, 31))) == {"by": "2026-01-31"}
+
+
+class Deadline(Model):
+    """A payload of what JSON has no form of its own for."""
+
+    by: date
 
 
 async def test_a_long_text_of_another_script_is_refused_and_not_tried_for_ever(hotels):

@@ -12,12 +12,12 @@ from deploying import AGENTS
 
 from core.business import Agent
 from core.credentials import ApiKey, ClientCredentials
+from development import declared
+from development.business import DEPLOYED, named, packages, to_run
+from development.declared import APP, CHOICE, FILES, to_be_deployed
+from development.servicebus_config import ROOT
 from examples.claims.business import CLAIMS
-from local import declared
-from local.business import DEPLOYED, named, packages
-from local.declared import APP, CHOICE, FILES, to_be_deployed
 from local.ports import StackError
-from local.servicebus_config import ROOT
 from shop.business import SHOP
 
 PLACES = [CHOICE, APP, *FILES]
@@ -57,7 +57,9 @@ def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
     write(SHOP.agents, root)
     found = faults(agents, root)
     assert [line.partition(":")[0] for line in found] == list(FILES)
-    assert all(line.endswith("to mend it: python -m local.declared --write") for line in found)
+    assert all(
+        line.endswith("to mend it: python -m development.declared --write") for line in found
+    )
     assert write(agents, root) == list(FILES)
     assert (faults(agents, root), write(agents, root)) == ([], [])
     assert [
@@ -86,6 +88,7 @@ def test_another_business_takes_the_place_of_the_first(root):
     assert left == []
     queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
     assert [queue["name"] for queue in queues] == [
+        "dead-letters",
         "scheduler-requests",
         "assessor-requests",
         "assessor-responses",
@@ -94,7 +97,8 @@ def test_another_business_takes_the_place_of_the_first(root):
         "status-example",
     ]
     values = json.loads((root / "local.settings.template.json").read_text())["Values"]
-    assert {name for name in values if name.endswith("_URL")} == {"ASSESSOR_URL", "BANK_URL"}
+    addresses = {name for name in values if name.endswith("_URL")}
+    assert addresses == {"ASSESSOR_URL", "BANK_URL", "PUBLIC_URL"}
     assert values["STEP_TIMEOUT_SECONDS"] == "5"
 
 
@@ -110,7 +114,7 @@ def test_secrets_go_another_way_than_variables(root):
     """They are secrets of the repository too, and a deployment asks for those that are needed."""
     write([replace(CLAIMS.agents[1], auth=ApiKey("BANK_KEY"))], root)
     pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
-    assert pipeline["secrets"] == ["BANK_KEY"]
+    assert pipeline["secrets"] == ["OPERATOR_WEBHOOKS", "BANK_KEY"]
     assert "BANK_KEY" not in pipeline["variables"]
     workflow = (root / ".github/workflows/azure-dev.yml").read_text()
     assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
@@ -152,11 +156,35 @@ def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(
     assert texts(root) == before
 
 
+def test_the_queue_of_answers_is_written_where_a_workflow_waits(root):
+    """And taken out again; what is written by hand in it stays. What expires there is not lost."""
+
+    def queues():
+        return json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
+
+    without = (root / "infra/queues.json").read_text()
+    assert "infra/queues.json" in list(declared.write(NAME, AGENTS, root, answers=True))
+    assert list(declared.faults(NAME, AGENTS, root, answers=True)) == []
+    assert queues()[-1]["name"] == "answers"
+    assert queues()[-1]["deadLetteringOnMessageExpiration"]
+    changed = (
+        (root / "infra/queues.json")
+        .read_text()
+        .replace('answers", "lockDuration": "PT1M', 'answers", "lockDuration": "PT2M')
+    )
+    (root / "infra/queues.json").write_text(changed)
+    assert list(declared.faults(NAME, AGENTS, root, answers=True)) == []
+    list(declared.write(NAME, AGENTS, root))
+    assert (root / "infra/queues.json").read_text() == without
+
+
 def test_the_command_says_what_it_did(root, monkeypatch):
     """Its exit code is 1 while anything does not fit."""
     compare, rewrite, agents = declared.faults, declared.write, [*AGENTS, GIFT_WRAP]
-    monkeypatch.setattr(declared, "faults", lambda name, _: compare(name, agents, root))
-    monkeypatch.setattr(declared, "write", lambda name, _: rewrite(name, agents, root))
+    monkeypatch.setattr(
+        declared, "faults", lambda name, *_, **of: compare(name, agents, root, **of)
+    )
+    monkeypatch.setattr(declared, "write", lambda name, *_, **of: rewrite(name, agents, root, **of))
     command = CliRunner().invoke
     assert command(declared.main).exit_code == 1
     written = command(declared.main, ["--write"])
@@ -169,6 +197,7 @@ def test_the_command_says_what_it_did(root, monkeypatch):
     [
         ("examples.claims.business:CLAIMS", "examples/ is not deployed"),
         ("bench.workflows:MEASURED", "there is no function_app.py beside"),
+        ("examples.claims.test_claims:CLAIMS", "there is no function_app.py beside"),
         ("shop.business:TEA", "expected a name such as"),
     ],
 )
@@ -200,6 +229,13 @@ def test_a_business_is_found_by_its_name_and_its_app_beside_it():
     assert app.name == "claims"
 
 
+def test_a_business_without_an_app_is_not_run():
+    """That of the repository would run in its place, and nobody would know."""
+    with pytest.raises(StackError, match="it has no app"):
+        to_run("bench.workflows:MEASURED")
+    assert to_run(DEPLOYED) == named(DEPLOYED)
+
+
 @pytest.mark.parametrize(
     "name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"]
 )
@@ -207,3 +243,17 @@ def test_a_name_of_no_business_is_said_with_what_is_expected(name):
     """However wrong it is."""
     with pytest.raises(StackError, match=f"^BUSINESS={name}: .*{DEPLOYED}"):
         named(name)
+
+
+SAID = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
+
+
+def test_each_business_that_a_page_starts_is_that_of_the_app_that_runs():
+    """Or `make run` would start another one beside it, and say nothing."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
+    names = {name for page in pages for name in SAID.findall(page.read_text())}
+    assert len(names) > 1
+    for name in names:
+        _, app = to_run(name)
+        module, _, attribute = name.partition(":")
+        assert f"from {module} import {attribute}\n" in (app / "function_app.py").read_text(), name

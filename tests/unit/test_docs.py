@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from core.life import Outcome, ProcessState, StepState
 
 ROOT = Path(__file__).parent.parent.parent
+MOST_BYTES = 1_000_000
+"""Of the picture in the README."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
 LARGEST = 20_000
@@ -140,3 +143,13 @@ def test_every_place_of_a_change_exists():
             assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), (
                 f"{change}: {place.name} {symbol}"
             )
+
+
+def test_the_moving_picture_is_small_and_says_what_it_shows():
+    """As `make pictures` draws it: an image runs no script, and GitHub shows none that is too large."""
+    text = (ROOT / "docs/pictures/live.svg").read_text()
+    assert len(text.encode()) < MOST_BYTES
+    picture = ET.fromstring(text)  # noqa: S314 - it is our own
+    assert picture.find("{*}title") is not None
+    assert picture.findall(".//{*}script") == []
+    assert len(picture.findall(".//{*}rect[@class]")) > 30

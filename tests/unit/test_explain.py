@@ -22,7 +22,7 @@ from builders import (
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
-from core.life import StepState
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
 from operators.explain import Actor, explain
@@ -253,3 +253,20 @@ def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_
     order = order.with_steps(replace(order.steps[0], capability="fax"))
     said = explained(order, at=NOW + 2 * WAKE_UP_TIME)
     assert said.waiting_for == "a scheduler to claim it"
+
+
+@pytest.mark.proves("OPR-2", "UND-4")
+def test_of_an_undo_that_failed_it_names_the_step():
+    """The reason is that of the undo, not of what it was asked for."""
+    [step] = new_order().steps
+    stuck = replace(step, state=StepState.FAILED, in_doubt=True, undoable=True, reason="gone")
+    order = new_order().with_steps(stuck)
+    back = order.with_state(
+        process_state=ProcessState.ERROR,
+        direction=Direction.UNDO,
+        outcome=Outcome.UNDO_INCOMPLETE,
+        reason="gone",
+    )
+    assert "because the undo of payment failed: gone;" in explained(back).summary
+    forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
+    assert ", because: gone;" in explained(forth).summary

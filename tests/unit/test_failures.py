@@ -75,13 +75,14 @@ class Refusing:
     async def _refuse(self, *_, **__):
         raise refused(self._status)
 
-    send = send_message = get_queue_properties = _refuse
+    send = send_message = get_queue_properties = peek_messages = _refuse
 
 
 PLACES = {
     "publishing events": lambda client: EventGrid(client).publish([]),
     "putting a message": lambda client: StorageQueue(client).put("x"),
     "counting messages": lambda client: StorageQueue(client).waiting(),
+    "looking at the head": lambda client: StorageQueue(client).oldest(),
 }
 
 

@@ -3,12 +3,13 @@
 import math
 import random
 from collections import Counter
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 from builders import seconds
 from scale import both_sizes
-from scheduling import NEEDS, Scheduling, Working, only, work
+from scheduling import NEEDS, TICK, Scheduling, Working, only, work
 
 from core.keys import buckets
 from core.orders import Priority
@@ -129,6 +130,46 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
     )
     assert agent.expired == 0
     assert agent.asked_at.keys() == set(ids)
+
+
+@dataclass
+class Shared(Working):
+    """An agent on a slow machine: every call begins at once, and all share what the machine can do."""
+
+    per_second: float = 3.0
+    left: list = field(default_factory=list)
+    """Each request, and how much of its work is left, in calls."""
+
+    async def go_on(self, world):
+        for request in world.requests(self.name):
+            self.asked_at.setdefault(request.order_id, world.now)
+            self.left.append((request, 1.0))
+            self.rate.count()
+            self.has_news = True
+        share = self.per_second * TICK.total_seconds() / max(1, len(self.left))
+        less = [(request, work - share) for request, work in self.left]
+        self.left = [(request, work) for request, work in less if work > 0]
+        self.calls = [(world.now, request) for request, _ in self.left]
+        await self._tell(world)
+        ended = [request for request, work in less if work <= 0]
+        in_time = [request for request in ended if request.complete_by > world.now]
+        self.expired += len(ended) - len(in_time)
+        return in_time
+
+
+@pytest.mark.proves("WRK-2")
+async def test_a_backlog_on_a_slow_machine_burns_no_attempt():
+    """More open calls make each of them slower there, and its report says only how many begin."""
+    world = Scheduling(only("payment", seconds(5)), most=40)
+    for number in range(100):
+        await world.record(bucket=f"b{number % 8:02d}")
+    agent, poller = Shared("payment", 100, seconds(0)), world.instance()
+
+    async def all_are_done():
+        return len(agent.asked_at) == 100 and not agent.left
+
+    await work(world, [poller], [agent], all_are_done, [poller])
+    assert (agent.expired, len(agent.left)) == (0, 0)
 
 
 @pytest.mark.proves("WRK-2", "WRK-3")

@@ -5,23 +5,24 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from builders import ORDER_ID
+from by_hand import SAME
 from pydantic import Field
 
 import flow
 from core.errors import InvalidError
 from core.orders import ERASED, Order
-from core.workflow import DeclarationError, StepDefinition, Workflow
-from examples.claims.business import CLAIMS
+from core.workflow import DeclarationError, StepDefinition
+from development.business import packages
+from development.servicebus_config import ROOT
 from flow import (
     COOLDOWN,
-    UNDO,
     Agent,
     Flow,
     Key,
@@ -31,170 +32,6 @@ from flow import (
     Personal,
     business,
 )
-from local.business import packages
-from local.servicebus_config import ROOT
-from shop.business import SHOP
-
-# As values, by hand
-
-
-def damage(order, _):
-    return {name: order.payload[name] for name in ("claimNumber", "amount", "description")}
-
-
-def amount(order, _):
-    return {name: order.payload[name] for name in ("claimNumber", "amount")}
-
-
-def decision(order, results):
-    return {**amount(order, results), "assessment": results["assess"].get("reference")}
-
-
-def payout(order, results):
-    return {**amount(order, results), "approval": results["approve"].get("reference")}
-
-
-CLAIM = Workflow(
-    name="claim",
-    version=1,
-    steps=(
-        StepDefinition(
-            name="assess",
-            capability="assessment",
-            operation="assess",
-            compensation="cancel",
-            request=damage,
-            result_fields=("reference",),
-            on_failure=UNDO,
-        ),
-        StepDefinition(
-            name="fraud",
-            capability="banking",
-            operation="screen",
-            request=amount,
-            threshold=1,
-            on_failure=COOLDOWN,
-        ),
-        StepDefinition(
-            name="approve",
-            capability="assessment",
-            operation="approve",
-            compensation="withdraw",
-            request=decision,
-            after=("assess", "fraud"),
-            uses=("assess",),
-            result_fields=("reference",),
-            on_failure=UNDO,
-        ),
-        StepDefinition(
-            name="pay",
-            capability="banking",
-            operation="pay",
-            compensation="recall",
-            request=payout,
-            after=("approve",),
-            uses=("approve",),
-            on_failure=UNDO,
-        ),
-    ),
-)
-
-
-def goods(order, _):
-    items = order.payload["items"]
-    return {"items": [{"sku": item["sku"], "quantity": item["quantity"]} for item in items]}
-
-
-def payment(order, results):
-    return {**goods(order, results), "amount": "30.50", "currency": "EUR"}
-
-
-def shipment(order, results):
-    return {**goods(order, results), "reservation": results["stock"].get("reference")}
-
-
-def capture(order, results):
-    return {**payment(order, results), "authorisation": results["payment"].get("reference")}
-
-
-AUTHORISE = StepDefinition(
-    name="payment",
-    capability="payment",
-    operation="authorise",
-    request=payment,
-    result_fields=("reference",),
-)
-ORDER_1 = Workflow(name="order", version=1, steps=(AUTHORISE,))
-ORDER_2 = Workflow(
-    name="order",
-    version=2,
-    steps=(
-        StepDefinition(
-            name="stock",
-            capability="inventory",
-            operation="reserve",
-            compensation="release",
-            request=goods,
-            result_fields=("reference",),
-            on_failure=UNDO,
-        ),
-        replace(AUTHORISE, compensation="void", result_fields=("reference", "amount")),
-        StepDefinition(
-            name="shipment",
-            capability="shipping",
-            operation="ship",
-            compensation="cancel",
-            request=shipment,
-            uses=("stock",),
-            after=("stock", "payment"),
-            result_fields=("reference",),
-            on_failure=UNDO,
-        ),
-        StepDefinition(
-            name="capture",
-            capability="payment",
-            operation="capture",
-            compensation="refund",
-            request=capture,
-            uses=("payment",),
-            after=("shipment",),
-            result_fields=("reference", "amount"),
-        ),
-    ),
-)
-RETURN = Workflow(
-    name="return",
-    version=1,
-    steps=(
-        StepDefinition(name="restock", capability="inventory", operation="release", request=goods),
-        StepDefinition(
-            name="refund",
-            capability="payment",
-            operation="refund",
-            request=payment,
-            after=("restock",),
-        ),
-    ),
-)
-STORM = {
-    "claimNumber": "C-2041",
-    "policyHolder": {"name": "Ada", "email": "ada@example.com"},
-    "amount": "950.00",
-    "description": "A storm took the roof",
-}
-TEA = {
-    "customer": {"name": "Ada", "email": "ada@example.com"},
-    "items": [
-        {"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"},
-        {"sku": "A-CUP", "quantity": 1, "unitPrice": "2.50"},
-    ],
-}
-SAME = {
-    "claim": (CLAIMS, CLAIM, STORM),
-    "order 1": (SHOP, ORDER_1, TEA),
-    "order 2": (SHOP, ORDER_2, TEA),
-    "return": (SHOP, RETURN, TEA),
-}
 
 
 def order_of(payload):
@@ -204,10 +41,12 @@ def order_of(payload):
 @pytest.mark.parametrize("name", SAME)
 def test_a_flow_compiles_to_the_workflow_that_is_written_by_hand(name):
     """Field by field, and so to the same fingerprints: an order in flight notices nothing."""
-    made_for, by_hand, _ = SAME[name]
+    made_for, by_hand, *_ = SAME[name]
     compiled = made_for.workflows.find(by_hand.name, by_hand.version)
     compared = [
-        each.name for each in fields(StepDefinition) if each.name not in ("title", "request")
+        each.name
+        for each in fields(StepDefinition)
+        if each.name not in ("title", "request", "read_answer")
     ]
     for written, step in zip(by_hand.steps, compiled.steps, strict=True):
         assert {each: getattr(step, each) for each in compared} == {
@@ -220,13 +59,26 @@ def test_a_flow_compiles_to_the_workflow_that_is_written_by_hand(name):
 @pytest.mark.parametrize("name", SAME)
 def test_a_flow_makes_the_requests_that_are_written_by_hand(name, reference):
     """Of what is recorded, with the answers of other steps and without, erased or not."""
-    made_for, by_hand, payload = SAME[name]
+    made_for, by_hand, payload, _ = SAME[name]
     compiled = made_for.workflows.find(by_hand.name, by_hand.version)
     results = {step.name: {"reference": reference} if reference else {} for step in by_hand.steps}
     for recorded in (payload, made_for.payload.erased(payload), payload | {"of": "a new version"}):
         for written, step in zip(by_hand.steps, compiled.steps, strict=True):
             asked = step.request(order_of(recorded), results)
             assert asked == written.request(order_of(recorded), results)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_model_erases_shows_and_finds_what_functions_by_hand_do(name):
+    """Of a payload as it came, of an erased one, and of one with a field of a newer version."""
+    made_for, _, came, by_hand = SAME[name]
+    ours = made_for.payload
+    for payload in (came, by_hand.erased(came), came | {"of": "a new version"}):
+        assert ours.erased(payload) == by_hand.erased(payload)
+        assert list(ours.personal(payload)) == by_hand.personal(payload)
+        assert list(ours.keys(payload)) == by_hand.keys(payload)
+        for email in ("ADA@example.com", "grace@example.com"):
+            assert ours.belongs_to(payload, email) == by_hand.belongs_to(payload, email)
 
 
 # The payload
@@ -269,10 +121,17 @@ class Wish(Model):
     nights: int
 
 
+class Numbered(Model):
+    """An answer of which nobody can guess an example."""
+
+    number: Annotated[str, Field(pattern="^R-[0-9]{3}$")]
+
+
 class Hotel(Agent):
     """A service."""
 
     book_room = Operation(Wish, Reference)
+    number = Operation(Wish, Numbered)
     cancel = Operation(Wish)
 
 
@@ -419,6 +278,21 @@ def test_names_of_python_become_names_of_messages():
     assert (desk.ask_for_it.name, desk.other.name) == ("ask-for-it", "as-it-is")
     declared = desk.declaration()
     assert (declared.offers, declared.address) == ("late-check-out", "FRONT_DESK_URL")
+
+
+def test_a_class_that_inherits_operations_offers_them_by_itself():
+    """A step of a tenant's service never goes to an agent of the common one."""
+
+    class TenantKitchen(Kitchen):
+        """The kitchen of another tenant."""
+
+    class SharedKitchen(Kitchen, capability="kitchen"):
+        """Another agent of the same service."""
+
+    assert Kitchen("kitchen").cook.capability == "kitchen"
+    assert TenantKitchen("tenant").cook.capability == "tenant-kitchen"
+    assert TenantKitchen("tenant").declaration().offers == "tenant-kitchen"
+    assert SharedKitchen("shared").cook.capability == "kitchen"
 
 
 def test_operators_read_the_first_line_of_a_function():
@@ -593,6 +467,12 @@ def a_name_that_no_key_can_bear(flow):
         return Wish(nights=1)
 
 
+def no_example(flow):
+    @flow.step(hotel.number)
+    def anything(stay: Stay) -> Wish:
+        return Wish(nights=1)
+
+
 def too_many(flow):
     for number in range(20):
 
@@ -624,6 +504,8 @@ IN_A_STEP = {
     no_tries: "step anything: threshold is 0; it has to be more",
     undo_needs_what_is_not_kept: "step anything: its undo needs bill, which is not kept",
     a_name_that_no_key_can_bear: "step ünder-way: its name has to match",
+    no_example: "the answer of number, Numbered, needs an example, such as Field(examples=[...]): "
+    "number: String should match pattern",
     too_many: "there are 21 steps; an order can keep 20",
 }
 

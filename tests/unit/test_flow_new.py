@@ -14,11 +14,11 @@ from bootstrap import bootstrap
 from core.business import Business
 from core.life import ProcessState
 from core.messages import AgentReply, AgentRequest, WakeUp, decode
+from development.settings import app_settings
 from flow import __main__, new
 from flow.new import NewBusinessError, create
 from kit.memory import in_memory
 from local.ports import Ports
-from local.settings import app_settings
 
 NAMES = (f"lease-{number}" for number in count())
 """One for each test: what is imported once stays."""
@@ -120,9 +120,9 @@ def test_the_command_says_what_comes_next(root, monkeypatch):
     assert said.exit_code == 0, said.output
     for line in (
         "BUSINESS=bike_rental.business:BIKE_RENTAL make run",
-        f"python -m local submit '{new.sample()}'",
+        f"python -m development submit '{new.sample()}'",
         "make test ARGS=tests/unit/test_bike_rental.py",
-        "python -m local.declared --deploy bike_rental.business:BIKE_RENTAL",
+        "python -m development.declared --deploy bike_rental.business:BIKE_RENTAL",
     ):
         assert line in said.output
     again = command(__main__.main, ["new", "bike-rental"])

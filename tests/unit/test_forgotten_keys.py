@@ -318,6 +318,10 @@ def test_the_settings_count_when_the_app_starts(keys_last, fault):
     [
         ({"keys_last": timedelta()}, "agent bank: keys_last is 0:00:00; it has to be more"),
         (
+            {"calls_back": True},
+            "agent bank: it calls back, and has no answer_within",
+        ),
+        (
             {"answer_within": -DAY},
             "agent bank: answer_within is -1 day, 0:00:00; it has to be more",
         ),

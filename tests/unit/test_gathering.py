@@ -69,13 +69,13 @@ async def test_who_is_cancelled_cancels_all_that_still_runs():
     """Then nothing has failed: somebody wanted it to stop."""
     work, begun = Work(), asyncio.Event()
 
-    async def waits():
+    async def runs_for_ever():
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(run_all([waits(), work.fine(1)]))
+    task = asyncio.create_task(run_all([runs_for_ever(), work.fine(1)]))
     await begun.wait()
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-    assert [each for each in asyncio.all_tasks() if "waits" in repr(each)] == []
+    assert [each for each in asyncio.all_tasks() if "runs_for_ever" in repr(each)] == []

@@ -10,6 +10,8 @@ from core.changes import HistoryEntry
 from core.happenings import (
     Accepted,
     ActedOn,
+    Answered,
+    AskedOtherwise,
     BeginsLater,
     Claimed,
     CoolsDown,
@@ -24,6 +26,8 @@ from core.happenings import (
     Recovered,
     Renewed,
     ReplyRefused,
+    Restored,
+    Revealed,
     Skipped,
     StepCompleted,
     StepFailed,
@@ -33,6 +37,7 @@ from core.happenings import (
     Submitted,
     UndoRequested,
     Waits,
+    Withdrawn,
     WorkflowChanged,
     as_data,
     from_data,
@@ -46,7 +51,9 @@ STARTED = StepStarted(
 EXPIRED = Expired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
 EACH = {
     Submitted(workflow="order"): "workflow order",
-    Submitted(workflow="order", not_before=NOW): "workflow order, not before 2026-01-31 08:15:00",
+    Submitted(
+        workflow="order", not_before=NOW
+    ): "workflow order, not before 2026-01-31 08:15:00 UTC",
     SubmissionRefused(why="it is there already"): "it is there already",
     Claimed(): "",
     STARTED: "stock attempt 2 started",
@@ -57,13 +64,22 @@ EACH = {
         step="stock", attempt=2, capability="depot", agent="depot", complete_by=NOW, round=1
     ): "stock attempt 2 of round 2 started",
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
+    StepStarted(
+        step="photos", attempt=2, capability="outside", agent="outside", complete_by=NOW
+    ): "the answer to photos is awaited until 2026-01-31 08:15:00 UTC, attempt 2",
+    Answered(step="photos", attempt=2): "photos was answered",
+    Answered(step="photos", attempt=0): "photos was answered before its turn",
+    Withdrawn(step="photos", attempt=2): "photos is awaited no longer",
+    Expired(
+        step="photos", attempt=2, agent="outside", failure=2, threshold=3
+    ): "nobody has answered photos in time, 2 of 3",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
     PassedOver(step="points"): "the order goes on without points",
     BeginsLater(
         step="ship", until=NOW, by="tomorrow"
-    ): "ship begins at 2026-01-31 08:15:00: tomorrow",
-    Waits(until=NOW): "waits until 2026-01-31 08:15:00",
+    ): "ship begins at 2026-01-31 08:15:00 UTC: tomorrow",
+    Waits(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
     NotNeeded(step="approve", predicate="above_limit"): "approve is not needed: above_limit",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
@@ -73,7 +89,7 @@ EACH = {
     ): "stock was not tried: the circuit is open",
     Accepted(
         step="stock", attempt=2, agent="depot", until=NOW
-    ): "depot accepted stock; it is asked again at 2026-01-31 08:15:00",
+    ): "depot accepted stock; it is asked again at 2026-01-31 08:15:00 UTC",
     EXPIRED: "stock timed out, failure 1 of 3",
     Expired(
         step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"
@@ -83,9 +99,9 @@ EACH = {
     ): "stock attempt 1 came to nothing: inventory is not known to have begun it",
     CoolsDown(
         step="stock", number=1, most=2, until=NOW
-    ): "cooldown 1 of 2, until 2026-01-31 08:15:00",
+    ): "cooldown 1 of 2, until 2026-01-31 08:15:00 UTC",
     PutBack(): "no agent has room",
-    PutBack(until=NOW): "waits until 2026-01-31 08:15:00",
+    PutBack(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
     Recovered(): "",
     UndoRequested(step="stock", reason="sold out"): "stock: sold out",
     Processed(): "",
@@ -93,8 +109,16 @@ EACH = {
     Ended(what="undone", reason="cancelled by an operator"): "cancelled by an operator",
     ReplyRefused(step="stock", attempt=1, why="the step is Completed"): "the step is Completed",
     ActedOn(what="resubmitted", note="the provider is back"): "the provider is back",
+    Revealed(note="to call the customer"): "to call the customer",
     Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
     Renewed(what="renewed", step="stock", note="they never had it"): "stock: they never had it",
+    Restored(
+        copied_at=NOW, note="the account is gone"
+    ): "from a copy of 2026-01-31 08:15:00 UTC: the account is gone",
+    AskedOtherwise(what="link-renewed", step="photos", note="lost"): "photos: lost",
+    AskedOtherwise(
+        what="wait-extended", step="photos", note="away", until=NOW
+    ): "photos until 2026-01-31 08:15:00 UTC: away",
 }
 
 

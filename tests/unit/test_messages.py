@@ -19,11 +19,23 @@ from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import InvalidError, NotTriedError
-from core.keys import bucket_of, history_key, key_part, order_in, sortable
+from core.keys import (
+    bucket_of,
+    business_key,
+    business_keys,
+    history_key,
+    key_in,
+    key_part,
+    order_in,
+    order_keyed,
+    same_business_keys,
+    sortable,
+)
 from core.messages import (
     MAX_FAULTS,
     Submission,
     WakeUp,
+    bus_queues,
     decode,
     json_in,
     json_text,
@@ -71,6 +83,19 @@ def test_a_reply_goes_to_the_queue_of_its_agent():
     assert message.message_id == f"{ORDER_ID}:payment:1:do:completed"
     assert message.correlation_id == f"{ORDER_ID}:payment:1:do"
     assert message.time_to_live == seconds(5)
+    assert "null" not in message.body
+
+
+def test_there_is_a_queue_for_wake_ups_and_two_for_each_agent():
+    """Whatever is sent has one of them."""
+    assert bus_queues(["payment", "stock"]) == [
+        "scheduler-requests",
+        "payment-requests",
+        "payment-responses",
+        "stock-requests",
+        "stock-responses",
+    ]
+    assert bus_queues([], answers=True) == ["scheduler-requests", "answers"]
 
 
 def test_what_is_put_off_has_the_time_in_its_id():
@@ -98,7 +123,7 @@ class Lists(BaseModel):
     """Something with a pair, and a list that has to hold something."""
 
     pair: tuple[int, int] = (1, 2)
-    some: Annotated[list[int], Field(min_length=1)] = [1]
+    some: Annotated[tuple[int, ...], Field(min_length=1)] = (1,)
 
 
 NO_INTEGER = "Input should be a valid integer, unable to parse string as an integer"
@@ -107,7 +132,7 @@ FAULTS = {
     "of a part": ({"pair": [1]}, ["pair.1: Field required"]),
     "too short": (
         {"some": []},
-        ["some: List should have at least 1 item after validation, not 0"],
+        ["some: Tuple should have at least 1 item after validation, not 0"],
     ),
     "too short only by its fault": ({"some": ["x"]}, [f"some.0: {NO_INTEGER}"]),
     "as many as are named": (
@@ -140,6 +165,15 @@ def test_keys_are_what_other_versions_know():
     assert key_part("Az09_.:|- /ä") == "Az09_.:|-=20==2f==e4="
     assert order_in("nothing") == ""
     assert bucket_of("b03-A-B") == "b03"
+
+
+def test_an_order_is_found_by_a_key_of_its_business_or_by_the_beginning_of_one():
+    """Whatever the key holds, even what stands between the parts of ours."""
+    assert business_key("C 1|2", ORDER_ID) == f"=C=20=1|2|{ORDER_ID}"
+    assert order_keyed(f"=C=20=1|2|{ORDER_ID}") == ORDER_ID
+    assert key_in(f"=C=20=1|2|{ORDER_ID}") == "C 1|2"
+    assert business_keys("C 1") == ("=C=20=1", "=C=20=1~")
+    assert same_business_keys("C 1") == ("=C=20=1|", "=C=20=1|~")
 
 
 def test_a_time_in_a_key_is_that_of_utc_wherever_the_machine_is(monkeypatch):

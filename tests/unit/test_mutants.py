@@ -41,6 +41,7 @@ def test_a_part_is_a_package_or_a_module():
     assert chosen(["core.orders", "scheduler"]) == [
         "core.orders",
         "scheduler.admission",
+        "scheduler.judging",
         "scheduler.progress",
         "scheduler.rules",
     ]

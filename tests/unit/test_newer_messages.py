@@ -44,7 +44,7 @@ NEWER = {
 INVALID = {
     **{
         f"version {json.dumps(version)}": (AgentReply, with_(REPLY, schemaVersion=version))
-        for version in (0, -1, "2", 1.5, None, [2])
+        for version in (0, -1, "2", "two", 1.5, None, [2])
     },
     "a priority that is none": (Submission, with_(SUBMISSION, priority=7)),
     "an outcome of several words": (AgentReply, with_(REPLY, outcome="all is well")),

@@ -9,11 +9,12 @@ import pytest
 from apps import app
 from builders import NOW, PAYLOAD, new_order
 from click.testing import CliRunner
+from pydantic import ValidationError
 
 from kit.memory import in_memory
 from operators.cli import commands, formatting
 from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
-from operators.requests import HoldRequest
+from operators.requests import HoldRequest, OperatorRequest
 from operators.views import order_view
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "changed": []}
@@ -212,3 +213,107 @@ async def test_the_overview_names_the_held_agents_in_the_terminal():
     text = formatting.overview_text(seen.model_dump(mode="json", by_alias=True))
     assert "agent payment" in text
     assert "grace holds it until" in text
+
+
+def test_an_answer_is_sent_to_the_step_that_awaits_it(monkeypatch):
+    """As a JSON object, or as a refusal; what is no object is wrong usage."""
+    posted = []
+
+    def post(_self, *path, body):
+        posted.append((path, body))
+        return {"status": "recorded"}
+
+    monkeypatch.setattr(Api, "post", post)
+
+    def run(*words):
+        who = ("--operator", "grace")
+        return CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", *words, *who])
+
+    assert run("photos", '{"urls": []}').output == "b03-1: photos recorded\n"
+    assert run("photos", "--refusal", "no damage").exit_code == 0
+    assert posted == [
+        (
+            ("orders", "b03-1", "answers", "photos"),
+            {"operator": "grace", "answer": {"urls": []}, "refusal": None},
+        ),
+        (
+            ("orders", "b03-1", "answers", "photos"),
+            {"operator": "grace", "answer": None, "refusal": "no damage"},
+        ),
+    ]
+    assert (run("photos", "[1]").exit_code, run("photos", "{").exit_code) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "taken"),
+    [
+        ("http://192.0.2.2:7295", False),
+        ("http://tea.example", False),
+        ("http://127.0.0.1@tea.example", False),
+        ("https://tea.example", True),
+        ("http://localhost:7071", True),
+        ("http://[::1]:7071", True),
+    ],
+)
+def test_the_key_goes_to_no_other_machine_in_clear(monkeypatch, url, taken):
+    """Whoever is on the way could read it."""
+    sent = []
+    monkeypatch.setattr(commands.Api, "get", lambda *_, **__: sent.append(url) or {"problem": 1})
+    ended = CliRunner().invoke(commands.main, ["--url", url, "--key", "k", "show", "b00-1"])
+    assert bool(sent) == taken
+    assert ("expected https://" in ended.stderr) == (not taken)
+
+
+@pytest.mark.parametrize("blank", [" ", "\u200b", "\u00a0\ufeff", ""])
+@pytest.mark.parametrize("field", ["operator", "note"])
+def test_a_signature_can_be_seen(field, blank):
+    """Who acted, and why, is what an order's history is read for."""
+    given = {"operator": "grace", "note": "not needed"}
+    assert OperatorRequest(**given)
+    with pytest.raises(ValidationError):
+        OperatorRequest(**given | {field: blank})
+
+
+def test_what_is_awaited_is_extended_reminded_of_and_linked_anew(monkeypatch):
+    """Each with who asks and why; of a new link only that is printed, to be passed on."""
+    posted = []
+
+    def post(_self, *path, body):
+        posted.append((path[-1], body))
+        done = {"orderId": "b03-1", "status": f"{path[-1]}ed"}
+        return done | ({"answerUrl": "https://app/x"} if path[-1] == "link" else {})
+
+    monkeypatch.setattr(Api, "post", post)
+
+    def run(name, *words):
+        given = ("b03-1", "photos", *words, "--operator", "grace", "-m", "away")
+        return CliRunner().invoke(commands.main, ["--key", "k", name, *given]).output
+
+    assert run("extend", "2026-02-01T00:00:00Z") == "b03-1: extended\n"
+    assert run("remind") == "b03-1: reminded\n"
+    assert run("link") == "https://app/x\n"
+    said = {"operator": "grace", "note": "away"}
+    assert posted == [
+        ("extend", said | {"until": "2026-02-01T00:00:00Z"}),
+        ("remind", said),
+        ("link", said),
+    ]
+
+
+def test_an_answer_that_is_not_given_shows_what_is_asked(monkeypatch):
+    """Whoever is to answer for somebody reads first what, until when, and in which fields."""
+    asked = {
+        "orderId": "b03-1",
+        "step": "photos",
+        "title": "of the roof",
+        "whyClosed": None,
+        "until": "2026-02-01T00:00:00Z",
+        "asked": 1,
+        "asks": 3,
+        "question": {"text": "Please send them"},
+        "fields": ["urls", "by"],
+    }
+    monkeypatch.setattr(Api, "get", lambda _self, *path: asked if path[-1] == "photos" else {})
+    shown = CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", "photos"]).output
+    for part in ("of the roof", "until 2026-02-01", "1 of 3 times", "Please send them", "urls, by"):
+        assert part in shown

@@ -22,6 +22,7 @@ from core import alerts
 from core.actions import possible, why_customer_cannot_cancel, why_not_cancel
 from core.changes import HistoryEntry
 from core.errors import RefusedError
+from core.happenings import ActedOn, Ended, UndoRequested
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
@@ -332,3 +333,21 @@ def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
     shown = {"lockedBy": None, "completeBy": None, "processState": "Pending", "failureCount": 0}
     assert view | shown == view
     assert "ada" not in str(view).lower()
+
+
+@pytest.mark.proves("OPR-1", "UND-4")
+@pytest.mark.parametrize(
+    ("happened", "why"),
+    [
+        (UndoRequested(step="stock", reason="out of stock"), "stock: out of stock"),
+        (ActedOn(what="cancelled", note="changed her mind"), "cancelled: changed her mind"),
+        (ActedOn(what="resubmitted", note="again"), None),
+    ],
+    ids=["by a step", "by an operator", "not at all"],
+)
+def test_an_order_says_why_it_is_taken_back(happened, why):
+    """Also when its undo has failed since, for a reason of its own."""
+    entry = HistoryEntry(at=NOW, actor="t", happened=(happened,))
+    end = Ended(what="undo-incomplete", step="payment", reason="gone")
+    ended = HistoryEntry(at=NOW, actor="t", happened=(end,))
+    assert order_view(STUCK, PAYLOAD, [entry, ended], NOW).undone_because == why

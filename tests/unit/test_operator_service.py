@@ -1,5 +1,6 @@
 """What operators see of orders in memory."""
 
+import logging
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -10,6 +11,8 @@ from apps import ALONE, app
 from builders import (
     LONGEST_UPGRADE,
     NOW,
+    ORDER_ID,
+    PAYLOAD,
     TOLERANCE,
     new_order,
     scheduler,
@@ -35,12 +38,14 @@ from operators.requests import (
     AlertsPage,
     BulkRequest,
     FindRequest,
+    OperatorRequest,
     OrdersPage,
     Page,
     PoisonPage,
     Search,
     Where,
 )
+from operators.retention import erase
 from shop.business import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
@@ -82,6 +87,24 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
     order = await made.store.commit(scheduler.claim(order, NOW + seconds(58)))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
+
+
+@pytest.mark.proves("OPR-1")
+async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and_its_age():
+    """As its row in the agenda says it, without loading the order."""
+    made, order = app_at(), new_order()
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    order = await made.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.store.commit(scheduler.claim(order, NOW))
+    [first] = (await made.orders.list(OrdersPage(state="Processing"))).orders
+    assert (first.attempt, first.last_answer) == (1, None)
+    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
+    order = await made.store.commit(scheduler.claim(order, timed_out(order)))
+    [shown] = (await made.orders.list(OrdersPage(state="Processing"))).orders
+    [step] = order.running()
+    assert (shown.step, shown.attempt, shown.threshold) == (step.name, 2, step.threshold)
+    assert (shown.last_answer, shown.complete_by) == ("timed out", step.complete_by)
+    assert shown.placed_at == order_time(order.order_id)
 
 
 def overview_on(made):
@@ -134,7 +157,8 @@ async def test_the_overview_names_what_agents_said_like_everything_else():
 
 
 def counts(pending=0, processing=0):
-    return {"Pending": pending, "Processing": processing, "Error": 0, "Held": 0}
+    none = {"Waiting": 0, "Error": 0, "Held": 0}
+    return {"Pending": pending, "Processing": processing, **none}
 
 
 def said(agent, open_for=None):
@@ -375,6 +399,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
         "Error": (1, False),
+        "Waiting": (0, False),
         "Held": (0, False),
         "Pending": (2, True),
         "Processing": (1, False),
@@ -527,6 +552,30 @@ async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now
         await service.act(BY_NAME["cancel"], order_id, request)
 
 
+async def test_an_order_is_known_for_as_long_as_azure_may_hide_its_submission():
+    """Ten minutes, after the instance that was recording it was ended (functions-host 10373)."""
+    order_id = order_ids(1)()
+    hidden = timedelta(minutes=10, seconds=30)
+    service = app_at(lambda: order_time(order_id) + hidden).orders
+    assert (await service.inspect(order_id)).process_state == "Accepted"
+
+
+@pytest.mark.parametrize(("head", "known"), [(-3, True), (0, True), (3, False), (None, False)])
+async def test_an_order_is_known_for_as_long_as_submission_stands_still(head, known):
+    """The queue's head was put there so many hours after the order; what is behind it may be the order."""
+    order_id = order_ids(1)()
+    there = app_at(lambda: order_time(order_id) + timedelta(days=3))
+    if head is not None:
+        queue = there.storage_queues["order-submissions"]
+        queue.head_since = order_time(order_id) + timedelta(hours=head)
+    asked = there.orders.inspect(order_id)
+    if known:
+        assert (await asked).process_state == "Accepted"
+    else:
+        with pytest.raises(UnknownOrderError):
+            await asked
+
+
 @pytest.mark.proves("OPR-1")
 async def test_an_order_that_is_not_recorded_in_time_is_unknown_to_operators():
     """Its message was refused, or nobody has sent it."""
@@ -535,3 +584,72 @@ async def test_an_order_that_is_not_recorded_in_time_is_unknown_to_operators():
     for ask in (service.inspect, service.explain):
         with pytest.raises(UnknownOrderError):
             await ask(order_id)
+
+
+REQUEST = OperatorRequest(operator="grace", note="to call the customer")
+
+
+async def recorded(made, order=None):
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    return await made.store.commit(Change(before=None, after=order or new_order(), entry=entry))
+
+
+@pytest.mark.proves("OPR-1")
+async def test_personal_data_is_hidden_until_an_operator_asks_and_the_history_says_who_looked(
+    caplog,
+):
+    """Of one order; neither its page, nor its history, nor the log holds it."""
+    made, caplog.level = app_at(), logging.INFO
+    order = await recorded(made)
+    shown = await made.orders.inspect(ORDER_ID)
+    assert shown.payload["customer"] == {"name": "hidden", "email": "hidden"}
+    assert shown.payload["items"] == order.order.payload["items"]
+    assert (shown.hides, shown.erased) == (True, False)
+    revealed = await made.orders.reveal(ORDER_ID, REQUEST)
+    assert revealed.payload == order.order.payload
+    after = await made.orders.inspect(ORDER_ID)
+    looked = after.history[-1]
+    assert (looked.actor, looked.event, looked.detail) == (
+        "operator/grace",
+        "revealed",
+        "to call the customer",
+    )
+    assert (after.payload, after.version) == (shown.payload, shown.version)
+    assert "ada@example.com" not in f"{after}{caplog.text}"
+
+
+@pytest.mark.proves("OPR-1")
+async def test_who_looks_is_written_down_before_anything_is_shown():
+    """With the store away nothing is shown."""
+    made = app_at()
+    await recorded(made)
+
+    async def away(_):
+        raise UnavailableError
+
+    with patch.object(made.store, "note", away), pytest.raises(UnavailableError):
+        await made.orders.reveal(ORDER_ID, REQUEST)
+
+
+async def test_erased_is_said_of_what_is_erased_alone():
+    """There is nothing left to show."""
+    made = app_at()
+    order = await recorded(made)
+    await made.store.commit(erase(order, REQUEST, PAYLOAD, NOW))
+    shown = await made.orders.inspect(ORDER_ID)
+    assert shown.payload["customer"] == {"name": "erased", "email": "erased"}
+    assert (shown.hides, shown.erased) == (False, True)
+    with pytest.raises(RefusedError, match="no personal data"):
+        await made.orders.reveal(ORDER_ID, REQUEST)
+
+
+async def test_of_an_order_that_is_not_recorded_yet_nothing_is_shown():
+    """It is on its way."""
+    order_id = order_ids(4)()
+    made = app_at(lambda: order_time(order_id))
+    with pytest.raises(RefusedError, match="not recorded yet"):
+        await made.orders.reveal(order_id, REQUEST)
+    with pytest.raises(UnknownOrderError):
+        await app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).orders.reveal(
+            order_id, REQUEST
+        )

@@ -13,9 +13,9 @@ from scheduling import Scheduling, Working, only, work
 from adapters.settings import Settings, SettingsError
 from agents.protection import SHARED_ANEW, Pace
 from core.errors import NotTriedError, TransientError, UnavailableError
+from development.settings import app_settings
 from kit.memory import of_columns
 from local.ports import Ports
-from local.settings import app_settings
 from scheduler.admission import FEW, open_at
 from shop.business import SHOP
 from stores.agent_health import FRESH, OPERATOR, AgentHealth, AgentHealthLog

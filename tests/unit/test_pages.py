@@ -53,6 +53,34 @@ async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
     assert not re.search(r"<style|<script>|style=|\son\w+=", text)
 
 
+@pytest.mark.parametrize("name", ["web_page", "web_console"])
+async def test_a_page_names_all_its_modules_so_that_they_come_in_one_wave(name):
+    """Each that its script imports, directly or not; none twice, and none that it does not need."""
+    text = (await get(name)).get_body().decode()
+    named = re.findall(r'<link rel="modulepreload" href="/web/\w+/([^"]+)">', text)
+    needed, left = set(), re.findall(r'<script type="module" src="/web/\w+/([^"]+)">', text)
+    while left:
+        module = left.pop()
+        needed.add(module)
+        body = SITE.files[module].body.decode()
+        paths = re.findall(r'^import .*?"([^"]+)";', body, re.MULTILINE | re.DOTALL)
+        found = {((ROOT / module).parent / path).resolve() for path in paths}
+        left += {path.relative_to(ROOT).as_posix() for path in found} - needed
+    assert sorted(named) == sorted(needed)
+    assert len(named) > 5
+
+
+@pytest.mark.parametrize("name", ["web_home", "web_page", "web_console"])
+def test_whoever_only_watches_may_ask_for_the_head_of_a_page(name):
+    """As probes do from outside."""
+    (trigger,) = (
+        each
+        for each in functions_of(SITE)[name].get_bindings()
+        if "methods" in each.get_dict_repr()
+    )
+    assert {str(each.value) for each in trigger.get_dict_repr()["methods"]} == {"GET", "HEAD"}
+
+
 async def test_a_file_is_kept_for_ever_under_its_hash():
     """Under another one, which a page of another version names, it is given and not kept."""
     kept = await get("web_file", hash=SITE.hash, file=f"{COMMON}/dom.js")
@@ -112,6 +140,17 @@ async def test_no_name_of_a_page_becomes_markup(tmp_path):
     site = Site.read(Page(path="tea", title='"><b>Tea & co', folder=tmp_path / "tea"), tmp_path)
     console = (await get("web_console", site=site)).get_body().decode()
     assert console == '<footer data-title="&quot;&gt;&lt;b&gt;Tea &amp; co">'
+
+
+async def test_a_page_shows_its_notice_whichever_part_of_it_is_open():
+    """It stands in the document, before the script draws anything; without one it is empty, and not drawn."""
+    notice = "Payments go to a <simulated> service."
+    site = Site.read(Page(path="shop", title="Shop", folder=PAGE, notice=notice))
+    shown = ">Payments go to a &lt;simulated&gt; service.</aside>"
+    assert shown in (await get("web_page", site=site)).get_body().decode()
+    assert 'aria-label="Notice"></aside>' in (await get("web_page")).get_body().decode()
+    assert "#notice:empty { display: none; }" in SITE.files["shop/page/shop.css"].body.decode()
+    assert site.hash != SITE.hash
 
 
 async def test_the_front_door_leads_to_the_shop():

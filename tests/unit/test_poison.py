@@ -5,14 +5,16 @@ from datetime import timedelta
 import azure.functions as func
 import pytest
 from apps import app
+from away import away
 from azure.functions.queue import QueueMessage
 from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
+from core.messages import DEAD_LETTERS
 from kit.memory import in_memory
-from operators.poison import GIVEN_UP, PoisonView
+from operators.poison import GIVEN_UP, PoisonView, source_of
 from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import given_up
 from stores.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
@@ -90,10 +92,6 @@ async def test_what_was_interrupted_is_put_back_as_the_same_message(world, monke
     assert await world.ids() == []
     first, again = world.bus.sent
     assert first == again
-
-
-async def away(*_):
-    raise UnavailableError
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
@@ -288,10 +286,10 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
     functions = {
         each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
     }
-    assert functions.keys() == {f"{SUBMISSIONS}-poison", f"{PAYMENT}/$DeadLetterQueue"}
+    assert functions.keys() == {f"{SUBMISSIONS}-poison", DEAD_LETTERS}
     messages = {
         f"{SUBMISSIONS}-poison": QueueMessage(body=b"a", id="m", insertion_time=NOW),
-        f"{PAYMENT}/$DeadLetterQueue": ServiceBusMessage(
+        DEAD_LETTERS: ServiceBusMessage(
             body=b"b",
             message_id="m",
             application_properties={},
@@ -299,6 +297,7 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
             correlation_id="c",
             sequence_number=1,
             enqueued_time_utc=NOW,
+            dead_letter_source=PAYMENT,
             dead_letter_reason="Why",
             dead_letter_error_description="because",
         ),
@@ -314,3 +313,32 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
         (SUBMISSIONS, b"a", GIVEN_UP, None),
         (PAYMENT, b"b", f"{GIVEN_UP}: Why, because", "c"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("named", "source"),
+    [
+        (PAYMENT, PAYMENT),
+        (PAYMENT.upper(), PAYMENT),
+        (f"{PAYMENT}/$DeadLetterQueue", PAYMENT),
+        ("scheduler-requests", "scheduler-requests"),
+        ("of-another-app", DEAD_LETTERS),
+        ("", DEAD_LETTERS),
+        (None, DEAD_LETTERS),
+    ],
+)
+def test_a_dead_letter_belongs_to_the_queue_that_it_names(named, source):
+    """However Service Bus writes it; one of a queue that the app does not have stays with the dead letters."""
+    assert source_of(named, ["scheduler-requests", PAYMENT]) == source
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_a_dead_letter_of_an_unknown_queue_is_shown_and_can_be_dropped(world):
+    """Nobody knows where to put it back."""
+    message_id = await world.keep(DEAD_LETTERS, b"{}")
+    listed = await world.service.list(PoisonPage())
+    assert [(each.queue, each.id) for each in listed.messages] == [(DEAD_LETTERS, message_id)]
+    with pytest.raises(RefusedError):
+        await world.redrive(DEAD_LETTERS, message_id)
+    await world.service.drop(DEAD_LETTERS, message_id, GRACE)
+    assert (await world.ids(), world.bus.sent) == ([], [])

@@ -25,7 +25,13 @@ from adapters.credentials import Fixed, Token, Tokens
 from adapters.messaging.bus import _outgoing
 from adapters.remote import HttpRemoteService
 from agents import rules
-from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from core.errors import (
+    AcceptedError,
+    AnswersLaterError,
+    AskedToWaitError,
+    RejectedError,
+    TransientError,
+)
 from core.messages import AgentRequest
 
 STANDARD_BYTES = 256 * 1024
@@ -42,6 +48,7 @@ class Service:
         self.paths = []
         self.credentials = []
         self.cookies = []
+        self.links = []
         self.asked = []
         self.app = web.Application()
         self.app.router.add_route("*", "/{path:.*}", self.answers)
@@ -50,6 +57,7 @@ class Service:
         self.paths.append(request.raw_path)
         self.credentials.append(request.headers.get("Authorization"))
         self.cookies.append(dict(request.cookies))
+        self.links.append(request.headers.get("Answer-Url"))
         self.asked.append((request.headers["Idempotency-Key"], await request.json()))
         await asyncio.sleep(self.takes)
         said = self.answer
@@ -131,6 +139,21 @@ async def test_no_answer_is_no_word_of_anybody(service):
     with pytest.raises(TransientError, match="no answer") as raised:
         await service.call()
     assert not raised.value.at_door
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"detail": "card declined", "error": "other"}',
+        '{"error": {"type": "card_error", "message": "card declined"}}',
+        '{"error": "card declined"}',
+    ],
+)
+async def test_the_words_of_a_refusal_are_found_where_services_put_them(service, body):
+    """In problem details, or in an error as Stripe and OAuth servers give it."""
+    service.says(402, body)
+    with pytest.raises(RejectedError, match=r"^card declined$"):
+        await service.call()
 
 
 @pytest.mark.proves("AGT-6")
@@ -323,6 +346,40 @@ async def test_a_service_that_answers_later_is_asked_again_when_it_says(
     assert raised.value.retry_after == seconds(wait)
 
 
+@pytest.mark.parametrize(("said", "wait"), [("60", 60), ("", 120)])
+async def test_a_service_that_calls_back_is_not_asked_before_its_time_is_up(service, said, wait):
+    """Unless it says when; then it is asked once more, since it may have called in vain."""
+    service.says(202, **{"Retry-After": said})
+    service.remote = replace(service.remote, answer_within=seconds(120), calls_back=True)
+    with pytest.raises(AcceptedError) as raised:
+        await service.call()
+    assert raised.value.retry_after == seconds(wait)
+
+
+LINK = "https://orders.example/api/answers/b00-1/payment?right=x"
+
+
+@pytest.mark.proves("ANS-8")
+@pytest.mark.parametrize(
+    ("link", "headers", "expected"),
+    [
+        (LINK, {"Retry-After": ""}, AnswersLaterError),
+        (None, {"Retry-After": ""}, TransientError),
+        (LINK, {"Retry-After": "5"}, TransientError),
+        (LINK, {"Retry-After": "", "Location": "/jobs/1"}, TransientError),
+    ],
+    ids=["neither", "an undo, which has no link", "a time", "a place"],
+)
+async def test_a_service_that_says_neither_when_nor_where_to_ask_answers_over_its_link(
+    service, link, headers, expected
+):
+    """Nothing is declared of it; any other 202 is tried again in the same attempt."""
+    service.says(202, **headers)
+    request = Agency().request.model_copy(update={"answer_url": link})
+    with pytest.raises(expected, match="202 why"):
+        await service.call(request)
+
+
 def too_long(size):
     return json.dumps({"label": "x" * size})
 
@@ -420,3 +477,11 @@ async def test_a_request_whose_time_is_far_away_is_answered_once():
     (reply,) = agency.parts.bus.sent
     assert _outgoing(reply).time_to_live < seconds(2**32 / 1000)
     assert reply.correlation_id.startswith(ORDER_ID)
+
+
+async def test_a_service_gets_the_link_over_which_it_can_answer_later(service):
+    """In a header, which a service that never does so ignores; an undo has none."""
+    asked = Agency().request
+    await service.call(asked.model_copy(update={"answer_url": "https://app/api/answers/x"}))
+    await service.call(asked)
+    assert service.links == ["https://app/api/answers/x", None]

@@ -19,7 +19,7 @@ from builders import (
 
 from core import alerts, life
 from core.actions import why_not_cancel, why_not_resubmit
-from core.agenda import obligations
+from core.agenda import obligations, summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
 from core.happenings import (
@@ -277,14 +277,22 @@ OF_ANY = {
 }
 
 
+AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
+
+
 @pytest.mark.parametrize(
     ("order", "columns"),
     [
         (
             new_order(not_before=LATER),
-            {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER},
+            AT_PAYMENT | {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER},
         ),
-        (claimed(), {"Situation": "processing", "ProcessState": "Processing", "Agents": "payment"}),
+        (
+            claimed(),
+            AT_PAYMENT
+            | {"Situation": "processing", "ProcessState": "Processing", "Agents": "payment"}
+            | {"CompleteBy": claimed().state.complete_by},
+        ),
         (
             failed_order(),
             {
@@ -292,6 +300,7 @@ OF_ANY = {
                 "ProcessState": "Error",
                 "Outcome": "failed",
                 "FailedSteps": "payment",
+                "FailedAgents": "payment",
                 "Reason": "declined",
             },
         ),
@@ -406,3 +415,16 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
     until = NOW + order.steps[0].timeout
     where = {"capability": "payment", "agent": "payment", "complete_by": until}
     assert started == StepStarted(step="payment", attempt=attempt, undo=undo, **where)
+
+
+@pytest.mark.proves("UND-4", "OPR-2")
+def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
+    """The step that failed first has no effect, and is not to be mended."""
+    first, *_ = new_order().steps
+    refused = replace(first, name="stock", state=StepState.FAILED, undoable=False)
+    stuck = replace(first, state=StepState.FAILED, in_doubt=True)
+    order = replace(failed_order(), steps=(refused, stuck))
+    back = order.with_state(direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE)
+    forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
+    shown = [summary(each)["FailedSteps"] for each in (back, forth)]
+    assert shown == ["payment", "stock payment"]

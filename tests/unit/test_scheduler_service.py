@@ -5,12 +5,13 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
+from away import away
 from builders import CONTENT, LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds, some
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
 from core.changes import HistoryEntry, transition, wake_up
-from core.errors import ConflictError, UnavailableError
+from core.errors import ConflictError
 from core.keys import bucket_of, buckets
 from core.life import ProcessState
 from core.messages import WakeUp, decode
@@ -39,10 +40,6 @@ async def in_line(world, count, **state):
     """Orders of which each has waited for longer than the next; they were announced a while ago."""
     spans = range(count, 0, -1)
     return [await world.record(since=world.now - span * seconds(20), **state) for span in spans]
-
-
-async def away(*_):
-    raise UnavailableError
 
 
 def with_slots(world, count, name="one"):

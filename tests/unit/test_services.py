@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import azure.functions as func
 import pytest
+from away import away
 from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, answer, seconds
 from kept import kept
@@ -104,10 +105,6 @@ async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(wor
     with patch.multiple(world.store, announce=away, note=away), pytest.raises(UnavailableError):
         await world.submission.record(other.encode(), Arrival(at=NOW))
     assert await kept(world.poison_store) == []
-
-
-async def away(*_):
-    raise UnavailableError("the queue is away")
 
 
 @pytest.mark.proves("SUB-4", "FLT-7")

@@ -74,7 +74,19 @@ async def test_a_key_stands_for_one_order_and_one_purchase(call):
     assert (await call.place(KEY, items=[{"sku": "POT-GLASS", "quantity": 1}])).status_code == 409
 
 
-@pytest.mark.parametrize("key", ["", "k" * 19, "k" * 201], ids=["empty", "short", "long"])
+GUESSED = {
+    "empty": "",
+    "short": KEY[:19],
+    "long": KEY * 6,
+    "one character": "k" * 20,
+    "nearly one character": "1" + "0" * 30 + "17",
+    "two characters": "ab" * 20,
+    "a word three times": "checkout" * 3,
+    "a whole key twice": KEY * 2,
+}
+
+
+@pytest.mark.parametrize("key", GUESSED.values(), ids=GUESSED)
 async def test_a_key_that_others_can_guess_is_refused(call, key):
     """It would tell them whose order it stands for."""
     refused = await call.place(key)
@@ -82,6 +94,21 @@ async def test_a_key_that_others_can_guess_is_refused(call, key):
     assert json.loads(refused.get_body())["faults"] == [
         "Idempotency-Key: expected 20 to 200 characters at random, such as a UUID"
     ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        KEY,
+        "01KB0Z6Y3D8QF5N7V2XWJ4T9RM",
+        "73914028556190274483",
+        "dGhpcyBpcyBhIGtleQ==",
+    ],
+    ids=["UUID", "ULID", "digits", "base64"],
+)
+async def test_a_key_at_random_is_taken(call, key):
+    """Whatever its form."""
+    assert (await call.place(key)).status_code == 202
 
 
 async def test_what_is_not_so_is_not_said_of_an_order(call):

@@ -16,13 +16,27 @@ from core.life import ProcessState, StepState
 from core.messages import decode
 from customers.rules import fingerprint
 from kit.memory import in_memory
-from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, status, submission
-from shop.words import trying_again
+from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
+from shop.words import SIMULATED, trying_again
 
 PURCHASE = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "said"),
+    [
+        ("payment", "https://tea.example/simulator/payment", SIMULATED),
+        ("payment-backup", "https://tea.example/simulator/payment-backup/", SIMULATED),
+        ("payment", "https://bank.example/payments", ""),
+        ("shipping", "https://tea.example/simulator/shipping", ""),
+    ],
+)
+def test_a_shop_that_charges_a_simulated_service_says_so(name, address, said):
+    """By where its agents for payments call; a shop that charges its customers says nothing."""
+    assert notice({"inventory": "https://stock.example", name: address}) == said
 
 
 def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():

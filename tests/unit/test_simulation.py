@@ -7,12 +7,14 @@ from bench_lines import COMPARED, WITHIN, counts_of
 
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 
 RECORDED = [
     json.loads(path.read_text()) for path in sorted((ROOT / "bench/measured").glob("*.json"))
 ]
 """Lines of `make bench`; docs/scale.md says with which commands they were made."""
+LISTS_RECORDED = 1
+"""What was recorded read one list of what is due: no order could wait for an answer yet."""
 RATE, SECONDS = 4.0, 30.0
 UNLIMITED = Limits(
     bus_credits=1e9, account_requests=1e9, partition_entities=1e9, queue_messages=1e9
@@ -30,11 +32,22 @@ def simulated(variant="shop", **changes):
 @pytest.mark.parametrize("line", RECORDED, ids=lambda line: line["variant"])
 def test_the_model_agrees_with_what_was_counted(line, each):
     """Requests to tables, rows, messages and looks for each order, within a tenth."""
-    counted, found = counts_of(line, each), simulated(line["variant"], each=each).per_order()
+    counted = counts_of(line, each)
+    found = simulated(line["variant"], each=each, lists_due=LISTS_RECORDED).per_order()
     assert counted["orders"] == RATE * SECONDS
     assert {name: found[name] for name in COMPARED} == pytest.approx(
         {name: counted[name] for name in COMPARED}, rel=WITHIN
     )
+
+
+def test_what_waits_for_an_answer_costs_a_list_more():
+    """One query more of each bucket in each sweep and each watch."""
+
+    def queries(lists):
+        return simulated(lists_due=lists).per_order()["table_agenda_queries"]
+
+    assert simulated().per_order()["table_agenda_queries"] == queries(2)
+    assert 1.2 < queries(2) - queries(1) < 1.8  # 8 buckets, 4 orders/s, every 2 s and 5 s
 
 
 def test_both_shapes_of_both_kinds_of_workflow_were_counted():

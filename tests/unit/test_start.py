@@ -7,12 +7,12 @@ ADA = business.Customer(name="Ada", email="ada@example.com")
 CONTENT = business.Content(customer=ADA, item="a bicycle")
 
 
-def test_the_app_starts_with_it():
+def test_the_app_starts_with_it() -> None:
     """Every step has an agent, and the sample is an order that it takes."""
     business.START.check(business.START.agents)
 
 
-def test_an_order_is_carried_out():
+def test_an_order_is_carried_out() -> None:
     """Each service does its part, once."""
     trial = Trial(business.START)
     order = trial.submit(CONTENT)
@@ -21,7 +21,7 @@ def test_an_order_is_carried_out():
     assert trial.effects("payments") == ["charge"]
 
 
-def test_what_cannot_be_charged_is_released():
+def test_what_cannot_be_charged_is_released() -> None:
     """An order whose payment is refused leaves nothing behind."""
     trial = Trial(business.START)
     trial.refuse("payments", "charge")
@@ -30,7 +30,7 @@ def test_what_cannot_be_charged_is_released():
     assert trial.effects("reservations") == ["reserve", "release"]
 
 
-def test_the_charge_names_the_reservation():
+def test_the_charge_names_the_reservation() -> None:
     """So that the two services can tell what belongs together."""
     request = business.charge(CONTENT, business.Reservation(reference="r-1"))
     assert (request.item, request.reservation) == ("a bicycle", "r-1")

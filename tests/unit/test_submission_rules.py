@@ -158,6 +158,15 @@ def test_an_order_that_could_not_be_erased_is_refused():
         submitted(claim_of(MAX_PAYLOAD, claimant="Ada"))
 
 
+@pytest.mark.proves("SUB-4")
+def test_the_name_of_an_unknown_field_is_told_on_one_line():
+    """The sender chose it; the reason stands in logs and on pages."""
+    forged = json.dumps("a\n2026-11-23 13:00:00 ERROR forged\x1b[2J")
+    with pytest.raises(InvalidError) as raised:
+        read((MESSAGE % f",{forged}:1").encode(), World().terms)
+    assert [fault for fault in raised.value.faults if not fault.isprintable()] == []
+
+
 KEYED = replace(CLAIMS, keys=lambda payload: payload.get("numbers", ()))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import AsyncMock, patch
 
 import pytest
+from away import away
 from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, some, supervisor
 from memory_world import World
 
@@ -241,10 +242,6 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
     assert await silences(world) == []
     assert "supervisor.health_away" in [each.message for each in caplog.records]
     assert (await world.app.sweeps.last()).recovered == 1
-
-
-async def away(*_):
-    raise UnavailableError
 
 
 @pytest.mark.proves("SUP-3", "AGT-10")

@@ -13,8 +13,10 @@ from core.alerts import STALLED
 from core.errors import InvalidError, RefusedError
 from core.messages import WakeUp
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
+from flow import business
 from kit import Trial
 from kit.trial import BEGINS
+from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
 from shop.business import SHOP
 
 STORM = Claim(
@@ -42,6 +44,63 @@ def test_an_order_whose_services_answer_has_ended_at_once():
     assert trial.effects("bank") == ["screen", "pay"] * 2
     assert order.history[0] == "submitted: workflow claim"
     assert trial.now == BEGINS
+
+
+@pytest.mark.proves("OPR-8")
+def test_an_operator_ends_a_cooldown_early():
+    """By raising the priority, also a second time; a date that the order's message chose stays."""
+    trial = Trial(CLAIMS)
+    trial.down("bank", "screen")
+    order = trial.submit(STORM)
+    trial.advance(minutes=5)
+    assert "cooldown 1 of 3" in order.history[-1]
+    trial.act(order, "hurry")
+    trial.advance(minutes=5)
+    assert "cooldown 2 of 3" in order.history[-1]
+    trial.heal("bank")
+    trial.act(order, "hurry")
+    assert order.state == "Processed"
+    later = trial.submit(STORM, not_before=trial.now + timedelta(days=1))
+    trial.act(later, "hurry")
+    trial.advance(hours=23)
+    assert later.state == "Pending"
+    with pytest.raises(RefusedError, match="high priority already"):
+        trial.act(later, "hurry")
+
+
+@pytest.mark.proves("SUB-8")
+def test_a_customer_cancels_at_the_door_until_it_is_too_late():
+    """Until the step that the door names; a workflow without a door has no customers."""
+    trial = Trial(CLAIMS)
+    trial.hang("bank", "screen")
+    order = trial.submit(STORM)
+    trial.cancel(order)
+    trial.advance(minutes=30)
+    assert (order.outcome, order.reason) == ("undone", "cancelled by the customer")
+    trial.heal()
+    done = trial.submit(STORM)
+    with pytest.raises(RefusedError, match="too late"):
+        trial.cancel(done)
+    tea = Trial(SHOP)
+    with pytest.raises(LookupError, match="has no door"):
+        tea.cancel(tea.submit(CONTENT))
+
+
+@pytest.mark.proves("FLT-12")
+def test_orders_in_flight_are_finished_by_another_version_of_the_app():
+    """With the steps that they came with; new ones go the new way, to agents that were not there."""
+    before = business(first_rentals, agents=[fleet, registry, deposits, mail])
+    trial = Trial(before)
+    trial.hang("registry")
+    old = trial.submit(RENTAL.sample.payload)
+    trial.upgrade(RENTAL)
+    trial.heal()
+    trial.advance(minutes=10)
+    new = trial.submit(RENTAL.sample.payload)
+    assert (old.state, list(old.steps)) == ("Processed", ["car", "licence", "deposit", "confirm"])
+    assert (new.state, "insurance" in new.steps) == ("Processed", True)
+    assert trial.effects("mail") == ["confirm", "confirm-insured"]
+    assert trial.effects("insurer", old) == []
 
 
 def test_every_business_can_be_tried():

@@ -166,6 +166,19 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     assert told(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
 
 
+@pytest.mark.proves("UND-1", "UND-5")
+def test_chains_of_steps_are_undone_from_their_ends_each_for_itself():
+    """A step that runs comes first, and the order does not end before it."""
+    done = replace(order(DONE, NOT, NOT, NOT).steps[0], after=())
+    first, last = replace(done, name="first"), replace(done, name="last", after=("first",))
+    alone = replace(done, name="alone")
+    back = turn_back(replace(new_order(), steps=(first, last, alone)))
+    assert [step.name for step in back.ready()] == ["last", "alone"]
+    running = back.with_steps(replace(alone, state=RUNS))
+    assert running.ready() == ()
+    assert [step.name for step in running.still_to_undo()] == ["first", "last", "alone"]
+
+
 @pytest.mark.proves("UND-2", "UND-5")
 def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
     """Whatever is in doubt about it."""

@@ -9,13 +9,14 @@ from builders import NOW, PAYLOAD, failed_for_good, new_order
 from core import life
 from core.actions import possible, possible_at
 from core.agenda import LISTS, situation_in
-from core.alerts import STALLED, Alert
+from core.alerts import STALLED, SUBMISSION_REJECTED, Alert
 from core.changes import Event
 from core.life import Mark, Outcome, StepMeaning, StepState
+from development.servicebus_config import ROOT
 from operators.alerts import causes
 from operators.cli import commands
 from operators.views import order_view
-from operators.vocabulary import vocabulary
+from operators.vocabulary import RUNBOOK, OutsideLinks, vocabulary
 from shop import words
 
 
@@ -37,7 +38,7 @@ def test_each_event_says_whether_something_went_wrong():
         "undo-requested",
         "reply-refused",
     }
-    assert events_that(lambda each: each.changes_nothing) == {"reply-refused"}
+    assert events_that(lambda each: each.changes_nothing) == {"reply-refused", "revealed"}
 
 
 def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
@@ -47,8 +48,10 @@ def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
     ends = {name: each.ends_attempt for name, each in events.items() if each.ends_attempt}
     assert {name: (end.word, end.mark) for name, end in ends.items()} == {
         "step-completed": ("completed", Mark.PROCESSED),
+        "step-answered": ("answered", Mark.PROCESSED),
+        "step-withdrawn": ("withdrawn", Mark.PENDING),
         "step-undone": ("undone", Mark.UNDO),
-        "not-tried": ("not tried", Mark.AGAIN),
+        "not-tried": ("waited, not tried", Mark.WAITED),
         "accepted": ("accepted", Mark.AGAIN),
         "expired": ("no answer in time", Mark.AGAIN),
         "step-failed": ("failed", Mark.ERROR),
@@ -61,24 +64,30 @@ def test_the_orders_of_each_list_have_a_usual_situation():
     assert usual == {
         "Pending": "pending",
         "Processing": "processing",
+        "Waiting": "awaiting",
         "Error": "failed",
         "Held": "held",
     }
 
 
 def test_lists_say_what_they_are_made_of_and_those_that_wait_for_somebody_come_first():
-    """All lists of the app are there, beside two that are made of others."""
+    """All lists of the app are there, beside two that are made of others; last those that are over."""
     found = vocabulary().lists
     assert {name for name, each in found.items() if each.is_counted} == set(LISTS)
     assert [name for name, each in found.items() if each.waits_for_operator] == ["Error"]
-    assert [name for name, each in found.items() if each.is_under_way] == ["Pending", "Processing"]
+    under_way = ["Pending", "Processing", "Waiting"]
+    assert [name for name, each in found.items() if each.is_under_way] == under_way
+    assert [name for name, each in found.items() if each.is_over] == ["Processed", "Undone"]
     assert {name: (each.title, each.parts, each.situation) for name, each in found.items()} == {
         "Error": ("Needs you", ["Error"], None),
-        "again": ("Trying again", ["Pending", "Processing"], "again"),
-        "open": ("All open", ["Error", "Pending", "Processing"], None),
+        "again": ("Trying again", under_way, "again"),
+        "open": ("All open", ["Error", *under_way], None),
         "Pending": ("Pending", ["Pending"], None),
         "Processing": ("Processing", ["Processing"], None),
+        "Waiting": ("Waiting", ["Waiting"], None),
         "Held": ("Held", ["Held"], None),
+        "Processed": ("Processed", ["Processed"], None),
+        "Undone": ("Undone", ["Undone"], None),
     }
     assert next(iter(found)) == "Error"
 
@@ -143,3 +152,18 @@ def test_the_shop_has_words_for_a_state_that_it_does_not_know(monkeypatch):
     [step] = order.steps
     told = words.of_step(order, replace(step, state=More.PARKED, not_before=NOW))
     assert (told.look, told.words, told.more) == (Mark.AGAIN, "Checking payment", "")
+
+
+def test_pages_lead_to_what_to_do_and_to_the_log_where_somebody_said_where():
+    """By the sections that the page has; nowhere else is anything shown."""
+    assert (vocabulary().log_link, vocabulary().runbook) == (None, {})
+    links = OutsideLinks(
+        log="https://logs.example.com/?q={orderId}", runbook="https://docs.example.com/x"
+    )
+    told = vocabulary(links)
+    assert told.log_link == links.log
+    assert told.runbook["circuit-open"] == "https://docs.example.com/x#alert-circuit-open"
+    text = (ROOT / "docs/operate.md").read_text()
+    titles = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
+    assert set(RUNBOOK.values()) <= {title.lower().replace(" ", "-") for title in titles}
+    assert {*RUNBOOK} - {"circuit-open"} <= {SUBMISSION_REJECTED, STALLED, life.ORDER_FAILED}

@@ -6,6 +6,7 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 from apps import app
+from away import away
 from builders import NOW, ORDER_ID, claimed, new_order, seconds, some
 from owed import events_owed
 
@@ -212,10 +213,6 @@ async def test_only_what_stands_still_is_remembered():
     assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
 
 
-async def away(*_):
-    raise UnavailableError
-
-
 @pytest.mark.proves("SUP-7")
 async def test_what_could_not_be_announced_is_announced_with_the_next_look():
     """The store was away for a moment."""
@@ -298,3 +295,23 @@ async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
     running = [call.args for call in agenda.await_args_list if call.args[1].startswith("!running")]
     assert len(running) == len(store.buckets)
     assert all(end <= f"!running|{sortable(NOW - seconds(120))}" for _, _, end, _ in running)
+
+
+@pytest.mark.proves("SUP-7")
+async def test_submissions_that_nobody_takes_are_told_once_while_they_wait():
+    """Whoever put them there; that the queue moves slowly is no news, and that it waits again is."""
+    store, sweeps = stores()
+    watch = watching(store, sweeps)
+    for ago in (119, 121, 130, 125, 10, 121):
+        watch.submissions.head_since = NOW - seconds(ago)
+        await watch.look()
+    told = [(event.subject, event.at) for event in await announced(store)]
+    assert told == [("submissions", NOW - seconds(121))]
+    watch.submissions.head_since = None
+    await watch.look()
+    watch.submissions.head_since = NOW - seconds(300)
+    await watch.look()
+    assert {event.at for event in await announced(store)} == {
+        NOW - seconds(121),
+        NOW - seconds(300),
+    }

@@ -154,6 +154,18 @@ def test_a_predicate_that_fails_has_failed_its_step(rule):
     assert reason in case.told[1]
 
 
+def knows_only_others(order, results):
+    return {}[order.payload["customer"]["name"]]
+
+
+@pytest.mark.proves("SCH-14", "SCH-8")
+def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
+    """Neither the reason nor the history has what the payload says of a person."""
+    case = Case(ASSESS, replace(APPROVE, when=knows_only_others)).claim().done("assess", amount=1)
+    assert case.order.step("approve").reason.endswith("failed: KeyError 'erased'")
+    assert "Ada" not in case.told[1]
+
+
 @pytest.mark.proves("SCH-14")
 def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
     """It has said nothing yet."""
@@ -166,10 +178,11 @@ def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
 
 
 @pytest.mark.proves("SCH-14")
-def test_a_predicate_answers_yes_or_no():
+@pytest.mark.parametrize(("answer", "name"), [(None, "NoneType"), (1, "int")])
+def test_a_predicate_answers_yes_or_no(answer, name):
     """Anything else is a fault: `None` would skip what a forgotten `return` needs."""
-    case = Case(ASSESS, replace(APPROVE, when=Opinion(None))).claim().done("assess", amount=1)
-    assert "when opinion failed: TypeError it returned NoneType, not bool" in case.told[1]
+    case = Case(ASSESS, replace(APPROVE, when=Opinion(answer))).claim().done("assess", amount=1)
+    assert f"when opinion failed: TypeError it returned {name}, not bool" in case.told[1]
 
 
 @pytest.mark.proves("SCH-14", "SCH-12")

@@ -7,7 +7,7 @@ import pytest
 from core.actions import ACTIONS, OTHERS, Subject
 from core.happenings import meanings
 from core.life import Mark, Outcome, ProcessState, Situation, StepState
-from local.servicebus_config import ROOT
+from development.servicebus_config import ROOT
 
 ALLOWED = {
     "web/static/common/marks.js": "draws a shape for each mark",
@@ -26,7 +26,7 @@ WORDS = MARKS | {
     *meanings(),
     *(each.name for each in (*ACTIONS, *OTHERS) if each.subject is not Subject.AGENT),
 }
-"""An agent is held in a dialog of its own, which asks until when."""
+"""An agent is held, and an answer given, in dialogs of their own, which ask for more than a note."""
 FOLDERS = ("web/static", "shop/page", "infra")
 KINDS = {".js", ".css", ".html", ".kql", ".json", ".bicep"}
 FILES = {

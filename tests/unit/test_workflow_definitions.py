@@ -8,11 +8,12 @@ from acting import cancel
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from core.life import Outcome
-from core.orders import MAX_REASON, OnFailure
+from core.orders import MAX_KEPT, MAX_REASON, OnFailure
 from core.workflow import (
     LONGEST_TIMEOUT,
     LONGEST_WAIT,
     MAX_STEPS,
+    MAX_TITLE,
     MOST_TRIES,
     MOST_VERSION,
     DeclarationError,
@@ -21,12 +22,14 @@ from core.workflow import (
     Workflows,
 )
 from operators.requests import OperatorRequest
-from scheduler.rules import MAX_KEPT
 from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change
 from stores.tables import Delete, stored_form
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
+
+NEEDED = {"__call__": lambda *_: True}
+"""What judges a step may be an object, whose name is that of its class."""
 
 CAPABILITIES = ("payment", "inventory", "shipping")
 
@@ -146,7 +149,9 @@ def test_what_is_just_within_its_bounds_is_no_fault():
         max_cooldowns=0,
         late_effect_window=LONGEST_WAIT,
     )
-    Workflows(replace(flow(longest), version=MOST_VERSION)).check(CAPABILITIES)
+    longest = replace(longest, title=MAX_TITLE * "t", when=type("w" * MAX_TITLE, (), NEEDED)())
+    others = (step(name) for name in LONG_NAMES[1:])
+    Workflows(replace(flow(longest, *others), version=MOST_VERSION)).check(CAPABILITIES)
 
 
 @pytest.mark.parametrize("name", ["free_sample", "Sample", "s" * 42, ""])

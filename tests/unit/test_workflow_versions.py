@@ -106,6 +106,23 @@ def test_nobody_is_told_of_what_is_as_it_was():
     assert told(claimed(APPROVE, mended, step("inform", "pay"))) == []
 
 
+def test_of_what_judges_a_step_the_name_counts():
+    """It may be corrected for orders in flight, as a request may."""
+
+    def needed(order, results):
+        return True
+
+    def wanted(order, results):
+        return True
+
+    of = {each: replace(APPROVE, when=each).fingerprint for each in (needed, wanted)}
+    assert APPROVE.fingerprint != of[needed] != of[wanted]
+    wanted.__name__ = "needed"
+    assert replace(APPROVE, when=wanted).fingerprint == of[needed]
+    an_object = type("needed", (), {"__call__": needed})()
+    assert replace(APPROVE, when=an_object).fingerprint == of[needed]
+
+
 def test_a_field_that_has_its_default_is_no_part_of_a_fingerprint():
     """So what a later version of the app adds changes none."""
     assert APPROVE.fingerprint == replace(APPROVE, late_effect_window=timedelta()).fingerprint

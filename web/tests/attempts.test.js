@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { attempts } from "../static/console/attempts.js";
+import { attempts, gaps } from "../static/console/attempts.js";
 import { know } from "../static/console/words.js";
 
 const NOW = 100_000;
@@ -21,6 +21,7 @@ know({
     "step-undone": { endsAttempt: undone },
     expired: { endsAttempt: late },
     "step-failed": { endsAttempt: failed },
+    "not-tried": { endsAttempt: { word: "waited", mark: "waited" } },
     claimed: { endsAttempt: null },
   },
 });
@@ -123,4 +124,30 @@ test("an attempt of which only another version of the app tells how it ended, en
 
 test("where nothing was written down nothing began", () => {
   assert.deepEqual(attempts({ history: [], steps: [running] }, NOW), []);
+});
+
+test("an attempt that was not tried says why, and one that failed does not: its step does", () => {
+  const because = (what, reason) => {
+    const history = historyOf([started], [{ what, step: "stock", attempt: 1, reason }]);
+    return attempts({ history, steps: [] }, NOW)[0].why;
+  };
+  assert.equal(because("not-tried", "circuit open"), "circuit open");
+  assert.equal(because("not-tried", null), undefined);
+  assert.equal(because("step-failed", "declined"), undefined);
+});
+
+const ran = (from, to, more = {}) => ({ step: "stock", attempt: 1, undo: false, from, to, end: late, ...more });
+
+test("a step waits between its attempts, and since the last one while another is to come", () => {
+  const own = [ran(0, 5), ran(8, 12), ran(12, 20)];
+  assert.deepEqual(gaps(own, false, 50), [{ from: 5, to: 8 }]);
+  assert.deepEqual(gaps(own, true, 50), [
+    { from: 5, to: 8 },
+    { from: 20, to: 50 },
+  ]);
+  assert.deepEqual(gaps([ran(0, 50, { end: null })], true, 50), []);
+});
+
+test("what was done does not wait for its undo", () => {
+  assert.deepEqual(gaps([ran(0, 5), ran(30, 40, { undo: true })], false, 50), []);
 });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { grouped, sentence } from "../static/console/first.js";
+import { heard } from "../static/common/time.js";
+import { sentence } from "../static/console/first.js";
 import { know } from "../static/console/words.js";
 import { isLate, openCircuits, poisoned, services } from "../static/console/system.js";
 import { all, giveStorage, textOf } from "./support.js";
@@ -56,6 +57,16 @@ test("a supervisor is late that has not swept for more than a minute, or never",
   );
 });
 
+test("a browser whose clock is wrong takes no supervisor for late and no circuit for closed", (context) => {
+  const [swept, until] = [later(0), later(60)];
+  const real = Date.now();
+  context.mock.method(Date, "now", () => real + 600_000);
+  heard(new Date(real).toUTCString());
+  assert.equal(isLate({ lastSweep: { at: swept } }), false);
+  assert.deepEqual(openCircuits({ agents: [{ agent: "payment", openUntil: until }] }), [["payment", until]]);
+  heard(new Date(Date.now()).toUTCString());
+});
+
 test("an agent that an operator holds shows who holds it and why, and can be released; the others can be held", () => {
   const held = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
   const [payment, stock] = all(services({ agentNames: ["payment", "stock"], heldAgents: held }, null), "li");
@@ -66,22 +77,6 @@ test("an agent that an operator holds shows who holds it and why, and can be rel
 
 test("messages that could not be read are counted over all queues", () => {
   assert.equal(poisoned({ poison: { events: 2, replies: 3 } }), 5);
-});
-
-test("orders that wait for the same reason at the same step are one group, the largest first", () => {
-  const waits = (step, reason, updatedAt) => ({ failedSteps: [step], reason, updatedAt });
-  const orders = [
-    waits("stock", "none left", "1"),
-    waits("payment", "none left", "2"),
-    waits("payment", "none left", "3"),
-  ];
-  assert.deepEqual(
-    grouped(orders, true).map(({ step, reason, count, atLeast, first }) => [step, reason, count, atLeast, first]),
-    [
-      ["payment", "none left", 2, true, "2"],
-      ["stock", "none left", 1, true, "1"],
-    ],
-  );
 });
 
 test("where nobody is needed, what is under way is told", () => {
@@ -95,4 +90,10 @@ test("all that needs a person stands in one sentence", () => {
   overview.openOrders = { ...overview.openOrders, Stuck: { count: 200, atLeast: true } };
   assert.equal(sentence(overview), "200+ orders need you; no supervisor has swept yet; 1 message could not be read.");
   assert.equal(sentence({ ...well(), poison: { events: 2 } }), "2 messages could not be read.");
+});
+
+test("the sentence says how many of the orders somebody has taken", () => {
+  const overview = well();
+  overview.openOrders = { ...overview.openOrders, Stuck: { count: 150, atLeast: false } };
+  assert.equal(sentence(overview, 103), "150 orders need you, 103 of them taken.");
 });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { columns, graph } from "../static/console/graph.js";
 import { know } from "../static/console/words.js";
-import { all } from "./support.js";
+import { all, textOf } from "./support.js";
 
 const step = (name, ...after) => ({ name, after, state: "NotStarted", failureCount: 0, threshold: 3 });
 
@@ -57,4 +57,19 @@ test("a column of fewer steps stands in the middle", () => {
 test("the picture is told in words", () => {
   know({ orders: {}, steps: { NotStarted: { word: "Not started", mark: "pending" } }, actions: [] });
   assert.equal(graph(two, true).props["aria-label"], "stock: Not started; payment: Not started, after stock");
+});
+
+test("a box that is too narrow for its word has the mark alone", () => {
+  const words = (room) => all(graph([step("a"), step("b"), step("c")], false, room), "text").map(textOf);
+  assert.deepEqual(words(1000), ["a", "Not started", "b", "Not started", "c", "Not started"]);
+  assert.deepEqual(words(300), ["a", "b", "c"]);
+});
+
+test("where there is less room, boxes are narrower, but not so narrow that their words do not fit", () => {
+  const steps = [step("stock"), step("payment"), step("shipment", "stock", "payment")];
+  const width = (...room) => graph(steps, ...room).props.width;
+  assert.equal(width(false, 358), 358);
+  assert.equal(width(false, 100), 2 * 96 + 20 + 2);
+  assert.equal(width(false, 1000), 2 * 180 + 20 + 2);
+  assert.equal(width(true, 100), 2 * 180 + 44 + 2);
 });

@@ -7,13 +7,22 @@ import { LOOK, badge, mark } from "../static/common/marks.js";
 import { all, textOf } from "./support.js";
 
 test("each look has a shape of its own", () => {
-  const looks = /** @type {const} */ (["pending", "processing", "processed", "error", "again", "undo"]);
+  const looks = /** @type {const} */ ([
+    "pending",
+    "processing",
+    "processed",
+    "error",
+    "again",
+    "undo",
+    "skipped",
+    "waited",
+  ]);
   const shapes = looks.map((look) => JSON.stringify(mark(look).children));
-  assert.equal(new Set(shapes).size, 6);
+  assert.equal(new Set(shapes).size, 8);
 });
 
 test("each look that pages name has its own shape", () => {
-  assert.equal(new Set(Object.values(LOOK)).size, 6);
+  assert.equal(new Set(Object.values(LOOK)).size, 8);
 });
 
 test("a badge says its word, and its shape is hidden from those who hear it", () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { orderPage } from "../static/console/order.js";
-import { know } from "../static/console/words.js";
+import { know, logOf } from "../static/console/words.js";
 import { giveStorage, textOf } from "./support.js";
 
 const AT = "2026-01-31T12:00:00Z";
@@ -46,6 +46,21 @@ test("an order that is accepted and not recorded yet has no workflow to be drawn
 test("the round of a step is shown from the second on", async () => {
   const history = [{ at: AT, actor: "t", event: "e", detail: "", happened: [] }];
   const of = (round) => shown({ ...ORDER, payload: {}, history, steps: [{ ...STEP, round }] });
-  assert.match(await of(1), /2 \(now round 2\), failed 0 of 3/);
-  for (const round of [0, undefined]) assert.match(await of(round), /Agent.*2, failed 0 of 3/);
+  assert.match(await of(1), /2 \(now round 2\)/);
+  for (const round of [0, undefined]) assert.match(await of(round), /Agent.*NotStarted2Attempts/);
+});
+
+test("an order leads to its log, where somebody said where that is", async () => {
+  assert.doesNotMatch(await shown(ORDER), /Log$|Copy JSONLog/);
+  know({ orders: {}, steps: {}, actions: [], logLink: "https://logs.example.com/?q={orderId}" });
+  assert.equal(logOf("b00-1 &"), "https://logs.example.com/?q=b00-1%20%26");
+  assert.match(await shown(ORDER), /Copy JSONLog/);
+});
+
+test("of an order that is taken back it says why, and nothing of what comes otherwise if nothing does", async () => {
+  know({ orders: { s: { word: "Undo incomplete", mark: "error", waitsForOperator: true } }, steps: {}, actions: [] });
+  const text = await shown({ ...ORDER, outcome: "undo-incomplete", undoneBecause: "stock: out of stock" });
+  assert.doesNotMatch(await shown({ ...ORDER, undoneBecause: "why", reason: "why" }), /Undone because/);
+  assert.match(text, /Undone because\s*stock: out of stock/);
+  assert.doesNotMatch(text, /Otherwise|undo-incomplete/);
 });

@@ -19,3 +19,17 @@ test("a page that is hidden when it is answered asks no more", async (context) =
   context.mock.timers.tick(1000);
   assert.equal(ask.mock.callCount(), 3);
 });
+
+test("a mistake of the page itself is told as a problem, and it is asked again", async (context) => {
+  const document = { hidden: false, addEventListener: () => {} };
+  Object.defineProperty(globalThis, "document", { value: document, configurable: true });
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const told = context.mock.fn();
+  const ask = context.mock.fn(async () => {
+    throw new TypeError("reading 'Error'");
+  });
+  await new Poll(ask, told).run();
+  assert.deepEqual(told.mock.calls[0].arguments[0].faults, ["TypeError: reading 'Error'"]);
+  context.mock.timers.tick(3_000);
+  assert.equal(ask.mock.callCount(), 2);
+});

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { all, giveStorage, textOf } from "./support.js";
 
 giveStorage();
-const { steps } = await import("../static/console/order.js");
+const { steps } = await import("../static/console/steps.js");
 
 const step = { name: "ship", state: "NotStarted", attempts: 0, failureCount: 0, threshold: 3, agent: "depot" };
 const cells = (more) => all(steps({ steps: [{ ...step, ...more }] }), "td").map(textOf);
@@ -23,4 +23,9 @@ test("a step says before which time it does not begin", () => {
 
 test("a step that was skipped says why", () => {
   assert.equal(cells({ state: "Skipped", reason: "not needed: above_limit" }).at(-1), "not needed: above_limit");
+});
+
+test("a step says how often it was tried, and how often in vain if it ever was", () => {
+  assert.equal(cells({ attempts: 2 })[2], "2");
+  assert.equal(cells({ attempts: 2, failureCount: 1 })[2], "2, 1 of 3 in vain");
 });

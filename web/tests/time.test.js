@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { giveStorage } from "./support.js";
 
 process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
-const { ago, clock, countdown, duration, full, isUtc, momentOf, setUtc, zone } = await import(
+const { ago, clock, countdown, duration, full, heard, isUtc, momentOf, now, setUtc, typedOf, zone } = await import(
   "../static/common/time.js"
 );
 
@@ -37,6 +37,13 @@ test("a time of today has no day, and any other has", (context) => {
   setUtc(true);
   assert.equal(clock("2026-01-31T00:00:00Z"), "00:00:00");
   assert.equal(clock("2026-01-30T23:59:59Z"), "30 Jan, 23:59:59");
+});
+
+test("what is no moment stays as it is, however it is written", () => {
+  for (const write of [clock, full, ago, countdown])
+    for (const text of ["soon", "", "2026-13-45T99:99:99Z", "0000-00-00T00:00:00Z", "2016-12-31T23:59:60Z"])
+      assert.equal(write(text), text);
+  assert.equal(clock(NaN), "NaN");
 });
 
 test("which day is today depends on the zone", (context) => {
@@ -76,3 +83,21 @@ for (const [time, words] of [
     context.mock.method(Date, "now", () => Date.parse(NOON));
     assert.equal(countdown(time), words);
   });
+
+test("what the app says is measured by the app's clock, however wrong this machine's is", (context) => {
+  context.mock.method(Date, "now", () => Date.parse(NOON) + 600_000);
+  heard("Sat, 31 Jan 2026 12:00:00 GMT");
+  assert.equal(ago("2026-01-31T11:59:50Z"), "11 s ago");
+  assert.equal(countdown("2026-01-31T12:00:30Z"), "in 0:30");
+  heard("Sat, 31 Jan 2026 12:09:59 GMT");
+  assert.equal(now(), Date.now());
+  heard(null);
+  assert.equal(now(), Date.now());
+});
+
+test("a moment stands in a field in the zone in which times are written", () => {
+  assert.equal(typedOf("2026-01-31T12:00:00Z"), "2026-01-31T17:30");
+  setUtc(true);
+  assert.equal(typedOf("2026-01-31T12:00:00Z"), "2026-01-31T12:00");
+  assert.deepEqual([typedOf(undefined), typedOf("soon")], ["", ""]);
+});

@@ -7,8 +7,10 @@ from importlib import import_module
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from core.orders import OUTSIDE, OnFailure
+from core.workflow import ANSWER, StepDefinition, Workflow, Workflows
+from flow import Model
+from flow.answers import fields_of
 from shop.business import ORDER
 
 LATE_EFFECT_WINDOW = timedelta(seconds=2)
@@ -82,6 +84,30 @@ def restock() -> Workflow:
     )
 
 
+class Choice(Model):
+    """What a customer answers."""
+
+    colour: str
+    bags: int
+
+
+def asked() -> Workflow:
+    """Whose customer is asked before anything is reserved."""
+    choice = StepDefinition(
+        name="choice",
+        title="the colour of the bags",
+        capability=OUTSIDE,
+        operation=ANSWER,
+        request=lambda order, _: {"text": f"Which bags, {order.payload['customer']['name']}?"},
+        result_fields=("colour", "bags"),
+        timeout=timedelta(days=1),
+        threshold=3,
+        **fields_of(Choice),
+    )
+    then = replace(ORDER.steps[0], after=("choice",), timeout=LONG)
+    return Workflow(name="asked", version=1, steps=(choice, then))
+
+
 POLICIES = (OnFailure.ERROR, OnFailure.UNDO)
 known = Workflows(
     *MEASURED.workflows.all,
@@ -93,6 +119,7 @@ known = Workflows(
     slow_service(),
     resting(),
     restock(),
+    asked(),
 )
 shop.business.SHOP = replace(MEASURED, workflows=known)
 app = import_module("shop.function_app").app

@@ -1,5 +1,10 @@
 /** Calls to the app's API, and what they say when they fail. */
 
+import { heard } from "./time.js";
+
+/** How long a call may take, unless it says otherwise: nobody is left to look at a page that waits for ever. */
+const LONGEST_SECONDS = 15;
+
 /** An answer that is no success, in the words of its problem details. */
 export class Problem extends Error {
   /** @param {number} status 0 if nobody answered @param {Record<string, any>} body @param {number} [retryAfter] seconds */
@@ -13,6 +18,15 @@ export class Problem extends Error {
   }
 }
 
+/** What a page says of an answer that it cannot read, or of a mistake of its own: an upgrade may have come meanwhile. */
+export class Misunderstood extends Problem {
+  /** @param {unknown} cause */
+  constructor(cause) {
+    super(0, { title: "This page does not understand what the app answers", faults: [String(cause)] });
+    this.cause = cause;
+  }
+}
+
 /** @typedef {Error & {faults?: string[]}} Failure what is caught: a `Problem`, or a mistake of the page itself */
 
 const PLAIN = {
@@ -22,13 +36,15 @@ const PLAIN = {
 };
 
 /**
- * Ask the API; returns what it answers, as text and as data. Raises `Problem`.
+ * Ask the API; returns what it answers, as text and as data. Raises `Problem`, also if no answer comes in time.
  * @param {string} path
- * @param {{method?: string, body?: any, headers?: Record<string, string>, signal?: AbortSignal}} [options]
+ * @param {{method?: string, body?: any, headers?: Record<string, string>, signal?: AbortSignal, seconds?: number}} [options]
  * @returns {Promise<{status: number, data: any, text: string, etag: string | null, retryAfter?: number}>}
  */
-export async function call(path, { method, body, headers = {}, signal } = {}) {
+export async function call(path, { method, body, headers = {}, signal, seconds = LONGEST_SECONDS } = {}) {
   const given = body === undefined ? {} : { body: JSON.stringify(body), method: method ?? "POST" };
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), seconds * 1000);
   let answer, text;
   try {
     // Nothing of what operators see is left on the disk.
@@ -37,13 +53,16 @@ export async function call(path, { method, body, headers = {}, signal } = {}) {
       ...given,
       headers: { ...headers, ...(body && { "Content-Type": "application/json" }) },
       cache: "no-store",
-      signal,
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     });
     text = await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0, { title: PLAIN[0] });
+    throw new Problem(0, { title: late.signal.aborted ? `The app did not answer within ${seconds} s` : PLAIN[0] });
+  } finally {
+    clearTimeout(timer);
   }
+  heard(answer.headers.get("Date"));
   const data = parsed(text);
   const { status } = answer;
   const retryAfter = Number(answer.headers.get("Retry-After")) || undefined;

@@ -77,7 +77,7 @@ function match(wanted, nodes) {
 
 function create(wanted, parent) {
   if (typeof wanted === "string") return document.createTextNode("");
-  const isSvg = wanted.tag === "svg" || parent.namespaceURI === SVG;
+  const isSvg = wanted.tag === "svg" || (parent.namespaceURI === SVG && parent.localName !== "foreignObject");
   const node = isSvg ? document.createElementNS(SVG, wanted.tag) : document.createElement(wanted.tag);
   if (wanted.props.made) queueMicrotask(() => wanted.props.made(node));
   return node;

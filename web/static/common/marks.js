@@ -2,9 +2,9 @@
 
 import { h } from "./dom.js";
 
-/** @typedef {"pending" | "processing" | "processed" | "error" | "again" | "undo"} Look */
+/** @typedef {"pending" | "processing" | "processed" | "error" | "again" | "undo" | "skipped" | "waited"} Look */
 
-/** The marks by what they show, for what no word of the app names. @type {Record<"plain" | "runs" | "well" | "wrong" | "retried" | "undone", Look>} */
+/** The marks by what they show, for what no word of the app names. @type {Record<"plain" | "runs" | "well" | "wrong" | "retried" | "undone" | "left" | "waits", Look>} */
 export const LOOK = {
   plain: "pending",
   runs: "processing",
@@ -12,9 +12,12 @@ export const LOOK = {
   wrong: "error",
   retried: "again",
   undone: "undo",
+  left: "skipped",
+  waits: "waited",
 };
 
-const ring = h("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: "currentColor", "stroke-width": 2 });
+const round = { cx: 8, cy: 8, r: 6, fill: "none", stroke: "currentColor", "stroke-width": 2 };
+const ring = h("circle", round);
 const line = (/** @type {string} */ d, more = {}) =>
   h("path", {
     d,
@@ -35,6 +38,8 @@ const SHAPES = {
   error: [h("path", { d: "M5 1h6l4 4v6l-4 4H5l-4-4V5z", fill: "currentColor" }), inside("M8 4.2v4.4M8 11.6v.2")],
   again: [line("M13 8a5 5 0 1 1-1.6-3.7"), line("M13.4 1.6v3.2h-3.2")],
   undo: [line("M14 8H3M7 3.6L2.6 8 7 12.4")],
+  skipped: [h("circle", { ...round, "stroke-dasharray": "2.7 2" }), line("M5.5 8h5")],
+  waited: [line("M5.5 3.5v9M10.5 3.5v9")],
 };
 
 /** @param {Look} look @param {Record<string, any>} [props] for a place within another picture */

@@ -1,6 +1,6 @@
 /** Asks again and again: one call at a time, ever more seldom while it fails, and never while nobody looks. */
 
-import { Problem } from "./api.js";
+import { Misunderstood, Problem } from "./api.js";
 
 /** @typedef {{next: number | null, changed: boolean}} Advice in how many seconds to ask again; null for not at all */
 
@@ -18,6 +18,8 @@ export class Poll {
     this.failed = failed;
     this.failures = 0;
     this.unchanged = 0;
+    /** In how many seconds it asks again, as the last answer had it; null for not at all. @type {number | null} */
+    this.pause = null;
     this.stopped = false;
     this.asking = null;
     this.again = false;
@@ -54,13 +56,14 @@ export class Poll {
       const { next, changed } = await this.ask(this.asking.signal);
       this.failures = 0;
       this.unchanged = changed ? 0 : this.unchanged + 1;
-      pause = next === null ? null : this.unchanged >= UNCHANGED_BEFORE_REST ? Math.max(next, REST_SECONDS) : next;
+      this.pause = next === null ? null : this.unchanged >= UNCHANGED_BEFORE_REST ? Math.max(next, REST_SECONDS) : next;
+      pause = this.pause;
     } catch (error) {
       if (this.stopped) return;
-      if (!(error instanceof Problem)) throw error;
+      const problem = error instanceof Problem ? error : new Misunderstood(error);
       this.failures += 1;
-      pause = pauseAfter(error, this.failures);
-      this.failed(error);
+      pause = pauseAfter(problem, this.failures);
+      this.failed(problem);
     } finally {
       this.asking = null;
     }

@@ -1,6 +1,19 @@
 /** Times, in one zone everywhere: the reader's own, with its offset, or UTC. */
 
 const KEPT = "times-in-utc";
+const UNNOTICED = 2_000;
+
+/** By how many milliseconds the app's clock is ahead of this machine's: what the app says is measured by its own. */
+let ahead = 0;
+
+/** Learn what time it is for the app. @param {string | null} date what an answer said, in whole seconds */
+export function heard(date) {
+  const apart = Date.parse(date ?? "") + 500 - Date.now();
+  if (!Number.isNaN(apart)) ahead = Math.abs(apart) < UNNOTICED ? 0 : apart;
+}
+
+/** What time it is for the app. */
+export const now = () => Date.now() + ahead;
 
 export const isUtc = () => localStorage.getItem(KEPT) === "yes";
 /** @param {boolean} utc */
@@ -18,11 +31,20 @@ const CLOCK = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit", second
 const DAY = /** @type {const} */ ({ day: "numeric", month: "short" });
 const [day, second, all] = [DAY, CLOCK, { ...DAY, year: /** @type {const} */ ("numeric"), ...CLOCK }].map(format);
 
-/** The time of day, and the day if it is another than today. @param {string | number | Date} time */
-export const clock = (time) => (day(time) === day(Date.now()) ? second(time) : `${day(time)}, ${second(time)}`);
+/** Whether it is a moment at all: what comes from outside may be anything. @param {string | number | Date} time */
+const isMoment = (time) => !Number.isNaN(new Date(time).getTime());
 
-/** Everything, with the offset. @param {string | number | Date} time */
-export const full = (time) => `${all(time)} ${zone()}`;
+/** Whether a text is a moment as it is written in UTC, to the second; no 30 February is. @param {string} time */
+export const isWritten = (time) => isMoment(time) && new Date(time).toISOString() === time.replace("Z", ".000Z");
+
+/** The time of day, and the day if it is another than today; what is no moment stays. @param {string | number | Date} time */
+export function clock(time) {
+  if (!isMoment(time)) return String(time);
+  return day(time) === day(now()) ? second(time) : `${day(time)}, ${second(time)}`;
+}
+
+/** Everything, with the offset; what is no moment stays. @param {string | number | Date} time */
+export const full = (time) => (isMoment(time) ? `${all(time)} ${zone()}` : String(time));
 
 /** The offset from UTC. */
 export function zone() {
@@ -35,6 +57,14 @@ export function zone() {
 /** The moment that was typed into a field for a time, which is in the same zone. @param {string} typed */
 export const momentOf = (typed) => new Date(isUtc() ? `${typed}Z` : typed);
 
+/** A moment as a field for a time has it, in the same zone; nothing for what is no moment. @param {string | undefined} time */
+export function typedOf(time) {
+  const moment = new Date(time ?? "");
+  if (Number.isNaN(moment.getTime())) return "";
+  const shift = isUtc() ? 0 : moment.getTimezoneOffset() * 60_000;
+  return new Date(moment.getTime() - shift).toISOString().slice(0, 16);
+}
+
 /** A duration in words, to one unit. @param {number} seconds */
 export function duration(seconds) {
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -42,12 +72,14 @@ export function duration(seconds) {
   return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} days`;
 }
 
-/** @param {string} time */
-export const ago = (time) => `${duration(Math.max(0, (Date.now() - Date.parse(time)) / 1000))} ago`;
+/** What is no moment stays. @param {string} time */
+export const ago = (time) =>
+  isMoment(time) ? `${duration(Math.max(0, (now() - Date.parse(time)) / 1000))} ago` : String(time);
 
-/** How long it still takes; what is over says so. @param {string} time */
+/** How long it still takes; what is over says so, and what is no moment stays. @param {string} time */
 export function countdown(time) {
-  const left = Math.ceil((Date.parse(time) - Date.now()) / 1000);
+  if (!isMoment(time)) return String(time);
+  const left = Math.ceil((Date.parse(time) - now()) / 1000);
   return left > 0
     ? `in ${left < 3600 ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : duration(left)}`
     : "now";

@@ -3,7 +3,7 @@
 import { momentOf, zone } from "../common/time.js";
 import { confirm } from "./dialog.js";
 import { many } from "./parts.js";
-import { ask } from "./session.js";
+import { send } from "./session.js";
 import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
@@ -16,9 +16,7 @@ export function act({ name, title, button, effect, danger, ofStep }, order, plac
     danger,
     choice: ofStep ? { name: "step", label: "Which step", choices } : undefined,
     run: async ({ operator, note, step }) => {
-      await ask(`/api/operator/orders/${order.orderId}/${name}`, {
-        body: { operator, note, ...(ofStep && { step }) },
-      });
+      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...(ofStep && { step }) });
       place.say(`${title}: done`);
       acted();
     },
@@ -35,9 +33,7 @@ export function holdAgent(name, place) {
     effect,
     field: { name: "until", label: `Until (${zone()})`, type: "datetime-local" },
     run: async ({ operator, note, until }) => {
-      await ask(`/api/operator/agents/${name}/hold`, {
-        body: { operator, note, until: momentOf(until).toISOString() },
-      });
+      await send(`/api/operator/agents/${name}/hold`, { operator, note, until: momentOf(until).toISOString() });
       place.say(`${name}: held`);
     },
     after: place.again,
@@ -52,7 +48,7 @@ export function releaseAgent(name, place) {
     act: button,
     effect,
     run: async ({ operator, note }) => {
-      await ask(`/api/operator/agents/${name}/release`, { body: { operator, note } });
+      await send(`/api/operator/agents/${name}/release`, { operator, note });
       place.say(`${name}: released`);
     },
     after: place.again,
@@ -65,7 +61,7 @@ export function take(cause, place) {
     title: "I take it",
     effect: `${many(cause.unacknowledged.length, "alert")} of this cause will show your name, so that nobody else begins with the same. Nothing else changes.`,
     run: async ({ operator, note }) => {
-      await ask("/api/operator/alerts/acknowledge", { body: { operator, note, alerts: cause.unacknowledged } });
+      await send("/api/operator/alerts/acknowledge", { operator, note, alerts: cause.unacknowledged });
       place.say("Taken");
     },
     after: place.again,

@@ -3,9 +3,11 @@
 import { h } from "../common/dom.js";
 import { badge, LOOK } from "../common/marks.js";
 import { take } from "./act.js";
+import { takers } from "./causes.js";
 import { live } from "./live.js";
-import { at, many, nothing, since, text, head } from "./parts.js";
+import { at, listOf, many, nothing, numbered, outside, since, text, head } from "./parts.js";
 import { ask } from "./session.js";
+import { runbook, waiting } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 50;
@@ -40,8 +42,17 @@ export function alertsPage(place) {
       h("section", { "aria-labelledby": "newest" }, h("h2", { id: "newest" }, "The newest"), table(alerts)),
   ];
 
-  return live(place, { title: "Alerts", load, draw, every: () => EVERY_SECONDS });
+  return live(place, {
+    title: "Alerts",
+    shape: "cards",
+    heading: ({ causes }) => `${numbered({ count: openOf(causes) })}Alerts`,
+    load,
+    draw,
+    every: () => EVERY_SECONDS,
+  });
 }
+
+const openOf = (causes) => causes.reduce((sum, each) => sum + each.open, 0);
 
 const kind = (type) =>
   type
@@ -67,8 +78,21 @@ const cause = (each, place) =>
         since(each.last),
         each.open > 0 && each.open < each.count && `, ${each.count - each.open} more closed`,
       ),
+      takers(each.taken),
     ),
-    h("p", { class: "buttons" }, each.open ? taken(each, place) : h("span", { class: "muted" }, "closed")),
+    h(
+      "p",
+      { class: "buttons" },
+      outside(runbook(each.type), "What to do"),
+      each.isEnd &&
+        each.open > 0 &&
+        h(
+          "a",
+          { class: "button", href: listOf({ state: waiting(), step: each.step, reason: each.reason }) },
+          "Show orders",
+        ),
+      each.open ? taken(each, place) : h("span", { class: "muted" }, "closed"),
+    ),
   );
 
 const taken = (each, place) =>
@@ -77,7 +101,7 @@ const taken = (each, place) =>
         h("span", { class: "muted" }, `${each.unacknowledged.length} not taken`),
         h("button", { onClick: () => take(each, place) }, "I take it"),
       ]
-    : badge(LOOK.well, "taken");
+    : !each.taken?.length && badge(LOOK.well, "taken");
 
 const table = (alerts) =>
   h("table", { class: "rows" }, head(["At", "What", "About", "Reason", "Taken by"]), h("tbody", null, alerts.map(row)));

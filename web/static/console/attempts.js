@@ -4,8 +4,9 @@ import { LOOK } from "../common/marks.js";
 import { event } from "./words.js";
 
 /** @typedef {import("./words.js").Term} Term */
-/** @typedef {{step: string, attempt: number, undo: boolean, from: number, to: number, end: Term | null, completeBy?: number}} Attempt */
-/** @typedef {{what: string, step?: string, attempt?: number, undo?: boolean}} Happening */
+/** @typedef {{step: string, attempt: number, undo: boolean, from: number, to: number, end: Term | null, why?: string, completeBy?: number}} Attempt `why` is told of what was not tried */
+/** @typedef {{what: string, step?: string, attempt?: number, undo?: boolean, reason?: string | null}} Happening */
+/** @typedef {{from: number, to: number}} Gap when a step waited for its next attempt */
 
 /** How an attempt ended of which only another version of the app knows. @type {Term} */
 const UNKNOWN = { word: "ended", mark: LOOK.retried };
@@ -24,10 +25,24 @@ export function attempts({ history, steps }, now) {
 }
 
 /** @param {Happening} happening @param {number} at @param {Attempt[]} found @param {number} now */
-function read({ what, step = "", attempt = 0, undo = false }, at, found, now) {
+function read({ what, step = "", attempt = 0, undo = false, reason }, at, found, now) {
   const { beginsAttempt, endsAttempt } = event(what);
   if (beginsAttempt) found.push({ step, attempt, undo, from: at, to: now, end: null });
   const last = endsAttempt && found.findLast((each) => each.step === step && each.attempt === attempt);
   // An attempt that expires may be the one that the step is given up with: the second of the two says more.
-  if (last && (!last.end || last.to === at)) Object.assign(last, { to: at, end: endsAttempt });
+  if (last && (!last.end || last.to === at)) {
+    Object.assign(last, { to: at, end: endsAttempt });
+    if (endsAttempt.mark === LOOK.waits && reason) last.why = reason;
+  }
+}
+
+/**
+ * When a step waited: between two attempts, and since the last one if it is to be tried again.
+ * @param {Attempt[]} own of one step @param {boolean} waits whether it waits now @param {number} now @returns {Gap[]}
+ */
+export function gaps(own, waits, now) {
+  const found = own.slice(1).map((each, at) => ({ from: own[at].to, to: each.from, same: each.undo === own[at].undo }));
+  const last = own.at(-1);
+  if (last?.end && waits) found.push({ from: last.to, to: now, same: true });
+  return found.filter(({ from, to, same }) => same && to > from).map(({ from, to }) => ({ from, to }));
 }

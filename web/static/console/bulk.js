@@ -2,19 +2,23 @@
 
 import { Problem } from "../common/api.js";
 import { h } from "../common/dom.js";
+import { now } from "../common/time.js";
 import { confirm } from "./dialog.js";
+import { follow } from "./followed.js";
 import { many } from "./parts.js";
-import { ask, looking } from "./session.js";
-import { actionsOf } from "./words.js";
+import { looking, send } from "./session.js";
+import { action, actionsOf } from "./words.js";
 
-const PAGE = 200;
+/** So many orders are named by a call, and so many are acted on: a call has to end in time, and says how far it is. */
+const LISTED = 200;
+const ACTED_ON = 25;
 /** @typedef {{workflow?: string, step?: string, reason?: string}} Where */
 
 /**
  * Whether a bulk action can mean exactly the orders of a list with this filter.
  * @param {import("./listing.js").Filter} filter
  */
-export const canMean = ({ text }) => !text;
+export const canMean = ({ text, since, until }) => !text && !since && !until;
 
 /**
  * @param {string} list @param {Where} where
@@ -24,21 +28,36 @@ export const canMean = ({ text }) => !text;
  */
 export function bulkButtons(list, where, until, place, failed) {
   const buttons = actionsOf(list).filter(({ ofStep }) => !ofStep || where.step);
+  if (!buttons.length) return null;
   return h(
     "p",
     { class: "buttons" },
-    buttons.map((each) =>
+    buttons.map((each, number) =>
       h(
         "button",
         {
           key: each.name,
+          "data-first": number === 0,
           class: each.danger ? "danger" : "",
-          onClick: () => begin(each, where, until, place).catch(shownBy(failed)),
+          onClick: once(() => begin(each, where, until, place).catch(shownBy(failed))),
         },
         `${verb(each)} ${each.ofStep ? `${where.step} in ` : ""}all of these`,
       ),
     ),
   );
+}
+
+/** What a button does, though it is clicked twice: until it is done, the button is busy. */
+function once(act) {
+  return async ({ currentTarget: button }) => {
+    if (button.getAttribute("aria-busy")) return;
+    button.setAttribute("aria-busy", "true");
+    try {
+      await act();
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  };
 }
 
 const verb = ({ name }) => name[0].toUpperCase() + name.slice(1);
@@ -71,12 +90,14 @@ async function begin(action, where, until, place) {
 async function run(request, total, progress) {
   /** @type {[string[], {orderId: string, why: string}[], string[]]} */
   const [done, refused, changed] = [[], [], []];
+  const since = new Date(now()).toISOString();
   await eachPage(request, (page) => {
     done.push(...page.done);
     refused.push(...page.refused);
     changed.push(...page.changed);
     progress(`${done.length + refused.length + changed.length} of ${total}`);
   });
+  follow({ done: action(request.action).done ?? request.action, orders: done, since });
   return h(
     "div",
     { role: "status", class: "outcome" },
@@ -106,9 +127,8 @@ const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
 async function eachPage(request, read) {
   let continuation;
   do {
-    const page = await ask("/api/operator/bulk", {
-      body: { ...request, limit: PAGE, ...(continuation && { continuation }) },
-    });
+    const limit = request.dryRun ? LISTED : ACTED_ON;
+    const page = await send("/api/operator/bulk", { ...request, limit, ...(continuation && { continuation }) });
     read(page);
     continuation = page.continuation;
   } while (continuation);

@@ -3,7 +3,8 @@
 import { h } from "../common/dom.js";
 import { badge, LOOK } from "../common/marks.js";
 import { clock, duration } from "../common/time.js";
-import { at, head, many } from "./parts.js";
+import { at, head, listOf, many } from "./parts.js";
+import { waiting } from "./words.js";
 
 const MINUTE = 60_000;
 const HEIGHT = 96;
@@ -11,7 +12,7 @@ const SPARK = 32;
 const SMALLEST = 2;
 
 /** @typedef {{count: number, total: number, longest: number}} Took */
-/** @typedef {{at: string, processed: number, failed: number, steps: Record<string, Took>}} Minute */
+/** @typedef {{at: string, processed: number, failed: number, undone?: number, steps: Record<string, Took>}} Minute */
 
 const mean = (/** @type {Took} */ { total, count }) => total / count;
 const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, each) => all + each, 0);
@@ -24,17 +25,33 @@ function inTime(ms) {
 
 /** @param {{since: string, until: string, minutes: Minute[]}} hour */
 export function charts({ since, until, minutes }) {
-  if (!minutes.length) return h("p", { class: "muted" }, "Nothing ended in the last hour.");
+  if (!minutes.length) return h("p", { class: "muted" }, `Nothing ended in the hour until ${clock(until)}.`);
   const names = [...new Set(minutes.flatMap(({ steps }) => Object.keys(steps)))].sort();
   const place = (/** @type {Minute} */ { at: time }) => (Date.parse(time) - Date.parse(since)) / MINUTE;
   const ends = h("figcaption", { class: "muted small" }, h("span", null, clock(since)), h("span", null, clock(until)));
   return [
-    h("figure", { class: "hour" }, throughput(minutes, place), ends),
+    h("figure", { class: "hour" }, throughput(minutes, place, { since, until }), ends),
     names.length > 0 && h("h3", null, "How long steps took, on average"),
     names.length > 0 && h("figure", { class: "hour" }, sparklines(names, minutes, place), ends),
     h("details", null, h("summary", null, "The same as a table"), table(names, minutes)),
   ];
 }
+
+/**
+ * A picture beside its axis.
+ * @param {number} height @param {[number, string | number][]} marks what is written at which height @param {any} drawn
+ */
+const plot = (height, marks, drawn) =>
+  h(
+    "div",
+    { class: "plot" },
+    h(
+      "svg",
+      { class: "axis", width: 48, height, "aria-hidden": "true" },
+      marks.map(([y, said]) => h("text", { x: 40, y: Math.min(Math.max(y + 4, 10), height) }, said)),
+    ),
+    drawn,
+  );
 
 /** A minute is one wide, at any width of the page. */
 const picture = (height, label, ...shapes) =>
@@ -51,30 +68,60 @@ const picture = (height, label, ...shapes) =>
     shapes,
   );
 
-/** What was processed stands above the line, and what failed hangs below it. */
-function throughput(minutes, place) {
-  const processed = minutes.map((each) => each.processed);
+/** What was processed stands above the line; what was undone hangs below it, and below that what failed. */
+function throughput(minutes, place, hour) {
   const failed = minutes.map((each) => each.failed);
-  const [above, below] = [Math.max(...processed), Math.max(...failed)];
+  const undone = minutes.map((each) => each.undone ?? 0);
+  const above = Math.max(...minutes.map((each) => each.processed));
+  const below = Math.max(...minutes.map((_, number) => failed[number] + undone[number]));
   const unit = (HEIGHT - 2 * SMALLEST) / Math.max(above + below, 1);
   const line = SMALLEST + above * unit;
-  const bar = (look, minute, count) => {
-    const height = Math.max(count * unit, SMALLEST);
-    const y = look === LOOK.wrong ? line : line - height;
-    return count > 0 && h("rect", { class: look, x: place(minute) + 0.15, width: 0.7, y, height });
-  };
-  const words = [`${many(sum(processed), "order")} processed`, `${many(sum(failed), "order")} ended in Error`];
-  const where = below ? ", below the line" : "";
+  const tall = (count) => (count > 0 ? Math.max(count * unit, SMALLEST) : 0);
+  const bar = (look, minute, count, y) =>
+    count > 0 && h("rect", { class: look, x: place(minute) + 0.15, width: 0.7, y, height: tall(count) });
+  const series = [
+    {
+      look: LOOK.well,
+      words: `${many(sum(minutes.map((each) => each.processed)), "order")} processed`,
+      state: "Processed",
+    },
+    { look: LOOK.undone, words: `${many(sum(undone), "order")} undone`, state: "Undone" },
+    { look: LOOK.wrong, words: `${many(sum(failed), "order")} came to need you`, state: waiting() },
+  ];
   const most = `at most ${above} processed in a minute`;
   return [
-    h("p", { class: "legend" }, badge(LOOK.well, words[0]), badge(LOOK.wrong, words[1] + where), most),
-    picture(
+    h(
+      "p",
+      { class: "legend" },
+      series.map(({ look, words, state }) => h("a", { href: listOf({ state, ...hour }) }, badge(look, words))),
+      most,
+    ),
+    plot(
       HEIGHT,
-      `${words.join(", ")}; ${most}`,
-      minutes.map((each) => [bar(LOOK.well, each, each.processed), bar(LOOK.wrong, each, each.failed)]),
-      h("line", { class: "track", x1: 0, x2: 60, y1: line, y2: line }),
+      axis(above, below, line),
+      picture(
+        HEIGHT,
+        `${series.map(({ words }) => words).join(", ")}; ${most}`,
+        minutes.map((each, number) => [
+          bar(LOOK.well, each, each.processed, line - tall(each.processed)),
+          bar(LOOK.undone, each, undone[number], line),
+          bar(LOOK.wrong, each, failed[number], line + tall(undone[number])),
+        ]),
+        h("line", { class: "track", x1: 0, x2: 60, y1: line, y2: line }),
+      ),
     ),
   ];
+}
+
+/** How many the tallest bars are, above the line and below it. @returns {[number, number][]} */
+function axis(above, below, line) {
+  /** @type {[number, number][]} */
+  const marks = [
+    [SMALLEST, above],
+    [line, 0],
+    [HEIGHT, below],
+  ];
+  return marks.filter(([_, count], place) => count > 0 || place === 1);
 }
 
 const sparklines = (names, minutes, place) =>
@@ -88,7 +135,14 @@ const sparklines = (names, minutes, place) =>
       "div",
       { class: "spark", key: name },
       h("strong", null, name),
-      picture(SPARK, `${name}: ${words}`, h("path", { d })),
+      plot(
+        SPARK,
+        [
+          [SMALLEST, inTime(Math.max(...means))],
+          [SPARK, 0],
+        ],
+        picture(SPARK, `${name}: ${words}`, h("path", { d })),
+      ),
       h("span", { class: "muted" }, words),
     );
   });
@@ -111,7 +165,7 @@ const table = (names, minutes) =>
     h(
       "table",
       { class: "rows" },
-      head(["Minute", "Processed", "Ended in Error", ...names]),
+      head(["Minute", "Processed", "Undone", "Came to need you", ...names]),
       h(
         "tbody",
         null,
@@ -121,7 +175,8 @@ const table = (names, minutes) =>
             { key: each.at },
             h("td", { "data-name": "Minute" }, at(each.at)),
             h("td", { "data-name": "Processed" }, each.processed),
-            h("td", { "data-name": "Ended in Error" }, each.failed),
+            h("td", { "data-name": "Undone" }, each.undone ?? 0),
+            h("td", { "data-name": "Came to need you" }, each.failed),
             names.map((name) => h("td", { "data-name": name }, took(each.steps[name]))),
           ),
         ),

@@ -4,6 +4,8 @@ import { h, render } from "../common/dom.js";
 import { operator, setOperator } from "./session.js";
 
 const MANY = 20;
+/** The type of a field for several lines. */
+export const LONG = "textarea";
 
 /**
  * @typedef {object} Question
@@ -12,15 +14,19 @@ const MANY = 20;
  * @property {string} [act] the word on the button
  * @property {boolean} [danger]
  * @property {{name: string, label: string, choices: string[]}} [choice]
- * @property {{name: string, label: string, type: string}} [field] what has to be typed besides
+ * @property {import("../common/dom.js").Child} [about] what has to be known besides
+ * @property {{name: string, label: string, type: string, value?: string, maxlength?: number}} [field] what has to be typed besides
+ * @property {(given: Record<string, string>) => void} [typed] told of all that is typed
+ * @property {boolean} [unnoted] whether no reason is kept
  * @property {number} [orders] how many are meant: of many the number has to be typed
  * @property {(given: Record<string, string>, progress: (text: string) => void) => Promise<any>} run
  *   does it; returns nothing, or what is to be shown before the dialog is closed
  * @property {() => void} [after] once the dialog is closed, however that came
  */
 
-/** @param {Question} question */
+/** Ask; nothing else is asked meanwhile. @param {Question} question */
 export function confirm(question) {
+  if (document.querySelector("dialog")) return;
   const dialog = document.createElement("dialog");
   let [progress, busy] = ["", false];
   /** @type {import("../common/api.js").Failure | null} */
@@ -31,28 +37,26 @@ export function confirm(question) {
   let given = { operator: operator() };
   const typed = (name) => (event) => {
     given = { ...given, [name]: event.target.value };
+    question.typed?.(given);
     draw();
   };
+  if (question.field) given[question.field.name] = question.field.value ?? "";
   if (question.choice) given[question.choice.name] = question.choice.choices[0];
   const typesNumber = (question.orders ?? 0) > MANY;
   const ready = () =>
     given.operator?.trim() &&
-    given.note?.trim() &&
-    (!question.field || given[question.field.name]) &&
+    (question.unnoted || given.note?.trim()) &&
+    (!question.field || given[question.field.name].trim()) &&
     (!typesNumber || Number(given.number) === question.orders);
 
-  const field = (name, label, more = {}) =>
+  const field = ({ name, label, type = "text", value = "", maxlength = 1000, ...more }) =>
     h(
       "label",
       { class: "field", key: name },
       h("span", null, label),
-      h("input", {
-        name,
-        value: name === "operator" ? operator() : null,
-        onInput: typed(name),
-        maxlength: name === "operator" ? 80 : 1000,
-        ...more,
-      }),
+      type === LONG
+        ? h(LONG, { name, value, onInput: typed(name), rows: 8, spellcheck: "false" })
+        : h("input", { name, type, value, onInput: typed(name), maxlength, ...more }),
     );
 
   const choice = ({ name, label, choices }) =>
@@ -70,10 +74,12 @@ export function confirm(question) {
   const form = () => [
     h("p", { id: "effect" }, question.effect),
     question.choice && choice(question.choice),
-    question.field && field(question.field.name, question.field.label, { type: question.field.type }),
-    field("operator", "Your name", { autocomplete: "name" }),
-    field("note", "Why (goes into the history)", { autocomplete: "off" }),
-    typesNumber && field("number", `Type ${question.orders} to go on`, { inputmode: "numeric", autocomplete: "off" }),
+    question.about,
+    question.field && field(question.field),
+    field({ name: "operator", label: "Your name", value: operator(), maxlength: 80, autocomplete: "name" }),
+    !question.unnoted && field({ name: "note", label: "Why (goes into the history)", autocomplete: "off" }),
+    typesNumber &&
+      field({ name: "number", label: `Type ${question.orders} to go on`, inputmode: "numeric", autocomplete: "off" }),
     problem &&
       h(
         "div",

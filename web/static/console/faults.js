@@ -166,7 +166,11 @@ export function faultsPage(place) {
         "div",
         { class: "modes", role: "group", "aria-label": `Fault of ${name}` },
         Object.entries(MODES).map(([mode, title]) =>
-          h("button", { key: mode, title, onClick: () => set(name, mode) }, mode[0].toUpperCase() + mode.slice(1)),
+          h(
+            "button",
+            { key: mode, title, "aria-pressed": String(isSet(faults, mode)), onClick: () => set(name, mode) },
+            mode[0].toUpperCase() + mode.slice(1),
+          ),
         ),
       ),
     );
@@ -174,6 +178,10 @@ export function faultsPage(place) {
   const page = live(place, { title: "Faults", load, draw, every: () => EVERY_SECONDS });
   return page;
 }
+
+/** Whether a service is broken so for everybody; one that works is set to none. */
+const isSet = (faults, mode) =>
+  mode === "none" ? !faults.length : faults.some((fault) => fault.mode === mode && !metBy(fault));
 
 /** What may not be there: real services are not broken, and only the embedded host can be killed. */
 async function optional(path, signal) {

@@ -6,20 +6,22 @@ import { badge } from "../common/marks.js";
 import { clock } from "../common/time.js";
 import { take } from "./act.js";
 import { charts } from "./charts.js";
+import { card, groupsOf, takenOf } from "./causes.js";
 import { live } from "./live.js";
-import { atLeast, listOf, many, nothing, since } from "./parts.js";
+import { atLeast, listOf, many, nothing, numbered, outside, since } from "./parts.js";
 import { ask } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
-import { list, waiting } from "./words.js";
+import { list, runbook } from "./words.js";
 
 const EVERY_SECONDS = 10;
-const LISTED = 200;
 const FIGURES_EVERY = 60_000;
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function firstPage(place) {
   return live(place, {
     title: "Overview",
+    shape: "cards",
+    heading: ({ overview }) => `${numbered(counted(overview, "waitsForOperator"))}Overview`,
     load,
     draw: (data) => draw(data, place),
     every: () => EVERY_SECONDS,
@@ -34,11 +36,8 @@ let askedAt = 0;
 async function load(signal) {
   const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
   const overview = await ask("/api/operator/overview", { signal });
-  const { orders, continuation } = counted(overview, "waitsForOperator").count
-    ? await ask(`/api/operator/orders?state=${waiting()}&limit=${LISTED}`, { signal })
-    : { orders: [], continuation: null };
   if (Date.now() - askedAt >= FIGURES_EVERY) [hour, askedAt] = [await figures(signal), Date.now()];
-  return { overview, causes, groups: grouped(orders, Boolean(continuation)), hour };
+  return { overview, causes, groups: groupsOf(overview, causes), hour };
 }
 
 /** The last hour is for looking at: without it, the page shows the rest. @param {AbortSignal} signal */
@@ -62,18 +61,6 @@ const matters = ({ overview, causes, groups }) => [
   groups,
 ];
 
-/** The orders that wait for an operator, by why; there may be more of each if not all are known. */
-export function grouped(orders, more) {
-  const groups = new Map();
-  for (const { failedSteps, reason, updatedAt } of orders) {
-    const [step] = failedSteps;
-    const key = JSON.stringify([step, reason]);
-    const group = groups.get(key) ?? { key, step, reason, count: 0, atLeast: more, first: updatedAt };
-    groups.set(key, { ...group, count: group.count + 1 });
-  }
-  return [...groups.values()].sort((one, other) => other.count - one.count);
-}
-
 /** How many orders are in the lists of this kind. @param {any} overview @param {"waitsForOperator" | "isUnderWay"} kind */
 function counted({ openOrders }, kind) {
   const counts = Object.keys(openOrders)
@@ -82,11 +69,12 @@ function counted({ openOrders }, kind) {
   return { count: counts.reduce((sum, each) => sum + each.count, 0), atLeast: counts.some((each) => each.atLeast) };
 }
 
-/** What needs a person, in one sentence. */
-export function sentence(overview) {
+/** What needs a person, in one sentence. @param {any} overview @param {number} [taken] how many orders somebody has taken */
+export function sentence(overview, taken = 0) {
   const failed = counted(overview, "waitsForOperator");
   const needs = [
-    failed.count && `${atLeast(failed)} ${failed.count === 1 ? "order needs" : "orders need"} you`,
+    failed.count &&
+      `${atLeast(failed)} ${failed.count === 1 ? "order needs" : "orders need"} you${taken ? `, ${taken} of them taken` : ""}`,
     ...openCircuits(overview).map(([agent, until]) => `${agent}'s circuit is open until ${clock(until)}`),
     isLate(overview) &&
       (overview.lastSweep
@@ -101,9 +89,16 @@ export function sentence(overview) {
 }
 
 function draw({ overview, causes, groups, hour }, place) {
+  const more = counted(overview, "waitsForOperator").atLeast;
   const others = causes.filter(({ isEnd, unacknowledged }) => !isEnd && unacknowledged.length);
   return [
-    h("h1", { id: "sentence" }, sentence(overview)),
+    h("h1", { id: "sentence" }, sentence(overview, takenOf(groups))),
+    poisoned(overview) > 0 &&
+      h(
+        "p",
+        null,
+        h("a", { href: "#/poison" }, `Show the ${many(poisoned(overview), "message")} that could not be read`),
+      ),
     h(
       "section",
       { "aria-labelledby": "why" },
@@ -112,7 +107,7 @@ function draw({ overview, causes, groups, hour }, place) {
         ? h(
             "ul",
             { class: "cards" },
-            groups.map((each) => group(each, causes, place)),
+            groups.map((each, number) => card(each, more, place, number === 0)),
             others.map((each) => other(each, place)),
           )
         : nothing("All is well", "Orders that wait for a person appear here, by why they wait."),
@@ -155,27 +150,6 @@ function draw({ overview, causes, groups, hour }, place) {
   ];
 }
 
-function group({ key, step, reason, count, atLeast, first }, causes, place) {
-  const known = causes.find((each) => each.step === (step ?? "") && each.reason === (reason ?? ""));
-  return h(
-    "li",
-    { class: "card", key },
-    h("p", { class: "big" }, atLeast && "at least ", many(count, "order")),
-    h(
-      "div",
-      null,
-      h("h3", null, reason ?? "No reason is known"),
-      h("p", { class: "muted" }, step && `step ${step}, `, "the first ", since(first)),
-    ),
-    h(
-      "p",
-      { class: "buttons" },
-      known?.unacknowledged.length > 0 && h("button", { onClick: () => take(known, place) }, "I take it"),
-      h("a", { class: "button main", href: listOf({ state: waiting(), step, reason }) }, "Show orders"),
-    ),
-  );
-}
-
 const other = (cause, place) =>
   h(
     "li",
@@ -187,5 +161,11 @@ const other = (cause, place) =>
       h("h3", null, cause.reason),
       h("p", { class: "muted" }, cause.type.split(".").pop(), ", ", since(cause.last)),
     ),
-    h("p", { class: "buttons" }, h("button", { onClick: () => take(cause, place) }, "I take it")),
+    h(
+      "p",
+      { class: "buttons" },
+      outside(runbook(cause.type), "What to do"),
+      h("button", { onClick: () => take(cause, place) }, "I take it"),
+      h("a", { class: "button", href: cause.type.endsWith("SubmissionRejected") ? "#/poison" : "#/alerts" }, "Show"),
+    ),
   );

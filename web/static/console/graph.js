@@ -4,7 +4,9 @@ import { h } from "../common/dom.js";
 import { mark } from "../common/marks.js";
 import { stepLook } from "./words.js";
 
-const BOX = { width: 180, height: 56 };
+const [WIDEST, NARROWEST, HEIGHT] = [180, 96, 56];
+/** What stands beside the word, and how wide a letter of it is on average. */
+const [BESIDE, LETTER] = [42, 6.2];
 const GAP = { along: 44, beside: 20 };
 const SWEEPS = 2;
 
@@ -41,11 +43,16 @@ function arrange(column, beside, neighbours) {
   column.sort((one, other) => places.get(one) - places.get(other));
 }
 
-/** @param {Step[]} steps @param {boolean} across whether it goes from left to right, or down */
-export function graph(steps, across) {
+/**
+ * @param {Step[]} steps @param {boolean} across whether it goes from left to right, or down
+ * @param {number} [room] how wide it may be, if its boxes need not become too narrow for that
+ */
+export function graph(steps, across, room = Infinity) {
   const found = columns(steps);
   const widest = Math.max(...found.map((column) => column.length));
-  const [along, beside] = across ? [BOX.width, BOX.height] : [BOX.height, BOX.width];
+  const fits = Math.floor((room - 2 + GAP.beside) / widest) - GAP.beside;
+  const size = { width: across ? WIDEST : Math.min(Math.max(fits, NARROWEST), WIDEST), height: HEIGHT };
+  const [along, beside] = across ? [size.width, size.height] : [size.height, size.width];
   const [length, breadth] = [
     found.length * (along + GAP.along) - GAP.along,
     widest * (beside + GAP.beside) - GAP.beside,
@@ -72,9 +79,9 @@ export function graph(steps, across) {
     steps.flatMap((step) =>
       (step.after ?? [])
         .filter((each) => place.has(each))
-        .map((each) => line(place.get(each), place.get(step.name), across, `${each}>${step.name}`)),
+        .map((each) => line(place.get(each), place.get(step.name), across, size, `${each}>${step.name}`)),
     ),
-    steps.map((step) => box(step, place.get(step.name))),
+    steps.map((step) => box(step, place.get(step.name), size)),
   );
 }
 
@@ -86,23 +93,26 @@ const inWords = (steps) =>
     )
     .join("; ");
 
-function line(from, to, across, key) {
-  const [x, y] = across ? [from.x + BOX.width, from.y + BOX.height / 2] : [from.x + BOX.width / 2, from.y + BOX.height];
-  const [toX, toY] = across ? [to.x, to.y + BOX.height / 2] : [to.x + BOX.width / 2, to.y];
+function line(from, to, across, { width, height }, key) {
+  const [x, y] = across ? [from.x + width, from.y + height / 2] : [from.x + width / 2, from.y + height];
+  const [toX, toY] = across ? [to.x, to.y + height / 2] : [to.x + width / 2, to.y];
   const bend = across
     ? `C${(x + toX) / 2} ${y} ${(x + toX) / 2} ${toY}`
     : `C${x} ${(y + toY) / 2} ${toX} ${(y + toY) / 2}`;
   return h("path", { key, class: "edge", d: `M${x} ${y}${bend} ${toX} ${toY}` });
 }
 
-function box(step, { x, y }) {
+/** Whether a word fits into a box; where it does not, the mark and the table say it. */
+const isRoom = (word, width) => BESIDE + word.length * LETTER <= width;
+
+function box(step, { x, y }, { width, height }) {
   const { look, word } = stepLook(step);
   return h(
     "g",
     { key: step.name, class: look, transform: `translate(${x} ${y})` },
-    h("rect", { width: BOX.width, height: BOX.height, rx: 8 }),
+    h("rect", { width, height, rx: 8 }),
     mark(look, { x: 12, y: 12 }),
     h("text", { class: "name", x: 36, y: 25 }, step.name),
-    h("text", { class: "word", x: 36, y: 43 }, word),
+    isRoom(word, width) && h("text", { class: "word", x: 36, y: 43 }, word),
   );
 }

@@ -1,4 +1,4 @@
-/** Asks for the operators' key. It stays in this tab's memory, and goes nowhere but into the header of calls. */
+/** Asks for the operators' key. It stays in the memory of this console's tabs, and goes nowhere else but into the header of calls. */
 
 import { h } from "../common/dom.js";
 import { operator, setKey, setOperator } from "./session.js";
@@ -44,9 +44,9 @@ export function keyPage(place, why, given) {
         h(
           "p",
           { class: "small muted" },
-          "The key is kept until this tab is closed. ",
+          "The key is kept until the last tab of this console is closed. On this machine ",
           h("code", null, "make run"),
-          " prints it.",
+          " prints it; on Azure see docs/operate.md.",
         ),
       ),
     );

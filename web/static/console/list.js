@@ -1,12 +1,14 @@
 /** Orders in a list. The filter is in the address: a link, Back and a reload show the same. */
 
 import { h } from "../common/dom.js";
-import { badge } from "../common/marks.js";
+import { momentOf, typedOf } from "../common/time.js";
 import { bulkButtons, canMean } from "./bulk.js";
+import { save } from "./csv.js";
 import { differences, meant, open } from "./listing.js";
 import { live } from "./live.js";
-import { listOf, many, nothing, since, text, head } from "./parts.js";
-import { list, lists, orderLook, waiting } from "./words.js";
+import { listOf, many, nothing } from "./parts.js";
+import { asCsv, ENDED, table, UNDER_WAY } from "./rows.js";
+import { list, lists, waiting } from "./words.js";
 
 const EVERY_SECONDS = 10;
 
@@ -25,6 +27,8 @@ export function listPage(place, query) {
   let wanted = before?.wanted ?? 1;
   /** The rows as they stand while somebody is at them. */
   let shown = before?.data;
+  /** Whether anything was answered since the page was opened: what was remembered gives way to that. */
+  let looked = false;
 
   async function load(signal) {
     filter.state ||= waiting(); // now it is known
@@ -39,20 +43,34 @@ export function listPage(place, query) {
     waits && canMean(filter) ? meant(part, filter, wanted, signal) : open(part, filter, wanted, signal);
 
   function draw(fresh) {
-    const held = shown && isAtRow() ? differences(shown.orders, fresh.orders) : 0;
+    const held = looked && isAtRow() ? differences(shown.orders, fresh.orders) : 0;
     if (!held) shown = fresh;
+    looked ||= fresh !== before?.data;
     remembered.set(address, { wanted, data: shown });
     const { orders, more, until } = shown;
+    const { waitsForOperator } = list(filter.state);
     return [
       h("h1", null, "Orders"),
       chips(filter),
-      form(filter),
+      h(
+        "details",
+        { class: "filters", open: isFiltered(filter) || innerWidth > 700, key: "filter" },
+        h("summary", null, "Filter"),
+        form(filter, orders),
+      ),
       held > 0 &&
         h(
           "p",
           { class: "note", role: "status", key: "changes" },
           `${many(held, "change")} since; `,
           h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
+        ),
+      waitsForOperator &&
+        !canMean(filter) &&
+        h(
+          "p",
+          { class: "muted" },
+          "To act on all of these, filter by step, reason or workflow alone: a text or a time says what is shown, not what is meant.",
         ),
       canMean(filter) &&
         orders.length > 0 &&
@@ -63,14 +81,20 @@ export function listPage(place, query) {
           place,
           page.failed,
         ),
-      orders.length ? table(orders) : empty(filter, more),
-      more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
+      orders.length ? table(orders, columnsOf(filter.state)) : empty(filter, more),
+      h(
+        "p",
+        { class: "buttons" },
+        more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
+        orders.length > 0 && h("button", { onClick: () => save("orders.csv", asCsv(orders)) }, "Save as CSV"),
+      ),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
     ];
   }
 
   const page = live(place, {
     title: "Orders",
+    heading: ({ orders, more }) => `(${orders.length}${more ? "+" : ""}) ${list(filter.state).title}`,
     load,
     draw,
     every: () => EVERY_SECONDS,
@@ -78,6 +102,17 @@ export function listPage(place, query) {
     first: shown,
   });
   return page;
+}
+
+function columnsOf(state) {
+  const { waitsForOperator, isOver } = list(state);
+  return waitsForOperator || isOver ? ENDED : UNDER_WAY;
+}
+
+/** Whether orders of a list may have a step that failed for good. @param {string} state */
+function mayHaveFailed(state) {
+  const { waitsForOperator, isOver, parts } = list(state);
+  return waitsForOperator || isOver || parts.includes(waiting());
 }
 
 const isAtRow = () => Boolean(document.activeElement?.closest("[data-row]"));
@@ -90,62 +125,64 @@ const chips = ({ state }) =>
     ),
   );
 
-function form(filter) {
+/** The filter; of what has to be said whole, those are offered that the list has. @param {any[]} orders */
+function form(filter, orders) {
   const go = (event) => {
     event.preventDefault();
-    location.hash = listOf({ state: filter.state, ...Object.fromEntries(new FormData(event.target)) });
+    const typed = Object.fromEntries(new FormData(event.target));
+    const moment = (name) => typed[name] && momentOf(String(typed[name])).toISOString();
+    location.hash = listOf({ state: filter.state, ...typed, since: moment("since"), until: moment("until") });
   };
-  const field = (name, label) =>
-    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "" }));
+  const field = (name, label, more = {}) =>
+    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "", ...more }));
+  const known = (name, label, values) => [
+    field(name, label, { list: `known-${name}` }),
+    h(
+      "datalist",
+      { id: `known-${name}`, key: `known ${name}` },
+      [...new Set(values)].map((value) => h("option", { value })),
+    ),
+  ];
+  const time = (name, label) => field(name, label, { type: "datetime-local", value: typedOf(filter[name]) });
   return h(
     "form",
     { class: "filter", onSubmit: go },
-    field("step", "Failed step"),
-    field("reason", "Reason"),
-    field("workflow", "Workflow"),
-    field("text", "Text"),
-    h("button", null, "Filter"),
-    (filter.step || filter.reason || filter.workflow || filter.text) &&
-      h("a", { href: listOf({ state: filter.state }) }, "Clear"),
-  );
-}
-
-const table = (orders) =>
-  h(
-    "table",
-    { class: "rows" },
-    head(["State", "Order", "Failed step", "Reason", "Since"]),
-    h("tbody", null, orders.map(row)),
-  );
-
-function row(order) {
-  const { look, word } = orderLook(order);
-  return h(
-    "tr",
-    { key: order.orderId },
-    h("td", { "data-name": "State" }, badge(look, word)),
-    h(
-      "td",
-      { "data-name": "Order" },
-      h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
+    (mayHaveFailed(filter.state) || filter.step || filter.reason) && [
+      known(
+        "step",
+        "Failed step",
+        orders.flatMap((order) => order.failedSteps ?? []),
+      ),
+      known(
+        "reason",
+        "Reason, whole",
+        orders.flatMap((order) => order.reason ?? []),
+      ),
+    ],
+    known(
+      "workflow",
+      "Workflow",
+      orders.flatMap((order) => order.workflow ?? []),
     ),
-    h("td", { "data-name": "Failed step" }, order.failedSteps.join(", ")),
-    h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
-    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
+    field("text", "Text"),
+    time("since", "From"),
+    time("until", "Until"),
+    h("button", null, "Filter"),
+    isFiltered(filter) && h("a", { href: listOf({ state: filter.state }) }, "Clear"),
   );
 }
+
+/** Whether the orders of a list are not all meant. @param {Filter} filter */
+const isFiltered = ({ step, reason, workflow, text, since, until }) =>
+  Boolean(step || reason || workflow || text || since || until);
 
 /** @param {Filter} filter @param {boolean} more */
-function empty({ state, step, reason, text: part, workflow }, more) {
+function empty(filter, more) {
+  const { state } = filter;
   if (more) return nothing("None among those read so far", "Show more looks further.");
-  if (step || reason || part || workflow)
+  if (isFiltered(filter))
     return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
   return list(state).waitsForOperator
     ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
-    : nothing(
-        "No order is in this list",
-        "Finished orders leave it; ",
-        h("a", { href: "#/search" }, "search"),
-        " finds them.",
-      );
+    : nothing("No order is in this list", "The other lists have orders that are elsewhere on their way.");
 }

@@ -5,11 +5,11 @@ import { actionsOf } from "./words.js";
 
 const LIMIT = 200;
 
-/** @typedef {{workflow?: string, step?: string, reason?: string, text?: string}} Filter */
+/** @typedef {{workflow?: string, step?: string, reason?: string, text?: string, since?: string, until?: string}} Filter */
 
 /**
  * The orders of a list, as a dry run of its first bulk action lists them: so what is shown is what is meant.
- * @param {string} list @param {Filter} filter of which it knows all but a text
+ * @param {string} list @param {Filter} filter of which it knows all but a text and times
  * @param {number} count of pages @param {AbortSignal} signal
  */
 export async function meant(list, { workflow, step, reason }, count, signal) {
@@ -22,11 +22,11 @@ export async function meant(list, { workflow, step, reason }, count, signal) {
 }
 
 /**
- * Orders in this state, one of the open ones.
+ * Orders in this state, or with this end.
  * @param {string} state @param {Filter} filter @param {number} count of pages @param {AbortSignal} signal
  */
-export async function open(state, { workflow, step, reason, text }, count, signal) {
-  const filter = given({ workflow, step, reason, text });
+export async function open(state, { workflow, step, reason, text, since, until }, count, signal) {
+  const filter = given({ workflow, step, reason, text, since, until });
   return pages(count, async (more) => {
     const query = new URLSearchParams({ state, limit: String(LIMIT), ...filter, ...more });
     const { orders, continuation } = await ask(`/api/operator/orders?${query}`, { signal });

@@ -1,9 +1,14 @@
-/** A page that follows what it shows. If nobody answers it keeps what it has, and says of when that is. */
+/** A page that follows what it shows, and says how old that is. If nobody answers it keeps what it has. */
 
 import { h } from "../common/dom.js";
+import { Misunderstood } from "../common/api.js";
 import { Poll } from "../common/poll.js";
-import { clock } from "../common/time.js";
+import { clock, duration } from "../common/time.js";
 import { learn } from "./words.js";
+
+const LATE_AFTER = 2;
+/** So many times the pause between two looks, but at least some seconds, and what is shown is too old. */
+const EARLIEST_LATE = 15;
 
 /**
  * @template Data
@@ -11,10 +16,22 @@ import { learn } from "./words.js";
  * @property {string} title
  * @property {(signal: AbortSignal) => Promise<Data>} load
  * @property {(data: Data) => any} draw
+ * @property {(data: Data) => string} [heading] what the browser calls it; its title, unless said
  * @property {(data: Data) => number | null} every in how many seconds to ask again; null for not at all
  * @property {(data: Data) => any} [matters] what of the data counts as a change; all of it, unless said
  * @property {Data} [first] what was known of it before
+ * @property {"cards" | "rows" | "order"} [shape] what stands there until the first answer; rows, unless said
  */
+
+const BLOCKS = { cards: 3, rows: 8, order: 3 };
+
+/** Where the content will be. @param {"cards" | "rows" | "order"} [shape] */
+const skeleton = (shape = "rows") =>
+  h(
+    "div",
+    { class: `shape of-${shape}`, "aria-hidden": "true" },
+    Array.from({ length: BLOCKS[shape] }, () => h("div", { class: "skeleton" })),
+  );
 
 /**
  * @template Data
@@ -28,13 +45,24 @@ export function live(place, page) {
 
   async function ask(signal) {
     await learn(signal); // what is asked for may follow from it
-    data = await page.load(signal);
-    [asOf, problem] = [new Date(), null];
-    const now = JSON.stringify((page.matters ?? ((all) => all))(data));
+    const fresh = await page.load(signal);
+    show(fresh);
+    const now = JSON.stringify((page.matters ?? ((all) => all))(fresh));
     const changed = now !== before;
     before = now;
-    redraw();
-    return { next: page.every(data), changed };
+    return { next: page.every(fresh), changed };
+  }
+
+  /** Show what was answered; what the page does not understand is not kept. */
+  function show(fresh) {
+    const kept = [data, asOf, problem];
+    [data, asOf, problem] = [fresh, Date.now(), null];
+    try {
+      redraw();
+    } catch (fault) {
+      [data, asOf, problem] = kept;
+      throw fault;
+    }
   }
 
   function failed(fault) {
@@ -54,15 +82,30 @@ export function live(place, page) {
         null,
         asOf ? `This is as of ${clock(asOf)}. ` : "",
         h("button", { class: "plain", onClick: () => poll.now() }, "Try again"),
+        problem instanceof Misunderstood && h("button", { class: "plain", onClick: () => location.reload() }, "Reload"),
       ),
     );
 
+  const age = () => (Date.now() - asOf) / 1000;
+  const isLate = () => poll.pause !== null && age() > Math.max(LATE_AFTER * poll.pause, EARLIEST_LATE);
+  const ofWhen = () => [
+    h("p", { class: "age", key: "age", live: () => `updated ${duration(Math.max(age(), 0))} ago` }),
+    h("p", {
+      class: "note wrong late",
+      role: "alert",
+      key: "late",
+      live: () => (isLate() ? `No answer since ${clock(asOf)}: what you see may be over.` : ""),
+    }),
+  ];
+
   function redraw() {
     if (stopped) return;
+    if (data !== undefined) document.title = page.heading?.(data) ?? page.title;
     place.show(
+      data !== undefined && asOf !== undefined && !problem && ofWhen(),
       data === undefined && h("h1", { key: "title" }, page.title),
       problem && away(),
-      data === undefined ? !problem && h("div", { class: "skeleton" }) : page.draw(data),
+      data === undefined ? !problem && skeleton(page.shape) : page.draw(data),
     );
   }
 

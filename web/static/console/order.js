@@ -4,23 +4,30 @@ import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { countdown } from "../common/time.js";
 import { act } from "./act.js";
+import { answers } from "./answers.js";
 import { bars } from "./bars.js";
 import { graph } from "./graph.js";
 import { historyOf } from "./history.js";
 import { live } from "./live.js";
-import { at, copier, text } from "./parts.js";
+import { ordered } from "./ordered.js";
+import { at, copier, outside, told } from "./parts.js";
 import { ask } from "./session.js";
-import { action, isOver, orderLook, stepLook, waitsForOperator } from "./words.js";
+import { steps } from "./steps.js";
+import { action, isOver, logOf, orderLook, waitsForOperator } from "./words.js";
 
 const OPEN_SECONDS = 5;
 const SOON_SECONDS = 2;
 const SOON_FOR = 30_000;
 const WAITING_SECONDS = 10;
+/** What stands left and right of the page on a phone, in pixels. */
+const MARGINS = 32;
 
 /** @param {import("./main.js").Place} place @param {URLSearchParams} _ @param {string} id @returns {import("./main.js").Open} */
 export function orderPage(place, _, id) {
   let actedAt = 0;
   const view = { failuresOnly: false, all: false };
+  /** @type {import("./ordered.js").Shown} */
+  const shown = {};
 
   async function load(signal) {
     const path = `/api/operator/orders/${id}`;
@@ -46,18 +53,23 @@ export function orderPage(place, _, id) {
       h(
         "p",
         { class: "buttons", key: "actions" },
-        order.actions.map(action).map((each, number) =>
-          h(
-            "button",
-            {
-              key: each.name,
-              class: each.danger ? "danger" : number === 0 ? "main" : "",
-              onClick: () => act(each, order, place, acted),
-            },
-            each.title,
+        order.actions
+          .map(action)
+          .sort(dangerLast)
+          .map((each, number) =>
+            h(
+              "button",
+              {
+                key: each.name,
+                class: each.danger ? "danger" : number === 0 && waitsForOperator(order) ? "main" : "",
+                "data-first": number === 0,
+                onClick: () => act(each, order, place, acted),
+              },
+              each.title,
+            ),
           ),
-        ),
       ),
+    answers(order, place, acted),
     ...(order.steps.length ? recorded(order) : []),
   ];
 
@@ -70,23 +82,20 @@ export function orderPage(place, _, id) {
       h(
         "div",
         { class: "wide", tabindex: 0, role: "group", "aria-label": "Workflow as a graph" },
-        graph(order.steps, innerWidth > 700),
+        graph(order.steps, innerWidth > 700, innerWidth - MARGINS),
       ),
       steps(order),
     ),
     h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Attempts"), bars(order)),
-    h(
-      "section",
-      { "aria-labelledby": "bought" },
-      h("h2", { id: "bought" }, "What was ordered"),
-      h("pre", { class: "wide", tabindex: 0 }, JSON.stringify(order.payload, null, 2)),
-    ),
+    ordered(order, shown, place, () => page.redraw()),
     historyOf(order, view, () => page.redraw()),
   ];
 
-  const page = live(place, { title: "Order", load, draw, every });
+  const page = live(place, { title: "Order", shape: "order", heading: () => id, load, draw, every });
   return page;
 }
+
+const dangerLast = (/** @type {import("./words.js").Action} */ one, other) => Number(one.danger) - Number(other.danger);
 
 function title(order) {
   const { look, word } = orderLook(order);
@@ -98,7 +107,6 @@ function title(order) {
       "p",
       { class: "facts-line" },
       badge(look, word),
-      order.outcome && order.outcome !== word.toLowerCase() && h("span", null, order.outcome),
       h(
         "span",
         { class: "muted" },
@@ -114,6 +122,7 @@ function title(order) {
       copier("id", () => order.orderId),
       copier("link", () => location.href),
       copier("JSON", () => JSON.stringify(order, null, 2)),
+      outside(logOf(order.orderId), "Log"),
     ),
   );
 }
@@ -123,7 +132,7 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
   return h(
     "section",
     { class: "why", "aria-label": "Why it is there", key: "why" },
-    h("p", { class: "summary" }, text(summary, 600)),
+    h("p", { class: "summary" }, told(summary, 600)),
     h(
       "dl",
       { class: "facts" },
@@ -136,64 +145,15 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
           nextAt && [", ", h("strong", { live: () => countdown(nextAt) }), " (", at(nextAt), ")"],
         ),
       ],
-      h("dt", null, "Otherwise"),
-      h("dd", null, ifNothingHappens),
+      !isOver(order) &&
+        !waitsForOperator(order) && [h("dt", null, "Otherwise"), h("dd", null, told(ifNothingHappens, 600))],
+      order.undoneBecause &&
+        order.undoneBecause !== order.reason && [
+          h("dt", null, "Undone because"),
+          h("dd", null, told(order.undoneBecause)),
+        ],
       order.lockedBy && [h("dt", null, "Locked by"), h("dd", null, order.lockedBy)],
       order.completeBy && [h("dt", null, "Complete by"), h("dd", null, at(order.completeBy))],
     ),
   );
 }
-
-/** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
-const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
-  `${attempts}${round ? ` (now round ${round + 1})` : ""}, failed ${failureCount} of ${threshold}`;
-
-const later = ({ notBefore }) => (notBefore ? h("div", { class: "quiet" }, "not before ", at(notBefore)) : null);
-
-/** The steps in words: what the graph shows, for whoever does not see it. */
-export const steps = ({ steps: all }) =>
-  h(
-    "table",
-    { class: "rows" },
-    h(
-      "thead",
-      null,
-      h(
-        "tr",
-        null,
-        ["Step", "State", "Attempts", "Agent", "After", "Reason or result"].map((name) =>
-          h("th", { scope: "col" }, name),
-        ),
-      ),
-    ),
-    h(
-      "tbody",
-      null,
-      all.map((step) => {
-        const { look, word } = stepLook(step);
-        const said =
-          step.reason ??
-          (step.result
-            ? Object.entries(step.result)
-                .map(([name, value]) => `${name} ${value}`)
-                .join(", ")
-            : "");
-        return h(
-          "tr",
-          { key: step.name },
-          h(
-            "td",
-            { "data-name": "Step" },
-            h("strong", null, step.name),
-            step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
-            step.pivot ? h("div", { class: "quiet" }, "point of no return") : null,
-          ),
-          h("td", { "data-name": "State" }, badge(look, word)),
-          h("td", { "data-name": "Attempts" }, attemptsOf(step)),
-          h("td", { "data-name": "Agent" }, step.agent),
-          h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h("td", { "data-name": "Reason or result" }, text(said), later(step)),
-        );
-      }),
-    ),
-  );

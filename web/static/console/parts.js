@@ -1,13 +1,18 @@
 /** Small things that several pages show. */
 
 import { h } from "../common/dom.js";
-import { ago, clock, full } from "../common/time.js";
+import { ago, clock, full, isWritten } from "../common/time.js";
+
+const COPIED_FOR = 2_000;
 
 /** How many, said for one and for more. @param {number} count @param {string} one @param {string} [more] */
 export const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en-GB")} ${count === 1 ? one : more}`;
 
 /** A number that may be only the least. @param {{count: number, atLeast?: boolean}} count */
 export const atLeast = ({ count, atLeast: more }) => `${count.toLocaleString("en-GB")}${more ? "+" : ""}`;
+
+/** The number that a tab shows before its name; none of nothing. @param {{count: number, atLeast?: boolean}} counted */
+export const numbered = (counted) => (counted.count === 0 ? "" : `(${atLeast(counted)}) `);
 
 /** When something was, with all of it on hover. @param {string} time */
 export const at = (time) => h("time", { datetime: time, title: full(time) }, clock(time));
@@ -21,11 +26,28 @@ export function listOf(filter) {
   return `#/orders?${new URLSearchParams(/** @type {[string, string][]} */ (given))}`;
 }
 
-/** A long text, of which the beginning is shown until all is wanted. @param {string} text @param {number} [shown] */
-export const text = (text, shown = 300) =>
+/**
+ * A long text, of which the beginning is shown until all is wanted.
+ * @param {string} text @param {number} [shown] @param {(part: string) => any} [of] how a part of it is shown
+ */
+export const text = (text, shown = 300, of = (part) => part) =>
   text.length <= shown
-    ? text
-    : h("details", null, h("summary", null, text.slice(0, shown), "…"), h("span", null, text.slice(shown)));
+    ? of(text)
+    : h("details", null, h("summary", null, of(text.slice(0, shown)), "…"), h("span", null, of(text.slice(shown))));
+
+const TIME = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC/;
+
+/** What the app says in words, its times in the reader's zone. @param {string} words @param {number} [shown] */
+export const told = (words, shown) => text(words, shown, timed);
+
+const timed = (/** @type {string} */ words) =>
+  words.split(TIME).map((part, place) => (place % 2 ? timeOf(part) : part));
+
+/** A time of the app; a text from outside that only looks like one stays as it is. @param {string} written */
+function timeOf(written) {
+  const time = `${written.replace(" ", "T")}Z`;
+  return isWritten(time) ? at(time) : `${written} UTC`;
+}
 
 /** A button that copies, also on a page that came over plain HTTP. @param {string} what @param {() => string} value */
 export function copier(what, value) {
@@ -33,7 +55,9 @@ export function copier(what, value) {
     const button = event.currentTarget;
     if (navigator.clipboard) await navigator.clipboard.writeText(value());
     else byHand(value());
+    const before = button.textContent;
     button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), COPIED_FOR);
   };
   return h("button", { class: "plain small", "aria-label": `Copy ${what}`, onClick: copy }, `Copy ${what}`);
 }
@@ -46,6 +70,10 @@ function byHand(value) {
   document.execCommand("copy");
   area.remove();
 }
+
+/** A link that leaves the console; nothing where it leads nowhere. @param {string | undefined} href @param {string} name */
+export const outside = (href, name) =>
+  href && h("a", { class: "outside", href, target: "_blank", rel: "noopener" }, name);
 
 /** @param {string} title @param {...any} hint */
 export const nothing = (title, ...hint) => h("div", { class: "empty" }, h("h2", null, title), h("p", null, hint));

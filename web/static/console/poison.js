@@ -3,8 +3,8 @@
 import { h } from "../common/dom.js";
 import { confirm } from "./dialog.js";
 import { live } from "./live.js";
-import { at, many, nothing, text } from "./parts.js";
-import { ask } from "./session.js";
+import { at, many, nothing, numbered, text } from "./parts.js";
+import { ask, send } from "./session.js";
 import { actionsOn } from "./words.js";
 
 const EVERY_SECONDS = 10;
@@ -28,6 +28,8 @@ export function poisonPage(place) {
   ];
   return live(place, {
     title: "Poison messages",
+    shape: "cards",
+    heading: ({ messages }) => `${numbered({ count: messages.length })}Poison messages`,
     load: (signal) => ask(`/api/operator/poison?limit=${LISTED}`, { signal }),
     draw,
     every: () => EVERY_SECONDS,
@@ -61,9 +63,8 @@ function settle({ name, title, button, effect, danger }, { queue, id, body }, pl
     effect: `${effect} It came from ${queue}, and has ${many(body.length, "character")}.`,
     danger,
     run: async ({ operator, note }) => {
-      await ask(`/api/operator/poison/${encodeURIComponent(queue)}/${encodeURIComponent(id)}/${name}`, {
-        body: { operator, note },
-      });
+      const path = `/api/operator/poison/${encodeURIComponent(queue)}/${encodeURIComponent(id)}/${name}`;
+      await send(path, { operator, note });
       place.say("Done");
     },
     after: place.again,

@@ -2,13 +2,13 @@
 
 import { h } from "../common/dom.js";
 import { badge, LOOK } from "../common/marks.js";
-import { clock } from "../common/time.js";
+import { clock, now } from "../common/time.js";
 import { holdAgent, releaseAgent } from "./act.js";
 import { at, atLeast, head, many, since } from "./parts.js";
 
 const LONGEST_WITHOUT_SWEEP = 60_000;
 
-const isOpen = ({ openUntil }) => Boolean(openUntil) && Date.parse(openUntil) > Date.now();
+const isOpen = ({ openUntil }) => Boolean(openUntil) && Date.parse(openUntil) > now();
 
 /** The agents of which no instance makes calls, each with the time until then. @returns {[string, string][]} */
 export function openCircuits({ agents: all }) {
@@ -23,7 +23,7 @@ export function openCircuits({ agents: all }) {
   ]);
 }
 
-export const isLate = ({ lastSweep }) => !lastSweep || Date.now() - Date.parse(lastSweep.at) > LONGEST_WITHOUT_SWEEP;
+export const isLate = ({ lastSweep }) => !lastSweep || now() - Date.parse(lastSweep.at) > LONGEST_WITHOUT_SWEEP;
 
 /** How many messages could not be read. */
 export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, each) => sum + each, 0);
@@ -71,33 +71,25 @@ export function services({ agentNames = [], heldAgents = [] }, place) {
         : h("button", { class: "plain", onClick: () => holdAgent(name, place) }, "Hold", hidden(name)),
     );
   };
-  return agentNames.length > 0 && h("ul", null, agentNames.map(row));
+  return agentNames.length > 0 && h("ul", { class: "across" }, agentNames.map(row));
 }
 
 const hidden = (name) => h("span", { class: "for-readers" }, ` ${name}`);
 
+/** A fact and its name. */
+const fact = (name, ...value) => h("div", { key: name }, h("dt", null, name), h("dd", null, value));
+
 export function facts(overview) {
   const { lastSweep, unconfirmedEvents, unsentNotices, waiting } = overview;
+  const swept = lastSweep ? [at(lastSweep.at), `, ${many(lastSweep.recovered, "order")} recovered`] : "none yet";
   return h(
     "dl",
-    { class: "facts" },
-    h("dt", null, "Last sweep"),
-    h(
-      "dd",
-      { class: isLate(overview) ? "wrong" : "" },
-      lastSweep ? [at(lastSweep.at), `, ${many(lastSweep.recovered, "order")} recovered`] : "none yet",
-    ),
-    h("dt", null, "Leader"),
-    h("dd", null, lastSweep?.instance ?? "none"),
-    Object.entries(waiting).map(([queue, count]) => [
-      h("dt", null, `Waiting in ${queue}`),
-      h("dd", null, count ?? "unknown: the queue is away"),
-    ]),
-    h("dt", null, "Poison messages"),
-    h("dd", null, h("a", { href: "#/poison" }, poisoned(overview))),
-    h("dt", null, "Alerts not sent yet"),
-    h("dd", null, atLeast(unconfirmedEvents)),
-    h("dt", null, "Notices not sent yet"),
-    h("dd", null, atLeast(unsentNotices)),
+    { class: "across" },
+    fact("Last sweep", h("span", { class: isLate(overview) ? "wrong" : "" }, swept)),
+    fact("Leader", lastSweep?.instance ?? "none"),
+    Object.entries(waiting).map(([queue, count]) => fact(`Waiting in ${queue}`, count ?? "unknown: the queue is away")),
+    fact("Poison messages", h("a", { href: "#/poison" }, poisoned(overview))),
+    fact("Alerts not sent yet", atLeast(unconfirmedEvents)),
+    fact("Notices not sent yet", atLeast(unsentNotices)),
   );
 }

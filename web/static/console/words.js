@@ -17,6 +17,7 @@ import { ask } from "./session.js";
  * @property {boolean} [waitsForOperator]
  * @property {boolean} [isUnderWay] whether its orders go on by themselves
  * @property {boolean} [isCounted] whether the overview counts it
+ * @property {boolean} [isOver] whether its orders have come to an end
  */
 /**
  * @typedef {object} Action
@@ -25,11 +26,12 @@ import { ask } from "./session.js";
  * @property {string} button
  * @property {string} effect
  * @property {boolean} danger
+ * @property {string} [done] the past participle
  * @property {string} [subject] what it concerns
  * @property {boolean} ofStep whether it concerns one of the steps that failed
  * @property {string[]} lists of which lists all orders can be meant at once
  */
-/** @typedef {{orders: Record<string, OrderTerm>, steps: Record<string, StepTerm>, actions: Action[], events?: Record<string, EventTerm>, lists?: Record<string, List>}} Vocabulary */
+/** @typedef {{orders: Record<string, OrderTerm>, steps: Record<string, StepTerm>, actions: Action[], events?: Record<string, EventTerm>, lists?: Record<string, List>, logLink?: string | null, runbook?: Record<string, string>}} Vocabulary */
 
 /** @type {Vocabulary} */
 let vocabulary = { orders: {}, steps: {}, actions: [] };
@@ -66,6 +68,9 @@ export function stepLook({ state, failureCount, threshold }) {
   return { look: term?.mark ?? LOOK.plain, word: term?.word ?? state };
 }
 
+/** Whether another attempt at a step comes by itself. @param {{state: string}} step */
+export const mayComeAgain = ({ state }) => Boolean(vocabulary.steps[state]?.mayBeTriedAgain);
+
 /** What can be done under this name. @param {string} name @returns {Action} */
 export const action = (name) =>
   vocabulary.actions.find((each) => each.name === name) ?? {
@@ -92,6 +97,12 @@ export const lists = () => vocabulary.lists ?? {};
 
 /** A list; one that the app does not explain is made of itself. @param {string} name @returns {List} */
 export const list = (name) => lists()[name] ?? { title: name, mark: LOOK.plain, parts: [name] };
+
+/** Where the log of an order is; nothing if nobody said where. @param {string} orderId */
+export const logOf = (orderId) => vocabulary.logLink?.replace("{orderId}", encodeURIComponent(orderId));
+
+/** Where it says what to do; nothing if nobody said where. @param {string} name of an alert, or of a rule */
+export const runbook = (name) => vocabulary.runbook?.[name];
 
 /** The name of the list of those that wait for an operator. */
 export const waiting = () => Object.keys(lists()).find((name) => lists()[name].waitsForOperator) ?? "";

@@ -1,0 +1,317 @@
+"""What a month costs, from counted operations and a dated price list: `python -m bench.prices`.
+
+It prints the tables of docs/deploy.md; `--write` puts them there. Prices are in prices.json, the
+operations of an order in measured/shop.json, of an HTTP call in measured/concurrency.
+"""
+
+# ruff: noqa: RUF001 - a product is written with its sign
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.concurrency import chosen
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs/deploy.md"
+LIST: Mapping[str, Any] = json.loads((HERE / "prices.json").read_text())
+PRICES: Mapping[str, Mapping[str, Any]] = LIST["prices"]
+BEGIN, END = "<!-- begin: python -m bench.prices --write, {} -->\n", "<!-- end: {} -->\n"
+
+HOURS = 730
+"""Of a month, as Azure counts."""
+SECONDS = HOURS * 3600
+MINUTES = SECONDS / 60
+MILLION = 1_000_000
+ALL_USED = float("inf")
+"""Of what is free, if the idle month uses it all."""
+PEEK_SECONDS = 10
+"""How often the platform looks whether a queue has a message (Azure/azure-functions-host, issue 2679)."""
+LEAST_SECONDS = 1
+"""What is billed at least of an instance that works on something."""
+RUN_KB, LINE_KB, ACCESS_KB = 2, 0.5, 1
+"""The log of a run, of a line, and of one request to the tables: estimates."""
+LINES_OF_ORDER, LINES_OF_RUN = 9, 2
+ASKED = 5
+"""How often a customer's page asks for an order."""
+STORED_KB = 7
+"""What an order leaves in the tables."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deployed:
+    """What is deployed by default; a test compares it with the templates and the app."""
+
+    memory_gb: float = 2
+    buckets: int = 8
+    sweeps: int = 4
+    """A minute, as are the others."""
+    relays: int = 2
+    polls: int = 2
+    watches: int = 1
+    bus_triggers: int = 10
+    queue_triggers: int = 4
+    metric_rules: int = 7
+    log_rules: int = 9
+    places: int = 3
+    test_seconds: int = 900
+
+    @property
+    def timers(self) -> int:
+        """Runs of timers a minute."""
+        return self.sweeps + self.relays + self.polls + self.watches
+
+    @property
+    def queries(self) -> int:
+        """Queries of tables a minute: one of a bucket, or several; see docs/architecture.md."""
+        swept, polled = self.sweeps * (2 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
+        return swept + self.relays * self.buckets + polled + self.watches * 25
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the bill: how many units of which price."""
+
+    what: str
+    told: str
+    price: str
+    units: float
+    used: float = 0
+    """Units that the month has used before, of those that are free."""
+
+    @property
+    def dollars(self) -> float:
+        """What it costs beyond what is free."""
+        price = PRICES[self.price]
+        free = max(0, price.get("free", 0) - self.used)
+        return float(max(0, self.units - free) * price["price"] / price["per"])
+
+    def row(self) -> str:
+        """Return it as a row of the table."""
+        price = PRICES[self.price]
+        cost = f"${self.dollars:,.2f}" if self.dollars >= 0.005 else ""
+        unit = f"${_plain(price['price'])} / {price['unit']}"
+        return f"| {self.what} | {self.told} | {unit} | {cost} |"
+
+
+def _plain(price: float) -> str:
+    return f"{price:.2f}" if round(price, 2) == price else f"{price:f}".rstrip("0")
+
+
+def _millions(count: float) -> str:
+    return f"{count / MILLION:.1f} million".replace(".0 ", " ")
+
+
+def idle(deployed: Deployed) -> Sequence[Line]:
+    """Return what a month without orders costs."""
+    return [*_namespace(deployed), *_timers(deployed), *_alerts(deployed), _idle_log(deployed)]
+
+
+def _namespace(deployed: Deployed) -> Sequence[Line]:
+    """Return the base charge, and what the platform asks to find out whether to start an instance."""
+    bus, queues = deployed.bus_triggers, deployed.queue_triggers
+    each = SECONDS / PEEK_SECONDS
+    at_bus = f"{bus} queues every {PEEK_SECONDS} s, also when nothing runs: {_millions(bus * each)}"
+    return [
+        Line("Service Bus Standard", f"base charge, {HOURS} hours", "service_bus_hour", HOURS),
+        Line("peeks", f"{at_bus}, of 13 million included", "service_bus_operation", bus * each),
+        Line(
+            "peeks at Storage Queues",
+            f"{queues} queues: {_millions(queues * each)}",
+            "queue_operation",
+            queues * each,
+        ),
+    ]
+
+
+def _timers(deployed: Deployed) -> Sequence[Line]:
+    runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
+    queries, gb_s = deployed.queries * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
+    told = f"sweeps, relay, polls, watch: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
+    time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
+    asked = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
+    return [
+        Line("timers' executions", told, "execution", runs),
+        Line("timers' time", time, "gigabyte_second", gb_s),
+        Line("table queries", asked, "table_transaction", queries),
+        Line("lease", f"{deployed.sweeps} a minute = {sweeps:,.0f}", "blob_write", sweeps),
+    ]
+
+
+def _alerts(deployed: Deployed) -> Sequence[Line]:
+    rules, tests = deployed.log_rules, deployed.places * SECONDS / deployed.test_seconds
+    told = f"{deployed.places} places every {deployed.test_seconds // 60} minutes = {tests:,.0f}"
+    of_metrics = deployed.metric_rules
+    return [
+        Line("alert rules on metrics", f"{of_metrics}", "metric_rule", of_metrics),
+        Line("alert rules on the log", f"{rules}, every 5 minutes", "log_rule", rules),
+        Line("availability test", told, "web_test", tests),
+    ]
+
+
+def _idle_log(deployed: Deployed) -> Line:
+    runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
+    log = (runs * RUN_KB + sweeps * LINE_KB) / MILLION
+    access = deployed.queries * MINUTES * ACCESS_KB / MILLION
+    own = f"{runs:,.0f} runs × {RUN_KB} KB, and a line for each sweep = {log:.1f} GB"
+    told = f"{own}; access log, a KB for each query = {access:.1f} GB; 5 GB free"
+    return Line("log", told, "log_gigabyte", log + access)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What an order takes; counts of the bench, in a process for each function as on Azure."""
+
+    bus_messages: float
+    bus_received: float
+    bus_settled: float
+    table_transactions: float
+    cpu_ms: float
+    http_cpu_ms: float
+
+    @property
+    def http_calls(self) -> float:
+        """To place it, and to follow it."""
+        return 1 + ASKED
+
+    @property
+    def bus_operations(self) -> float:
+        """Sent, received, settled."""
+        return self.bus_messages + self.bus_received + self.bus_settled
+
+    @property
+    def executions(self) -> float:
+        """One for each message, though several may come to one; and one for each HTTP call."""
+        return 1 + self.bus_received + self.http_calls
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any], prefix: str, cpu: str) -> "Order":
+        """Read it from the results of the bench, whose names begin so."""
+        return cls(
+            bus_messages=counted[f"{prefix}service_bus_messages"],
+            bus_received=counted[f"{prefix}service_bus_received"],
+            bus_settled=counted[f"{prefix}host_service_bus_settlements"],
+            table_transactions=counted[f"{prefix}table_transactions"],
+            cpu_ms=counted[cpu],
+            http_cpu_ms=_http_cpu_ms(),
+        )
+
+
+def _http_cpu_ms() -> float:
+    """Return what a call takes of a core where as many are under way as an instance gets."""
+    text = (HERE / "measured/concurrency/one-core.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    at_once = chosen(lines)
+    return next(float(line["cpu_ms"]) for line in lines if line["at_once"] == at_once)
+
+
+def measured() -> Order:
+    """Return what was measured of the shop at four orders a second."""
+    counted = json.loads((HERE / "measured/shop.json").read_text())["each"]
+    return Order.of(counted, "latency_", "latency_client_cpu_ms")
+
+
+def orders(order: Order, deployed: Deployed) -> Sequence[Line]:
+    """Return what a million orders of a month cost on top of it, besides computing."""
+    bus, rows = order.bus_operations * MILLION, order.table_transactions * MILLION
+    peeked = deployed.bus_triggers * SECONDS / PEEK_SECONDS
+    runs, access = order.executions * MILLION, rows * ACCESS_KB / MILLION
+    lines = (LINES_OF_ORDER + LINES_OF_RUN * order.executions) * MILLION
+    log, stored = (runs * RUN_KB + lines * LINE_KB) / MILLION, STORED_KB
+    sent = f"{order.bus_messages:g} messages × (send, receive, settle) = {_millions(bus)}"
+    ran = f"{order.executions:g}, {order.http_calls:g} of them HTTP calls = {_millions(runs)}"
+    logged = f"{_millions(runs)} runs × {RUN_KB} KB, unsampled, and {_millions(lines)} lines"
+    return [
+        Line(
+            "Service Bus", f"{sent}, of 13 million included", "service_bus_operation", bus, peeked
+        ),
+        Line("executions", ran, "execution", runs, ALL_USED),
+        Line("table", f"{_millions(rows)}, looks and polls included", "table_transaction", rows),
+        Line("queue", "put, get, delete = 3 million", "queue_operation", 3 * MILLION),
+        Line("log", f"{logged} = {log:.0f} GB", "log_gigabyte", log, ALL_USED),
+        Line("access log", f"a KB for each = {access:.0f} GB", "log_gigabyte", access, ALL_USED),
+        Line("stored state", f"{stored} GB, a month", "stored_gigabyte", stored),
+    ]
+
+
+def at_once(order: Order, deployed: Deployed) -> Line:
+    """Return what computing costs if many share an instance at a time."""
+    each = order.cpu_ms + order.http_calls * order.http_cpu_ms
+    seconds = each * MILLION / 1000
+    told = f"{each:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
+    units = seconds * deployed.memory_gb
+    return Line("computing, at once", told, "gigabyte_second", units, ALL_USED)
+
+
+def one_by_one(order: Order, deployed: Deployed) -> Line:
+    """Return what computing costs instead if no two executions ever share an instance."""
+    runs = order.executions * MILLION
+    told = f"or {_millions(runs)} × {LEAST_SECONDS} s × {deployed.memory_gb:g} GB"
+    units = runs * LEAST_SECONDS * deployed.memory_gb
+    return Line("computing, one by one", told, "gigabyte_second", units, ALL_USED)
+
+
+def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:
+    """Return what an order costs beyond the idle month, by counts of the bench whose names begin so.
+
+    In dollars: if many share an instance at a time, and if no two do.
+    """
+    order, deployed = Order.of(counted, prefix, cpu), Deployed()
+    besides = sum(line.dollars for line in orders(order, deployed))
+    return {
+        name: round((besides + computing(order, deployed).dollars) / MILLION, 7)
+        for name, computing in (("usd_at_once", at_once), ("usd_one_by_one", one_by_one))
+    }
+
+
+def tables() -> Mapping[str, str]:
+    """Return both tables of the page, by name."""
+    deployed, order = Deployed(), measured()
+    of_idle, of_orders = idle(deployed), orders(order, deployed)
+    computing = [at_once(order, deployed), one_by_one(order, deployed)]
+    besides = sum(line.dollars for line in of_orders)
+    least, most = (besides + line.dollars for line in computing)
+    total = sum(line.dollars for line in of_idle)
+    return {
+        "idle": _table("a month", of_idle, f"about ${total:,.0f}"),
+        "orders": _table(
+            "a million orders", [*of_orders, *computing], f"${least:,.0f} to ${most:,.0f}"
+        ),
+    }
+
+
+def _table(head: str, lines: Sequence[Line], total: str) -> str:
+    rows = [
+        f"| | how much | price | {head} |",
+        "|---|---|---|---|",
+        *(each.row() for each in lines),
+    ]
+    return "\n".join([*rows, f"| **together** | | | **{total}** |", ""])
+
+
+def written(text: str) -> str:
+    """Return the page with these tables; raises `ValueError` if it has no place for one."""
+    for name, table in tables().items():
+        begin, end = BEGIN.format(name), END.format(name)
+        start, stop = text.index(begin) + len(begin), text.index(end)
+        text = text[:start] + "\n" + table + "\n" + text[stop:]
+    return text
+
+
+@click.command(help=__doc__)
+@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/deploy.md.")
+def main(*, to_be_written: bool) -> None:
+    """Print the tables, or write them."""
+    if to_be_written:
+        PAGE.write_text(written(PAGE.read_text()))
+        return
+    click.echo(f"{LIST['region']}, {LIST['currency']}, as published in {LIST['published']}")
+    click.echo("\n".join(tables().values()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Takes answers from outside off the queue `answers`: who may send there needs no link (ANS-9)."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from core import answers
+from core.changes import Change
+from core.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
+from core.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
+from core.orders import Snapshot
+from core.ports import Bus, Clock
+from core.workflow import Workflows
+from customers.links import ACTOR
+from entrypoints.answers import Said
+from entrypoints.unread import Delivered, Unread
+from stores.poison import Arrival, PoisonStore
+from stores.transitions import Transitions
+
+log = logging.getLogger(__name__)
+
+MOST_TRIES = 9
+"""How often an answer comes again whose order cannot be loaded: after 1, 2, 4 … 256 seconds."""
+
+
+class QueuedAnswer(Said, Message):
+    """A message on the queue `answers`."""
+
+    order_id: OrderId
+    step: StepName
+    again: Annotated[int, Field(ge=0, le=MOST_TRIES)] = 0
+    """How often it was put off, because its order was not recorded yet or could not be read."""
+
+    def put_off(self, now: datetime) -> BusMessage:
+        """Return the message as it comes again."""
+        later = self.model_copy(update={"again": self.again + 1})
+        begins = now + timedelta(seconds=2**self.again)
+        return BusMessage(
+            queue=ANSWERS,
+            message_id=f"{self.order_id}:{self.step}:{begins.timestamp() * 1000:.0f}",
+            correlation_id=self.order_id,
+            body=later.to_json(),
+            not_before=begins,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerInbox:
+    """Records the answers that messages hold, or keeps those as poison with their reasons."""
+
+    transitions: Transitions
+    workflows: Workflows
+    unread: Unread
+    poison: PoisonStore
+    bus: Bus
+    clock: Clock
+
+    async def take(self, body: bytes, correlation_id: str | None, arrival: Arrival) -> None:
+        """Record the answer of one message.
+
+        Raises `UnavailableError` if the message should be delivered again.
+        """
+        try:
+            message = decode(QueuedAnswer, body)
+        except InvalidError as fault:
+            delivered = Delivered(
+                queue=ANSWERS, body=body, correlation_id=correlation_id, arrival=arrival
+            )
+            await self.unread.settle(delivered, fault)
+            return
+        try:
+            await self._record(message)
+        except (UnknownOrderError, UnreadableRowError) as not_loaded:
+            if message.again < MOST_TRIES:
+                await self.bus.send([message.put_off(self.clock())])
+                return
+            await self._reject(message, body, str(not_loaded), arrival)
+        except (InvalidError, RefusedError) as fault:
+            await self._reject(message, body, str(fault), arrival)
+
+    async def _record(self, message: QueuedAnswer) -> None:
+        def decide(order: Snapshot, now: datetime) -> Change | None:
+            answers.awaiting(order, message.step)
+            said = answers.read(
+                order, message.step, self.workflows, message.answer, message.refusal
+            )
+            return answers.answered(order, said, ACTOR, now)
+
+        if await self.transitions.apply(message.order_id, decide):
+            about = {"order_id": message.order_id, "step": message.step}
+            log.info("customers.answered", extra=about)
+
+    async def _reject(self, message: QueuedAnswer, body: bytes, why: str, arrival: Arrival) -> None:
+        # Why is in the poison row alone: it may repeat what the sender or another outsider wrote.
+        about = {"order_id": message.order_id, "step": message.step}
+        log.warning("customers.answer_rejected", extra=about)
+        await self.poison.put(ANSWERS, body, why, arrival, message.order_id)

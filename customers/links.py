@@ -1,0 +1,145 @@
+"""Takes answers over links that carry their own right, from people and services outside (ANS-6)."""
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from core import answers, links
+from core.changes import Change
+from core.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
+from core.messages import OrderId, StepName
+from core.orders import OUTSIDE, Snapshot
+from core.ports import Clock
+from core.workflow import Workflows
+from entrypoints.answers import AnswerTaken, Said
+from entrypoints.models import Parameters, View
+from stores.transitions import Transitions
+
+log = logging.getLogger(__name__)
+
+ACTOR = "outside"
+"""Who answers over a link, in the history: nobody knows more of them."""
+MOST_TRIES, WITHIN = 10, timedelta(minutes=10)
+"""How many calls with a wrong link to one order are read in this time, by one process."""
+MOST_ORDERS = 10_000
+"""For how many orders wrong calls are counted at a time."""
+
+
+class Right(Parameters):
+    """What a link carries."""
+
+    right: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class Shown(View):
+    """What a step asks of whoever has its link."""
+
+    order_id: OrderId
+    step: StepName
+    title: str
+    is_open: bool
+    """Whether an answer still counts."""
+    why_closed: str | None
+    """Why none does; null if one does."""
+    until: datetime | None
+    """When the time for an answer is up; null if it is not awaited now."""
+    question: dict[str, Any] | None
+    """What is asked, as the workflow makes it; null if no answer counts, or a service was asked."""
+    cache_control: Annotated[str, Field(exclude=True)] = "no-store"
+    referrer_policy: Annotated[str, Field(exclude=True)] = "no-referrer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongTries:
+    """Counts the calls with a wrong link to each order, so that guessing reads no rows.
+
+    The count is in memory: a row for each try would cost more than the try itself.
+    """
+
+    clock: Clock
+    _times: dict[str, deque[datetime]] = field(default_factory=dict, init=False)
+
+    def check(self, order_id: str) -> None:
+        """Raise `TooManyTriesError` if there were too many lately."""
+        times = self._times.get(order_id)
+        if times and len(times) == MOST_TRIES and self.clock() - times[0] < WITHIN:
+            raise TooManyTriesError
+
+    def add(self, order_id: str) -> None:
+        """Count one more; if there are many orders, the one counted longest ago is forgotten."""
+        times = self._times.pop(order_id, None) or deque(maxlen=MOST_TRIES)
+        times.append(self.clock())
+        self._times[order_id] = times
+        if len(self._times) > MOST_ORDERS:
+            del self._times[next(iter(self._times))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkService:
+    """Shows what a link asks, and records the answer."""
+
+    transitions: Transitions
+    workflows: Workflows
+    wrong_tries: WrongTries
+
+    async def answer(self, order_id: str, step: str, said: Said, right: Right) -> AnswerTaken:
+        """Answer a step of an order, by the right of its link (ANS-6).
+
+        Raises `InvalidLinkError`, `TooManyTriesError`, `InvalidError` with every fault,
+        `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version of the
+        app knows the order's workflow.
+        """
+
+        def decide(order: Snapshot, now: datetime) -> Change | None:
+            self._check(order, step, right)
+            answer = answers.read(order, step, self.workflows, said.answer, said.refusal)
+            return answers.answered(order, answer, ACTOR, now)
+
+        self.wrong_tries.check(order_id)
+        decision = await self.transitions.apply(order_id, decide)
+        if decision is None:
+            return AnswerTaken(order_id=order_id, step=step, status="known")
+        log.info("customers.answered", extra={"order_id": order_id, "step": step})
+        return AnswerTaken(order_id=order_id, step=step, status="recorded")
+
+    async def show(self, order_id: str, step: str, right: Right) -> Shown:
+        """Show what a link asks; nothing changes, for mail scanners open links too (ANS-6).
+
+        Raises as `answer` does.
+        """
+        self.wrong_tries.check(order_id)
+        order = await self.transitions.store.load(order_id)
+        if order is None:
+            raise UnknownOrderError
+        self._check(order, step, right)
+        return self._shown(order, step)
+
+    def _check(self, order: Snapshot, step: str, right: Right) -> None:
+        """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
+        try:
+            links.step_of(order, step, right.right)
+        except InvalidLinkError:
+            self.wrong_tries.add(order.order_id)
+            raise
+
+    def _shown(self, order: Snapshot, name: str) -> Shown:
+        step = next(each for each in order.steps if each.name == name)
+        closed = answers.why_closed(order, step)
+        asks = step.capability == OUTSIDE and not closed
+        return Shown(
+            order_id=order.order_id,
+            step=step.name,
+            title=step.title,
+            is_open=not closed,
+            why_closed=closed or None,
+            until=step.complete_by,
+            question=dict(self._question(order, name)) if asks else None,
+        )
+
+    def _question(self, order: Snapshot, step: str) -> Mapping[str, Any]:
+        return answers.question(order, answers.definition_of(order, step, self.workflows))

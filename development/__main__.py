@@ -1,0 +1,176 @@
+"""`python -m development run`: the whole system on this machine, without Docker and without Azure."""
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from azure.core.exceptions import AzureError
+
+from core.business import Business
+from development.business import DEPLOYED, named, to_run
+from development.pace import at_this_pace, slowness
+from development.settings import app_settings
+from development.stack import Stack, StackConfig
+from development.submit import submit
+from local.host.connection import RefusedConnections
+from local.ports import Ports, StackError
+from local.supervise import until_signal
+from local.terminal import Terminal
+
+HELP = """Start Azurite, a Service Bus broker, an Event Grid stand-in and the functions host.
+
+\b
+Environment:
+  HTTP_PORT 7071, BLOB_PORT 10000, QUEUE_PORT 10001, TABLE_PORT 10002, AMQP_PORT 5672,
+  BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080   where the parts listen
+  DATA_DIR .data            where the data lies; it survives a restart
+  BUSINESS shop.business:SHOP   whose app runs: examples.claims.business:CLAIMS, or one of your own
+  HOSTS 1                   how many functions hosts share the work
+  HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
+  LOCAL_FUNCTION_PROCESSES one
+                            each: a process for the HTTP functions and one for every other, as in Flex Consumption
+  OPERATOR_KEY              the operators' key (default: local-operator)
+  Host__CORS                origins of other sites' pages that may call, such as http://localhost:5173, comma-separated
+Any setting of the app, such as STEP_TIMEOUT_SECONDS=8, replaces the embedded default; only the connections to the parts
+above are always the stack's own.
+"""
+
+
+OWN_SETTINGS = {
+    *("StateStorage", "AzureWebJobsStorage", "ServiceBus", "EVENT_GRID_ENDPOINT"),
+    "LOCAL_FUNCTION_KEY",
+}
+"""Not taken from the environment: whoever has a real account's connection there must not work on it unawares.
+
+`LOCAL_FUNCTION_KEY` is left out because `OPERATOR_KEY` sets it.
+"""
+
+
+def config_from_environment() -> StackConfig:
+    """Read what a person has set; raises `StackError` that names every fault."""
+    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), []
+    business, app = named(DEPLOYED)
+    try:
+        ports = Ports.from_environment()
+    except StackError as error:
+        faults.append(str(error))
+    try:
+        business, app = to_run(os.environ.get("BUSINESS", DEPLOYED))
+    except StackError as error:
+        faults.append(str(error))
+    if not (hosts.isdecimal() and 1 <= int(hosts) <= 20):
+        faults.append(f"HOSTS={hosts}: expected a number from 1 to 20")
+    if not os.environ.get("OPERATOR_KEY", "local-operator"):
+        faults.append("OPERATOR_KEY is empty: leave it out, or give the operators a key")
+    if faults:
+        raise StackError("\n".join(faults))
+    replaceable = app_settings(ports, "", "", business.agents).keys() - OWN_SETTINGS
+    return StackConfig(
+        ports=ports,
+        data=Path(os.environ.get("DATA_DIR", ".data")).resolve(),
+        hosts=int(hosts),
+        operator_key=os.environ.get("OPERATOR_KEY", "local-operator"),
+        functions=os.environ.get("HOST_FUNCTIONS", ""),
+        app=app,
+        agents=business.agents,
+        settings={name: os.environ[name] for name in replaceable if name in os.environ},
+    )
+
+
+def at_pace(config: StackConfig, slow: float, say: Callable[[str], None]) -> StackConfig:
+    """Give steps the time that they take on a machine that is so slow, unless a person has set it; and say so."""
+    longer = at_this_pace(slow, app_settings(config.ports, "", "", config.agents))
+    if longer:
+        told = ", ".join(f"{name}={value}" for name, value in longer.items())
+        say(f"this machine is {slow:.1f} times as slow as usual, so steps get longer: {told}")
+    return replace(config, settings={**longer, **config.settings})
+
+
+def describe(stack: Stack, seconds: float) -> str:
+    """Return what a person needs to know once the stack is ready; what to do first, its business says."""
+    business, _ = named(os.environ.get("BUSINESS", DEPLOYED))
+    return f"""
+Ready after {seconds:.0f} s.
+
+  Console        {stack.http_url}/console   (operators' key: {stack.operator_key})
+  Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
+  Simulator      {stack.http_url}/simulator/{stack.agents[0].name}/ledger   (same key)
+  Storage        {stack.storage_connection_string}
+  Service Bus    {stack.service_bus_connection_string}
+  Logs           {stack.config.data / "logs"}
+
+{business.greeting.replace("{url}", stack.http_url) or _to_order(business, stack.http_url)}
+
+Ctrl-C stops everything; the data stays in {stack.config.data}.
+"""
+
+
+def _to_order(business: Business, url: str) -> str:
+    """Return how to place an order of a business: its sample, at its open door or over the queue."""
+    payload = shlex.quote(json.dumps(business.sample.payload) if business.sample else "{...}")
+    for door in business.doors:
+        if door.open:
+            address = f"{url}/api/workflows/{door.workflow}/orders"
+            return f"Place an order:\n\n  curl -s {address} -d {payload}"
+    return f"Submit an order:\n\n  .venv/bin/python -m development submit {payload}"
+
+
+async def run_until_signal(show: Callable[[str], None]) -> None:
+    """Run the stack until Ctrl-C or SIGTERM; raises `StackError` when it cannot start or go on."""
+    asyncio.get_running_loop().set_exception_handler(RefusedConnections())
+    began = time.monotonic()
+
+    def say(line: str) -> None:
+        show(f"[stack] {line}")
+
+    stack = Stack(at_pace(config_from_environment(), slowness(), say), say=say, show=show)
+    await until_signal(
+        stack,
+        ready=lambda: show(describe(stack, time.monotonic() - began)),
+        stopping=lambda: say("stopping: the hosts finish what they are doing, then the rest ends"),
+    )
+    show("[stack] stopped")
+
+
+@click.group()
+def main() -> None:
+    """Run the embedded stack."""
+
+
+@main.command(help=HELP)
+def run() -> None:
+    """Start the stack and stay until told to stop."""
+    try:
+        with Terminal() as terminal:
+            asyncio.run(run_until_signal(terminal.show))
+    except StackError as error:
+        click.echo(f"The stack cannot start: {error}", err=True)
+        sys.exit(1)
+
+
+@main.command(name="submit")
+@click.argument("payload")
+@click.option(
+    "--workflow", help="What is to be done for the order (default: what its business says)."
+)
+def submit_order(payload: str, workflow: str | None) -> None:
+    """Put an order with this PAYLOAD, a JSON object, onto the queue order-submissions of the running stack.
+
+    Prints its id.
+    """
+    try:
+        click.echo(asyncio.run(submit(Ports.from_environment(), json.loads(payload), workflow)))
+    except (StackError, TypeError, ValueError, AzureError) as error:
+        click.echo(f"The order cannot be submitted: {str(error).splitlines()[0]}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

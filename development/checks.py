@@ -1,0 +1,142 @@
+"""Types and import rules of the engine and of every business, wherever it lies: `python -m development.checks`.
+
+Those of the engine stand in `pyproject.toml`. Those of a business follow from the names of its modules.
+"""
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from development.business import packages
+from development.servicebus_config import ROOT
+
+Contract = Mapping[str, Any]
+ENTRY = "function_app"
+FRONT = {"rules", "service", "triggers", ENTRY}
+"""The modules of a business that answer calls over HTTP; all others declare."""
+OF_THE_FRONT = ("entrypoints", "stores", "customers")
+"""The rooms on which only the front door of a business stands."""
+HIDDEN = ("adapters", "local", "development", "bootstrap", "kit")
+"""What a business knows nothing of, beside the roles and the other businesses."""
+
+
+def types(business_packages: Sequence[str], root: Path = ROOT) -> Sequence[str]:
+    """Return the command that checks the types of the engine and of these businesses."""
+    config = _pyproject(root)["mypy"]
+    names = [
+        *(("-p", name) for name in config["packages"]),
+        *(("-p", name) for name in business_packages),
+    ]
+    names += [("-m", name) for name in config["modules"]]
+    return [sys.executable, "-m", "mypy", *(word for pair in names for word in pair)]
+
+
+def imports(business_packages: Sequence[str], root: Path = ROOT) -> str:
+    """Return the configuration of the import linter for the engine and these businesses."""
+    config = _pyproject(root)["importlinter"]
+    engine = config["root_packages"]
+    roots = sorted({name.partition(".")[0] for name in business_packages})
+    contracts = [*config.pop("contracts"), *_contracts(business_packages, engine, root)]
+    config["root_packages"] = [*engine, *roots]
+    sections = [_section("[tool.importlinter]", config)]
+    sections += [_section("[[tool.importlinter.contracts]]", each) for each in contracts]
+    return "\n".join(sections)
+
+
+def _contracts(
+    business_packages: Sequence[str], engine: Sequence[str], root: Path
+) -> Iterator[Contract]:
+    roles = _roles(root)
+    yield _forbidden("The engine knows no business", engine, business_packages)
+    for package in business_packages:
+        modules = _modules(package, root)
+        others = [name for name in business_packages if name != package]
+        yield _forbidden(
+            f"{package} knows neither roles, nor adapters, nor another business",
+            [f"{package}.{name}" for name in modules if name != ENTRY],
+            [*(role for role in roles if role not in OF_THE_FRONT), *HIDDEN, *others],
+        )
+        yield _forbidden(
+            f"Only the front door of {package} knows {' and '.join(OF_THE_FRONT)}",
+            [f"{package}.{name}" for name in modules if name not in FRONT],
+            OF_THE_FRONT,
+        )
+        yield _forbidden(
+            f"The entry of {package} knows no other",
+            [f"{package}.{ENTRY}"],
+            [*others, "local", "development"],
+        )
+        yield from _of_front_door(package, modules)
+
+
+def _of_front_door(package: str, modules: Sequence[str]) -> Iterator[Contract]:
+    inner = [f"{package}.{name}" for name in modules if name in ("rules", "service")]
+    if not inner:
+        return
+    yield _forbidden(
+        f"Rules and service of {package} know nothing of Azure", inner, ["azure", "aiohttp"]
+    )
+    yield {
+        "name": f"Rules of {package} are below its service, that is below its triggers",
+        "type": "layers",
+        "layers": ["(triggers)", "(service)", "(rules)"],
+        "containers": [package],
+    }
+
+
+def _forbidden(name: str, source: Sequence[str], forbidden: Sequence[str]) -> Contract:
+    return {
+        "name": name,
+        "type": "forbidden",
+        "source_modules": list(source),
+        "forbidden_modules": list(forbidden),
+    }
+
+
+def _roles(root: Path) -> Sequence[str]:
+    """Return the rooms that `pyproject.toml` keeps independent of each other."""
+    contracts = _pyproject(root)["importlinter"]["contracts"]
+    roles: list[str] = next(each["modules"] for each in contracts if each["type"] == "independence")
+    return roles
+
+
+def _modules(package: str, root: Path) -> Sequence[str]:
+    """Return the names of the modules and packages in a package, its tests apart."""
+    folder = root / package.replace(".", "/")
+    names = [path.stem for path in folder.glob("*.py")]
+    found = [name for name in names if name != "__init__" and not name.startswith("test_")]
+    found += [path.parent.name for path in folder.glob("*/__init__.py")]
+    return sorted(found)
+
+
+def _pyproject(root: Path) -> dict[str, Any]:
+    tools: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text())["tool"]
+    return tools
+
+
+def _section(head: str, values: Mapping[str, Any]) -> str:
+    """Return a section of TOML, whose texts, lists and truth values are written as in JSON."""
+    return "\n".join(
+        [head, *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""]
+    )
+
+
+def main() -> int:
+    """Run both checks; return 1 if either finds something."""
+    found = list(packages(ROOT))
+    with TemporaryDirectory() as folder:
+        config = Path(folder) / "imports.toml"
+        config.write_text(imports(found))
+        linter = [str(Path(sys.executable).parent / "lint-imports"), "--config", str(config)]
+        commands = (types(found), linter)
+        codes = [subprocess.run(each, cwd=ROOT, check=False).returncode for each in commands]  # noqa: S603
+    return int(any(codes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

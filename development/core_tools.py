@@ -1,0 +1,148 @@
+"""`make func`: the app under Azure Functions Core Tools, on Azurite and Microsoft's Service Bus emulator in Docker."""
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from core.business import Agent
+from core.messages import bus_queues
+from development.business import DEPLOYED, named
+from development.provision import provision
+from development.servicebus_config import ROOT, config
+from development.stack import ALERTS
+from local.connections import storage_connection_string
+from local.ports import Ports, StackError
+
+TEMPLATE = ROOT / "local.settings.template.json"
+SETTINGS = ROOT / "local.settings.json"
+COMPOSE = ("docker", "compose", "-f", str(ROOT / "development/compose.yaml"))
+DOCKER_SECONDS = 30
+MAX_CONNECTIONS = 10
+"""What Microsoft's Service Bus emulator allows; nobody can set it otherwise."""
+
+
+def connections(agents: Sequence[Agent]) -> int:
+    """Return how many connections the app opens: one for each queue that it sends to, and two more.
+
+    All triggers of the host share one, and the health check has one. The queues of optional agents are left out:
+    the template of the settings names no address of theirs.
+    """
+    return len(bus_queues([agent.name for agent in agents if not agent.optional])) + 2
+
+
+def missing(environ: Mapping[str, str], agents: Sequence[Agent]) -> Iterator[str]:
+    """Yield what is not there and how to get it."""
+    if (needed := connections(agents)) > MAX_CONNECTIONS:
+        yield (
+            f"{needed} connections to the Service Bus emulator: it allows {MAX_CONNECTIONS}, too few for the agents of"
+            f" {DEPLOYED}; `make run` has no such limit"
+        )
+    if not shutil.which("func", path=environ.get("PATH")):
+        yield "func: Azure Functions Core Tools 4, https://learn.microsoft.com/azure/azure-functions/functions-run-local"
+    if not shutil.which("docker", path=environ.get("PATH")):
+        yield "docker: Docker with Compose 2, https://docs.docker.com/get-started/get-docker"
+    else:
+        yield from (fault for command, fault in DOCKER.items() if not _works(command, environ))
+    if environ.get("ACCEPT_EULA") != "Y":
+        yield "ACCEPT_EULA=Y: says that you accept the terms of SQL Server and of the Service Bus emulator"
+
+
+DOCKER = {
+    (
+        "docker",
+        "compose",
+        "version",
+    ): "docker compose: Compose 2, https://docs.docker.com/compose/install",
+    ("docker", "info"): "a running Docker: `docker info` gets no answer from it",
+}
+
+
+def _works(command: tuple[str, ...], environ: Mapping[str, str]) -> bool:
+    try:
+        ran = subprocess.run(  # noqa: S603
+            command, env=environ, capture_output=True, check=False, timeout=DOCKER_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ran.returncode == 0
+
+
+def own_settings() -> Mapping[str, str]:
+    """Return the values of local.settings.json: made from the template the first time, and never overwritten."""
+    if not SETTINGS.exists():
+        shutil.copyfile(TEMPLATE, SETTINGS)
+        click.echo(f"[func] made {SETTINGS.name} from {TEMPLATE.name}")
+    values: dict[str, str] = json.loads(SETTINGS.read_text())["Values"]
+    return values
+
+
+def write_config(folder: Path) -> Path:
+    """Write the emulator's Config.json from infra/queues.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "Config.json"
+    path.write_text(json.dumps(config(), indent=2))
+    return path
+
+
+def start_all(environ: dict[str, str], data: Path) -> int:
+    """Start the emulators, the Event Grid stand-in and Core Tools; return Core Tools' exit code once it ends."""
+    settings = own_settings()
+    environ |= {
+        "MSSQL_SA_PASSWORD": f"Aa1-{secrets.token_urlsafe(16)}",
+        "SERVICEBUS_CONFIG": str(write_config(data)),
+    }
+    with ExitStack() as at_exit:
+        at_exit.callback(_run, *COMPOSE, "down", "--volumes", environ=environ)
+        click.echo(
+            "[func] starting the emulators (the first time Docker gets their images, about 2 GB)"
+        )
+        if code := _run(*COMPOSE, "up", "--detach", "--wait", environ=environ):
+            return code
+        asyncio.run(provision(storage_connection_string(Ports())))
+        stand_in = [sys.executable, "-m", "local.eventgrid"]
+        stand_in += ["--port", str(Ports().eventgrid_port), "--queue", ALERTS]
+        topic = {"TOPIC_KEY": settings["EVENT_GRID_KEY"], "TOPIC_STORAGE": settings["StateStorage"]}
+        grid = at_exit.enter_context(
+            subprocess.Popen(stand_in, cwd=ROOT, env=environ | topic)  # noqa: S603
+        )
+        at_exit.callback(grid.terminate)
+        return _run("func", "start", environ=environ)
+
+
+def _run(*command: str, environ: Mapping[str, str]) -> int:
+    return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode  # noqa: S603
+
+
+@click.command(help=__doc__)
+def main() -> None:
+    """Start everything, or say what is missing."""
+    try:
+        agents = named(DEPLOYED)[0].agents
+    except StackError as error:
+        raise click.ClickException(str(error)) from error
+    if faults := list(missing(os.environ, agents)):
+        click.echo(
+            "\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True
+        )
+        sys.exit(1)
+    try:
+        sys.exit(
+            start_all(
+                dict(os.environ), Path(os.environ.get("DATA_DIR", ".data")).resolve() / "func"
+            )
+        )
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

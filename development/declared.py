@@ -1,0 +1,249 @@
+"""What a deployment needs to know of its business: `python -m development.declared` compares it, `--write` writes it.
+
+`--deploy claims.business:CLAIMS` deploys another business, and writes everything for that one.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.business import Agent, Business
+from core.credentials import Setting
+from core.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
+from development.business import DEPLOYED, to_run
+from development.servicebus_config import ROOT
+from development.settings import simulated
+from local.ports import StackError
+
+COMMAND = "python -m development.declared --write"
+LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 10, "defaultMessageTimeToLive": "PT1H"}
+"""The properties of an agent's queues."""
+OF_ANSWERS = {"name": ANSWERS, **LIKE, "deadLetteringOnMessageExpiration": True}
+"""The queue of answers from outside: none that nobody has read in time is lost."""
+OF_AN_AGENT = re.compile(r".+-(requests|responses)")
+BEGIN, END = f"# begin: written by {COMMAND}", "# end: written"
+BLOCK = re.compile(rf"(?<={BEGIN}\n).*?(?=^ *{END}$)", re.MULTILINE | re.DOTALL)
+"""The lines of a YAML file that are written from the declaration."""
+WEBHOOKS = "OPERATOR_WEBHOOKS"
+"""Whoever knows the address of a webhook may post to it, so it is handed on as a secret."""
+WIDTH = 160
+
+
+def faults(
+    name: str, agents: Sequence[Agent], root: Path = ROOT, *, answers: bool = False
+) -> Iterator[str]:
+    """Yield a line for each file that does not fit the business of this name; raises `StackError`.
+
+    `answers` says whether it waits for answers from outside.
+    """
+    for place, text, wanted in _files(name, agents, root, answers=answers):
+        if text != wanted:
+            yield f"{place}: does not fit {name}; to mend it: {COMMAND}"
+
+
+def write(
+    name: str, agents: Sequence[Agent], root: Path = ROOT, *, answers: bool = False
+) -> Iterator[str]:
+    """Write what does not fit, and yield the names of those files; raises `StackError`."""
+    for place, text, wanted in list(_files(name, agents, root, answers=answers)):
+        if text != wanted:
+            (root / place).write_text(wanted)
+            yield place
+
+
+def _files(
+    name: str, agents: Sequence[Agent], root: Path, *, answers: bool
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each file, its text, and the text that fits the business."""
+    for place in (CHOICE, APP, *FILES):
+        path = root / place
+        text = path.read_text() if path.exists() else ""
+        try:
+            wanted = _rewritten(place, text, name, agents)
+            yield place, text, _answers(wanted, answers=answers) if place == QUEUES else wanted
+        except (ValueError, LookupError) as error:
+            raise StackError(f"{place}: cannot be read: {error}") from error
+
+
+def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str:
+    if place == CHOICE:
+        return re.sub(r'(?<=^DEPLOYED = ")[^"]*', name, text, flags=re.MULTILINE)
+    if place == APP:
+        package = name.partition(":")[0].rpartition(".")[0]
+        return re.sub(
+            r"(?<=^from ).*(?=\.function_app import app$)", package, text, flags=re.MULTILINE
+        )
+    return FILES[place](text, agents)
+
+
+def _queues(text: str, agents: Sequence[Agent]) -> str:
+    """Put the agents' queues where the first of them was, or after the scheduler's."""
+    content = json.loads(text)
+    before: list[Mapping[str, Any]] = content["serviceBusQueues"]
+    kept = [queue for queue in before if not _is_of_an_agent(queue["name"])]
+    known = {queue["name"]: queue for queue in before}
+    names = [name for agent in agents for name in _queues_of(agent)]
+    place = [queue["name"] for queue in kept].index(SCHEDULER_REQUESTS) + 1
+    of_agents = [known.get(name, {"name": name, **LIKE}) for name in names]
+    content["serviceBusQueues"] = [*kept[:place], *of_agents, *kept[place:]]
+    return _as_text(content)
+
+
+def _answers(text: str, *, answers: bool) -> str:
+    """Put the queue of answers last, or leave it out."""
+    content = json.loads(text)
+    before: list[Mapping[str, Any]] = content["serviceBusQueues"]
+    kept = [queue for queue in before if queue["name"] != ANSWERS]
+    known = next((queue for queue in before if queue["name"] == ANSWERS), OF_ANSWERS)
+    content["serviceBusQueues"] = [*kept, *([known] if answers else [])]
+    return _as_text(content)
+
+
+def _is_of_an_agent(queue: str) -> bool:
+    return queue != SCHEDULER_REQUESTS and bool(OF_AN_AGENT.fullmatch(queue))
+
+
+def _queues_of(agent: Agent) -> Sequence[str]:
+    return requests_queue(agent.name), responses_queue(agent.name)
+
+
+def _parameters(text: str, agents: Sequence[Agent]) -> str:
+    """Let azd hand on each setting by its name."""
+    content = json.loads(text)
+    handed_on = {each.name: f"${{{each.name}=}}" for each in _settings(agents)}
+    content["parameters"]["serviceSettings"] = {"value": handed_on}
+    return _as_text(content)
+
+
+def _simulated(_: str, agents: Sequence[Agent]) -> str:
+    """Return the settings of simulated services, in which Bicep puts the address of the app."""
+    return _as_text(simulated(agents, "https://{host}", with_optional=True))
+
+
+def _asked(_: str, agents: Sequence[Agent]) -> str:
+    """Return what the hooks ask for before anything is deployed."""
+    addresses = {agent.address for agent in agents}
+    return "".join(
+        f"{'address' if each.name in addresses else 'value'} {'required' if each.required else 'optional'} {each.name}\n"
+        for each in _settings(agents)
+        if each.name in addresses or each.required
+    )
+
+
+def _template(text: str, agents: Sequence[Agent]) -> str:
+    """Put the settings of simulated services between those two of the app."""
+    content = json.loads(text)
+    values = list(content["Values"].items())
+    names = [name for name, _ in values]
+    start, end = names.index("SIMULATOR_ENABLED") + 1, names.index("STEP_TIMEOUT_SECONDS")
+    of_agents = simulated(agents, f"http://127.0.0.1:{content['Host']['LocalHttpPort']}")
+    content["Values"] = dict([*values[:start], *of_agents.items(), *values[end:]])
+    return _as_text(content)
+
+
+def _pipeline(text: str, agents: Sequence[Agent]) -> str:
+    """List the variables, and then the secrets, that azd hands on to the workflow."""
+    plain = [f"    - {each.name}\n" for each in _settings(agents) if not each.secret]
+    secret = [f"    - {each.name}\n" for each in _settings(agents) if each.secret]
+    return _with_block(text, [*plain, "  secrets:\n", f"    - {WEBHOOKS}\n", *secret])
+
+
+def _workflow(text: str, agents: Sequence[Agent]) -> str:
+    """List the variables and secrets that the workflow hands on to azd."""
+    lines = [
+        f"      {each.name}: ${{{{ {'secrets' if each.secret else 'vars'}.{each.name} }}}}\n"
+        for each in _settings(agents)
+    ]
+    return _with_block(text, lines)
+
+
+def _with_block(text: str, lines: Sequence[str]) -> str:
+    if len(BLOCK.findall(text)) != 1:
+        raise ValueError(f"expected a line '{BEGIN}', and a line '{END}' below it")
+    return BLOCK.sub(lambda _: "".join(lines), text)
+
+
+def _settings(agents: Sequence[Agent]) -> Sequence[Setting]:
+    """Return all settings, each once: two agents may share one, which either may require."""
+    named: dict[str, Setting] = {}
+    for agent in agents:
+        for each in agent.settings:
+            if each.required or each.name not in named:
+                named[each.name] = each
+    return list(named.values())
+
+
+def _as_text(content: Mapping[str, Any]) -> str:
+    return _rendered(content, "") + "\n"
+
+
+def _rendered(value: Any, indent: str) -> str:
+    """Return JSON in which an object of texts and numbers is one line, if it is not too long."""
+    if isinstance(value, list):
+        return _broken("[]", [_rendered(each, indent + "  ") for each in value], indent)
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    parts = [
+        f"{json.dumps(name)}: {_rendered(each, indent + '  ')}" for name, each in value.items()
+    ]
+    line = f"{{ {', '.join(parts)} }}"
+    flat = not any(isinstance(each, dict | list) for each in value.values())
+    return line if flat and len(line) < WIDTH else _broken("{}", parts, indent)
+
+
+def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
+    inner = ",\n".join(f"{indent}  {part}" for part in parts)
+    return f"{brackets[0]}\n{inner}\n{indent}{brackets[1]}"
+
+
+QUEUES = "infra/queues.json"
+CHOICE, APP = "development/business.py", "function_app.py"
+"""What names the business that is deployed."""
+FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
+    QUEUES: _queues,
+    "infra/main.parameters.json": _parameters,
+    "infra/simulated.json": _simulated,
+    "infra/hooks/services.txt": _asked,
+    "local.settings.template.json": _template,
+    "azure.yaml": _pipeline,
+    ".github/workflows/azure-dev.yml": _workflow,
+}
+"""By file, what makes its text fit the agents; what is written by hand in it stays as it is."""
+
+
+def to_be_deployed(name: str) -> Business:
+    """Return the business that is to be deployed; raises `StackError` where that cannot be."""
+    business, _ = to_run(name)
+    if name.startswith("examples."):
+        raise StackError(f"{name}: examples/ is not deployed; copy its folder out of it first")
+    return business
+
+
+@click.command(help=__doc__)
+@click.option("--write", "to_be_written", is_flag=True, help="Write the files that do not fit.")
+@click.option(
+    "--deploy", metavar="MODULE:NAME", help="Deploy this business: write all files for it."
+)
+def main(*, to_be_written: bool, deploy: str | None) -> None:
+    """Compare or write; the exit code is 1 where a file does not fit."""
+    name = deploy or DEPLOYED
+    try:
+        business = to_be_deployed(name)
+        agents, answers = business.agents, business.waits_for_answers
+        if deploy or to_be_written:
+            written = write(name, agents, answers=answers)
+            click.echo("".join(f"written: {place}\n" for place in written), nl=False)
+            return
+        found = list(faults(name, agents, answers=answers))
+    except StackError as error:
+        raise click.ClickException(str(error)) from error
+    sys.exit("\n".join(found) or 0)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m development.declared")

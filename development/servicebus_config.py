@@ -1,0 +1,36 @@
+"""The local broker's Config.json, in the format of Microsoft's Service Bus emulator, from `infra/queues.json`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.messages import ANSWERS, DEAD_LETTERS
+from local.broker_config import configuration
+
+ROOT = Path(__file__).parent.parent
+
+
+def queues() -> dict[str, Any]:
+    """Return `infra/queues.json`."""
+    content: dict[str, Any] = json.loads((ROOT / "infra/queues.json").read_text())
+    return content
+
+
+def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Return the emulator's configuration, perhaps with more queues, by name with their properties."""
+    every = {queue["name"]: queue for queue in queues()["serviceBusQueues"]}
+    for name, given in (more_queues or {}).items():
+        every.setdefault(name, {"name": name, **given})
+    return configuration(map(_forwarding, every.values()))
+
+
+def _forwarding(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the queue, whose dead letters go to the one queue from which the app reads them."""
+    forwarded = {"forwardDeadLetteredMessagesTo": DEAD_LETTERS} if _is_own(queue["name"]) else {}
+    return forwarded | dict(queue)
+
+
+def _is_own(name: str) -> bool:
+    """Whether the app receives from the queue, and so keeps its dead letters as poison."""
+    return name == ANSWERS or name.endswith(("-requests", "-responses"))

@@ -1,0 +1,52 @@
+"""The app's settings on the embedded stack: short times, so that a person can watch a recovery."""
+
+from collections.abc import Mapping, Sequence
+
+from core.business import Agent
+from local.connections import service_bus_connection_string, storage_connection_string
+from local.ports import HOST, Ports
+
+
+def app_settings(
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent]
+) -> dict[str, str]:
+    """Return the environment of a functions host, where the app also plays the services of these agents."""
+    storage = storage_connection_string(ports)
+    return {
+        "StateStorage": storage,
+        "AzureWebJobsStorage": storage,
+        "ServiceBus": service_bus_connection_string(ports),
+        "EVENT_GRID_ENDPOINT": f"http://{HOST}:{ports.eventgrid_port}/api/events",
+        "EVENT_GRID_KEY": event_grid_key,
+        "SIMULATOR_ENABLED": "true",
+        **simulated(agents, f"http://{HOST}:{ports.http_port}"),
+        "STEP_TIMEOUT_SECONDS": "5",
+        "FAILURE_THRESHOLD": "3",
+        "CLOCK_TOLERANCE_SECONDS": "1",
+        "LEASE_SECONDS": "15",
+        "BUCKETS": "8",
+        "REMOTE_CALL_TIMEOUT_SECONDS": "2",
+        "AGENT_MARGIN_SECONDS": "0.5",
+        "CIRCUIT_OPEN_SECONDS": "5",
+        "COOLDOWN_SECONDS": "30",
+        "UNKNOWN_NAME_TRIES": "3",
+        "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
+        "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
+        "OUTBOX_SCHEDULE": "*/2 * * * * *",
+        "WATCH_SCHEDULE": "*/5 * * * * *",
+        "LONGEST_PENDING_SECONDS": "120",
+        "LONGEST_WITHOUT_SWEEP_SECONDS": "60",
+        "PUBLIC_URL": f"http://{HOST}:{ports.http_port}",
+        "LOCAL_FUNCTION_KEY": operator_key,
+    }
+
+
+def simulated(
+    agents: Sequence[Agent], app: str, *, with_optional: bool = False
+) -> Mapping[str, str]:
+    """Return the settings of agents whose services are simulated by the app at this address."""
+    return {
+        agent.address: f"{app}/simulator/{agent.name}"
+        for agent in agents
+        if agent.address and (with_optional or not agent.optional)
+    }

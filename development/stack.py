@@ -1,0 +1,98 @@
+"""The app on the embedded stack, with the queues, tables and settings that it wants to be there."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.business import Agent
+from core.keys import OLDEST_ORDERS, SCHEMA_VERSION
+from core.messages import bus_queues
+from development.business import TRIED, named
+from development.provision import provision
+from development.servicebus_config import ROOT, config
+from development.settings import app_settings
+from local import stack as platform
+from local.data_folder import Layout
+from local.ports import Ports
+
+ALERTS = "operator-alerts"
+"""The queue to which Event Grid delivers."""
+LAYOUT = Layout(
+    oldest=OLDEST_ORDERS, newest=SCHEMA_VERSION, way_out="empty the folder with `make clean`"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StackConfig:
+    """What a person or a test says of a stack; the rest follows from it."""
+
+    ports: Ports
+    data: Path
+    hosts: int = 1
+    operator_key: str = "local-operator"
+    functions: str = ""
+    """Comma-separated names of the functions that the hosts run; empty for all."""
+    more_queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
+    app: Path | None = None
+    """Folder of another `function_app.py` than the repository's."""
+    agents: Sequence[Agent]
+    """What the business of that app declares: their queues are made, and the app plays their services."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What replaces the embedded defaults of the app's settings."""
+    in_memory: bool = False
+    """Whether Azurite forgets everything when it stops."""
+    restart: bool = True
+    """Whether a child that dies is started again."""
+
+    @classmethod
+    def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
+        """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
+        business, app = named(TRIED)
+        usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
+        return cls(**(usual | {"app": app, "agents": business.agents} | changes))  # type: ignore[arg-type]
+
+    def queues(self) -> Mapping[str, Any]:
+        """Return the configuration of the broker: the app's queues, those of the agents, and more."""
+        names = bus_queues([agent.name for agent in self.agents], answers=True)
+        return config({name: {} for name in names} | dict(self.more_queues))
+
+
+class Stack(platform.Stack):
+    """A stack that runs the app."""
+
+    def __init__(
+        self,
+        config: StackConfig,
+        say: platform.Say = platform.say_nothing,
+        show: platform.Say | None = None,
+    ) -> None:
+        self.operator_key, self.agents = config.operator_key, config.agents
+        key = secrets.token_urlsafe(24)
+        usual = app_settings(config.ports, config.operator_key, key, config.agents)
+        self._names, self._settings = list(usual), {**usual, **config.settings}
+        super().__init__(_whole(config, self._settings), say, show)
+
+    def app_environment(self) -> dict[str, str]:
+        """Return the settings that the hosts get."""
+        return {name: self._settings[name] for name in self._names}
+
+
+def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackConfig:
+    return platform.StackConfig(
+        ports=config.ports,
+        data=config.data,
+        app=config.app or ROOT,
+        hosts=config.hosts,
+        functions=config.functions,
+        settings={**settings, "PYTHONPATH": str(ROOT)},
+        queues=config.queues(),
+        make=provision,
+        topic=platform.Topic(key=settings["EVENT_GRID_KEY"], queue=ALERTS),
+        layout=LAYOUT,
+        health="/api/health",
+        in_memory=config.in_memory,
+        restart=config.restart,
+    )

@@ -1,0 +1,1 @@
+"""Insurance claims, grown: people are asked, and the bank takes its time."""

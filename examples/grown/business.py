@@ -1,0 +1,202 @@
+"""The claims, grown: people are asked, one way or another is taken, and one step may fail.
+
+The customer sends photographs, and is reminded twice; meanwhile nothing else of the claim begins.
+Then the damage is assessed and the claim is checked for fraud, side by side. Above a limit a person
+approves. The bank takes the payment and makes it later. The claim is paid even if nobody can be
+told.
+"""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field
+
+from flow import (
+    COOLDOWN,
+    ERROR,
+    GO_ON,
+    UNDO,
+    Agent,
+    Flow,
+    Key,
+    Model,
+    Operation,
+    Owner,
+    Personal,
+    Text,
+    business,
+)
+
+LIMIT = Decimal(1000)
+"""Up to this amount (EUR) nobody has to approve a claim."""
+
+Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+"""A decimal string such as "950.00" (EUR)."""
+
+
+class PolicyHolder(Model):
+    """Who is insured."""
+
+    name: Personal[Text]
+    email: Owner[Text]
+
+
+class Claim(Model):
+    """The payload of a claim; its description is free text, so it may be personal."""
+
+    claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
+    policy_holder: PolicyHolder
+    amount: Amount
+    description: Personal[Text]
+
+
+class Question(Model):
+    """What somebody is asked, and about which claim."""
+
+    claim_number: str
+    text: str
+
+
+class Photographs(Model):
+    """What the customer answers: where the pictures of the damage are."""
+
+    urls: Personal[Annotated[list[Text], Field(min_length=1, max_length=20)]]
+
+
+class Approval(Model):
+    """What a person of the claims department answers."""
+
+    limit: Amount
+    """Up to which amount the claim may be paid."""
+
+
+class Sum(Model):
+    """What is asked of the bank, and a part of other requests."""
+
+    claim_number: str
+    amount: Amount
+
+
+class Damage(Sum):
+    """What the assessor looks at."""
+
+    description: str
+    photographs: list[str]
+
+
+class Payout(Sum):
+    """What is to be paid."""
+
+    assessment: str | None
+
+
+class Letter(Model):
+    """What the customer is told."""
+
+    claim_number: str
+    payment: str | None
+
+
+class Reference(Model):
+    """An answer: the service's own name for what it did."""
+
+    reference: str | None = None
+
+
+class Assessment(Agent):
+    """The service that looks at damages."""
+
+    assess = Operation(Damage, Reference)
+    cancel = Operation(Damage)
+
+
+class Banking(Agent):
+    """The service that screens claims for fraud and pays them."""
+
+    screen = Operation(Sum)
+    pay = Operation(Payout, Reference)
+
+
+class Post(Agent):
+    """The service that writes to customers."""
+
+    tell = Operation(Letter)
+
+
+assessor = Assessment("assessor", refusal="not covered by the policy")
+bank = Banking("bank", refusal="account closed", answer_within=timedelta(hours=6))
+"""It answers 202 and pays later; it is asked again, with the same key, when it says."""
+post = Post("post")
+
+claims = Flow("grown-claim", Claim)
+
+
+def above_limit(claim: Claim) -> bool:
+    """Whether a person has to approve the claim."""
+    return Decimal(claim.amount) > LIMIT
+
+
+@claims.answer(Photographs, within=timedelta(days=5), asks=3, on_failure=UNDO)
+def photographs(claim: Claim) -> Question:
+    """Ask the customer for photographs of the damage."""
+    return Question(claim_number=claim.claim_number, text="Please send photographs of the damage")
+
+
+@claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)
+def assess(claim: Claim, photographs: Photographs) -> Damage:
+    """Look at the damage."""
+    return Damage(
+        claim_number=claim.claim_number,
+        amount=claim.amount,
+        description=claim.description,
+        photographs=photographs.urls,
+    )
+
+
+@claims.step(bank.screen, after=[photographs], threshold=1, on_failure=COOLDOWN)
+def fraud(claim: Claim) -> Sum:
+    """Check for fraud."""
+    return Sum(claim_number=claim.claim_number, amount=claim.amount)
+
+
+@claims.answer(
+    Approval,
+    within=timedelta(days=2),
+    asks=2,
+    after=[assess, fraud],
+    when=above_limit,
+    on_failure=UNDO,
+)
+def approval(claim: Claim, assess: Reference) -> Question:
+    """Ask the claims department to approve the claim."""
+    return Question(
+        claim_number=claim.claim_number,
+        text=f"May we pay {claim.amount} EUR for the assessment {assess.reference}?",
+    )
+
+
+@claims.step(bank.pay, after=[approval, fraud], pivot=True, on_failure=ERROR)
+def pay(claim: Claim, assess: Reference, approval: Approval | None) -> Payout:
+    """Pay the claim, or the part of it that was approved: there is no way back."""
+    limit = approval.limit if approval else claim.amount
+    amount = min(claim.amount, limit, key=Decimal)
+    return Payout(claim_number=claim.claim_number, amount=amount, assessment=assess.reference)
+
+
+@claims.step(post.tell, on_failure=GO_ON)
+def tell(claim: Claim, pay: Reference) -> Letter:
+    """Tell the customer; a claim that is paid stays paid if this fails."""
+    return Letter(claim_number=claim.claim_number, payment=pay.reference)
+
+
+GROWN = business(
+    claims,
+    agents=[assessor, bank, post],
+    sample=Claim(
+        claim_number="C-1000",
+        policy_holder=PolicyHolder(name="A sample", email="sample@example.com"),
+        amount="100.00",
+        description="A sample",
+    ),
+)

@@ -1,0 +1,75 @@
+"""Answers from outside: what a workflow waits for, as its author declares it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from core.messages import decode, json_text
+from core.orders import OUTSIDE, OnFailure
+from core.workflow import ANSWER
+from flow.model import Model, recorded
+from flow.payload import mark_of, models_in
+from flow.services import Agent, Operation
+
+
+class Outside(Agent, capability=OUTSIDE):
+    """Stands for somebody outside; no agent of a business is one."""
+
+
+class AnswerRules(TypedDict, total=False):
+    """The rules of a step that is answered from outside; what is left out has its default."""
+
+    when: Callable[..., bool]
+    begins: Callable[..., datetime | None]
+    on_failure: OnFailure
+    cooldown: timedelta
+    max_cooldowns: int
+
+
+def operation_of(answers: type[Model]) -> Operation[Any, Any]:
+    """Return what such a step asks for: any question, and an answer of this model."""
+    operation: Operation[Any, Any] = Operation(Model, answers, name=ANSWER)
+    operation.service = Outside
+    return operation
+
+
+def fields_of(answers: type[Model]) -> Mapping[str, Any]:
+    """Return the fields of a definition that say what an answer is."""
+    personal = (
+        field.alias or name for name, field in answers.model_fields.items() if mark_of(field)
+    )
+    return {"read_answer": reader(answers), "personal": tuple(personal)}
+
+
+def reader(answers: type[Model]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    """Return the check of an answer of this model, which raises `InvalidError`."""
+
+    def read(content: Mapping[str, Any]) -> Mapping[str, Any]:
+        return decode(answers, json_text(content)).model_dump(mode="json", by_alias=True)
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class OfService:
+    """Checks what a service answers over its link: other fields than those of the model may be."""
+
+    model: type[Model]
+
+    def __call__(self, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the answer as it is kept; raises `InvalidError` with every fault."""
+        return recorded(self.model, content).model_dump(mode="json", by_alias=True)
+
+
+def faults_of(answers: type[Model]) -> Iterator[str]:
+    """Yield the personal data in an answer that an erasure would not find."""
+    for name, field in answers.model_fields.items():
+        inner = models_in(field.annotation)
+        if not mark_of(field) and any(map(_has_marks, inner)):
+            yield f"its answer: mark the field {name} as personal, and not a part of it"
+
+
+def _has_marks(model: type[Any]) -> bool:
+    fields = model.model_fields.values()
+    return any(mark_of(each) or any(map(_has_marks, models_in(each.annotation))) for each in fields)

@@ -1,0 +1,103 @@
+"""An example of what a model allows, with which simulated services answer."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from core.business import REFERENCE
+from core.errors import InvalidError
+from core.messages import faults_of
+from flow.model import Model
+
+Schema = Mapping[str, Any]
+FORMATS = {
+    "date": "2030-01-31",
+    "date-time": "2030-01-31T08:00:00Z",
+    "time": "08:00:00Z",
+    "duration": "P1D",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "uri": "https://example.com/",
+    "email": "ada@example.com",
+}
+
+
+def examples_of(
+    answers: Iterable[tuple[str, type[Model]]],
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return an example by operation; without those that cannot be made, of which a step tells."""
+    made: dict[str, Mapping[str, Any]] = {}
+    for operation, model in answers:
+        with suppress(InvalidError):
+            made[operation] = {**made.get(operation, {}), **example_of(model)}
+    return made
+
+
+def example_of(model: type[Model]) -> Mapping[str, Any]:
+    """Return JSON that the model allows: its fields without a default.
+
+    A field's own example comes first (`Field(examples=["B-AB 123"])`); of a text about which
+    nothing is said, each call has its own (`REFERENCE`). Raises `InvalidError` with the fields for
+    which that finds nothing.
+    """
+    try:
+        schema = model.model_json_schema(by_alias=True)
+        found: Mapping[str, Any] = _value(schema, schema.get("$defs", {}))
+        model.model_validate_json(to_json(found), by_alias=True)
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None
+    except Exception as error:  # noqa: BLE001 - a validator of the author's may raise any
+        raise InvalidError([f"{type(error).__name__}: {error}"]) from None
+    return found
+
+
+def _value(schema: Schema, named: Mapping[str, Schema]) -> Any:
+    """Return a value for a JSON schema, as pydantic writes it."""
+    if "$ref" in schema:
+        return _value(named[schema["$ref"].rpartition("/")[2]], named)
+    for given in ("examples", "enum"):
+        if given in schema:
+            return schema[given][0]
+    if "const" in schema:
+        return schema["const"]
+    for one_of in ("anyOf", "oneOf"):
+        if one_of in schema:
+            return _value(schema[one_of][0], named)
+    make = KINDS.get(schema.get("type", ""))
+    return make(schema, named) if make else None
+
+
+def _object(schema: Schema, named: Mapping[str, Schema]) -> Mapping[str, Any]:
+    fields = schema.get("properties", {})
+    return {name: _value(fields[name], named) for name in schema.get("required", ())}
+
+
+def _list(schema: Schema, named: Mapping[str, Schema]) -> list[Any]:
+    parts = schema.get("prefixItems") or [schema.get("items", {})] * schema.get("minItems", 0)
+    return [_value(part, named) for part in parts]
+
+
+def _text(schema: Schema, _: Mapping[str, Schema]) -> str:
+    if "format" in schema:
+        return FORMATS.get(schema["format"], "")
+    text = "a" * schema.get("minLength", 1)
+    is_free = not schema.keys() & {"pattern", "minLength", "maxLength"}
+    return REFERENCE if is_free else text
+
+
+def _number(schema: Schema, _: Mapping[str, Schema]) -> float:
+    least: float = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+    most: float = schema.get("maximum", schema.get("exclusiveMaximum", least + 2) - 1)
+    return min(max(1, least), most)
+
+
+KINDS: Mapping[str, Callable[[Schema, Mapping[str, Schema]], Any]] = {
+    "object": _object,
+    "array": _list,
+    "string": _text,
+    "integer": _number,
+    "number": _number,
+    "boolean": lambda *_: True,
+}

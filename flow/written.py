@@ -1,0 +1,57 @@
+"""One step of a workflow, as its author wrote it: a function, with what is declared beside it."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from flow.model import Model
+from flow.services import Operation, dashed
+
+Ask = TypeVar("Ask", bound=Model)
+Make = Callable[..., Ask]
+"""Makes the request of a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step as its author wrote it."""
+
+    make: Make[Model]
+    operation: Operation[Any, Any]
+    undo: Operation[Any, Any] | None
+    after: Sequence[Make[Model]]
+    """Steps that it comes after, beside those whose answers its functions take."""
+    rules: Mapping[str, Any]
+    """Further fields of its definition."""
+    judges: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions that judge it when its turn comes, by the field of its definition."""
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the function, such as `check-in` for `check_in`."""
+        return dashed(self.make.__name__)
+
+    @cached_property
+    def title(self) -> str:
+        """The first line of the function's docstring, which operators read beside the name."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0].removesuffix(".")
+
+    @cached_property
+    def place(self) -> str:
+        """The file and line of the function."""
+        code = self.make.__code__
+        return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+    @property
+    def functions(self) -> Sequence[Callable[..., Any]]:
+        """All of its functions."""
+        return [self.make, *self.judges.values()]
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of its answer, as they are sent."""
+        model = self.operation.answers
+        return tuple(field.alias or name for name, field in model.model_fields.items())

@@ -1,0 +1,183 @@
+"""Takes answers from outside to steps that await them, from operators and for other people."""
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from core import answers
+from core.actions import Asked
+from core.business import Payload
+from core.changes import Change
+from core.errors import RefusedError, UnknownOrderError
+from core.links import Links
+from core.messages import Moment, Text
+from core.orders import Snapshot
+from core.workflow import StepDefinition, Workflows
+from entrypoints.answers import AnswerTaken, Said
+from entrypoints.models import View
+from operators.requests import OperatorRequest
+from operators.views import Acted
+from stores.transitions import Transitions
+
+log = logging.getLogger(__name__)
+
+
+class AnswerRequest(Said):
+    """The body of an answer to a step, from an operator."""
+
+    operator: Annotated[Text, Field(max_length=80)]
+
+
+class ExtendRequest(OperatorRequest):
+    """The body that moves the deadline of an answer."""
+
+    until: Moment
+    """The new deadline: at most 30 days from now."""
+
+
+class NewLink(View):
+    """The new link by which a step is answered; whoever has it needs no key."""
+
+    order_id: str
+    step: str
+    answer_url: str
+    cache_control: Annotated[str, Field(exclude=True)] = "no-store"
+
+
+class QuestionView(View):
+    """What a step asks of somebody outside."""
+
+    order_id: str
+    step: str
+    title: str
+    why_closed: str | None
+    """Why no answer counts; null if one does."""
+    until: datetime | None
+    """When the time for an answer is up; null if it is not awaited now."""
+    asked: int
+    """How often it was asked for since the step last began anew, at first and as reminders.
+
+    It begins anew after a cooldown, or by an operator's action.
+    """
+    asks: int
+    """How often it is asked for in all, counted like that."""
+    question: dict[str, Any] | None
+    """Its personal data is `hidden`; null if it cannot be made, or not without that data."""
+    fields: list[str]
+    """The fields that an answer may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerService:
+    """Shows what is asked of somebody outside, and records answers."""
+
+    transitions: Transitions
+    workflows: Workflows
+    payload: Payload
+    links: Links | None = None
+    """Makes new links; None where there are none."""
+
+    async def answer(self, order_id: str, step: str, request: AnswerRequest) -> AnswerTaken:
+        """Answer a step of an order, for somebody outside (ANS-1, ANS-3).
+
+        Raises `InvalidError` with every fault, `RefusedError`, `UnknownOrderError`, and
+        `UnavailableError` if only a newer version of the app knows the order's workflow.
+        """
+        actor = f"operator/{request.operator}"
+
+        def decide(order: Snapshot, now: datetime) -> Change | None:
+            answers.awaiting(order, step)
+            said = answers.read(order, step, self.workflows, request.answer, request.refusal)
+            return answers.answered(order, said, actor, now)
+
+        decision = await self.transitions.apply(order_id, decide)
+        if decision is None:
+            return AnswerTaken(order_id=order_id, step=step, status="known")
+        log.info("operators.answered", extra={"order_id": order_id, "step": step})
+        return AnswerTaken(order_id=order_id, step=step, status="recorded")
+
+    async def show(self, order_id: str, step: str) -> QuestionView:
+        """Show what a step asks of somebody outside, without personal data (ANS-5).
+
+        Raises `RefusedError`, `UnknownOrderError`, and `UnavailableError` if only a newer version
+        of the app knows the order's workflow.
+        """
+        order = await self.transitions.store.load(order_id)
+        if order is None:
+            raise UnknownOrderError
+        found = answers.awaiting(order, step)
+        definition = answers.definition_of(order, step, self.workflows)
+        return QuestionView(
+            order_id=order_id,
+            step=step,
+            title=found.title,
+            why_closed=answers.why_closed(order, found) or None,
+            until=found.complete_by,
+            asked=found.failure_count + found.waits,
+            asks=found.threshold,
+            question=_question(self._hidden(order), definition),
+            fields=list(definition.result_fields),
+        )
+
+    def _hidden(self, order: Snapshot) -> Snapshot:
+        """Return the order as its workflow sees it where personal data is hidden."""
+        submitted = replace(order.order, payload=self.payload.hidden(order.order.payload))
+        return replace(order, order=submitted, steps=tuple(map(answers.erased, order.steps)))
+
+    async def extend(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
+        """Wait longer for an answer, or shorter (ANS-7).
+
+        Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
+        """
+        asked, until = _asked(step, request), request.until
+        await self.transitions.apply(
+            order_id, lambda order, now: answers.extended(order, asked, until, now)
+        )
+        log.info("operators.wait_extended", extra={"order_id": order_id, "step": step})
+        return Acted(order_id=order_id, status="extended")
+
+    async def remind(self, order_id: str, step: str, request: OperatorRequest) -> Acted:
+        """Remind of an answer now; its deadline stays (ANS-7).
+
+        Raises `RefusedError` and `UnknownOrderError`.
+        """
+        asked = _asked(step, request)
+        await self.transitions.apply(
+            order_id, lambda order, now: answers.reminded(order, asked, now)
+        )
+        log.info("operators.reminded", extra={"order_id": order_id, "step": step})
+        return Acted(order_id=order_id, status="reminded")
+
+    async def renew_link(self, order_id: str, step: str, request: OperatorRequest) -> NewLink:
+        """Make a new link to the answer of a step, which ends the former one (ANS-6).
+
+        Raises `RefusedError` and `UnknownOrderError`.
+        """
+        links = self.links
+        if links is None:
+            raise RefusedError("this app makes no links: nobody says what its address is")
+        asked = _asked(step, request)
+        made: dict[str, str | None] = {}
+
+        def decide(order: Snapshot, now: datetime) -> Change:
+            change = answers.with_new_link(order, asked, links, now)
+            made["url"] = links.of(order_id, answers.awaiting(change.after, step))
+            return change
+
+        await self.transitions.apply(order_id, decide)
+        log.info("operators.link_renewed", extra={"order_id": order_id, "step": step})
+        return NewLink(order_id=order_id, step=step, answer_url=made["url"] or "")
+
+
+def _question(order: Snapshot, definition: StepDefinition) -> dict[str, Any] | None:
+    try:
+        return dict(answers.question(order, definition))
+    except RefusedError:
+        return None
+
+
+def _asked(step: str, request: OperatorRequest) -> Asked:
+    return Asked(operator=request.operator, note=request.note, step=step)

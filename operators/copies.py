@@ -1,0 +1,243 @@
+"""Operators take a copy of all orders, and restore it into an empty store.
+
+A restored order is as it was when it was copied. What happened since is not known, so each of its
+steps that is not settled counts as one that may have been tried since, and is in doubt: it is asked
+again with the same idempotency key, or goes to an operator once its service may have forgotten the
+key (AGT-3, AGT-12).
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.business import Agent
+from core.changes import Change, HistoryEntry, transition
+from core.errors import InvalidError, UnreadableRowError
+from core.gathering import run_all
+from core.happenings import Restored
+from core.keys import bucket_of, order_key, state_key
+from core.life import ENDED, StepState
+from core.orders import Snapshot, Step
+from core.ports import Clock
+from entrypoints.models import View
+from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
+from stores.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
+from stores.orders import record_of, snapshot_of
+from stores.tables import Stored
+from stores.transitions import Transitions
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 16
+"""How many lines are restored at a time."""
+
+SETTLED_FOR_GOOD = (StepState.FAILED, StepState.SKIPPED, StepState.UNDONE)
+"""The states that a step leaves only by an operator's act, if at all."""
+
+
+class CopyPage(View):
+    """One page of a copy."""
+
+    lines: list[CopiedRows]
+    continuation: str | None = None
+
+
+class RefusedLine(View):
+    """A line that was not restored; nothing of its order was written but history."""
+
+    what: str
+    """The order, or the table and partition."""
+    why: str
+
+
+class RestoredLines(View):
+    """What became of the lines."""
+
+    restored: int
+    """How many orders were written."""
+    present: int
+    """How many orders were there already, from an earlier call for the same copy."""
+    refused: list[RefusedLine]
+
+
+class EndOfRestoring(View):
+    """The restoring of a copy has ended."""
+
+    ended: str
+
+
+def restored(
+    order: Snapshot,
+    request: OperatorRequest,
+    copied_at: datetime,
+    agents: Sequence[Agent],
+    now: datetime,
+) -> Change:
+    """Return the change that records a copied order anew, with the agenda that follows from it.
+
+    Nothing is sent: the poll and the sweep find the order. It keeps its age and its last change, so
+    that retention and lists see it as before.
+    """
+    before = replace(order.with_state(agenda=()), etag=None)  # no row of it is there
+    after = order
+    if order.state.process_state not in ENDED:
+        doubtful = (in_doubt(step, copied_at, agents) for step in order.steps)
+        after = order.with_steps(*doubtful)
+    entry = HistoryEntry(
+        at=now,
+        actor=f"operator/{request.operator}",
+        happened=(Restored(copied_at=copied_at, note=request.note),),
+    )
+    change = transition(before, after, entry)
+    as_before = change.after.with_state(updated_at=order.state.updated_at)
+    return replace(change, after=as_before, messages=())
+
+
+def in_doubt(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> Step:
+    """Return the step as one that may have been tried, done or undone since it was copied."""
+    if step.state in SETTLED_FOR_GOOD:
+        return step
+    return replace(
+        step,
+        attempts=max(step.attempts, 1),  # what was ever tried is undone with the order (UND-2)
+        in_doubt=True,
+        key_known_until=_key_known_until(step, copied_at, agents),
+    )
+
+
+def _key_known_until(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> datetime | None:
+    """Return until when the step's key is certainly known; None if it is not forgotten (AGT-12)."""
+    if step.in_doubt or step.runs:
+        return step.key_known_until
+    offering = [each for each in agents if each.offers == step.capability]
+    providers = {each.provider or each.name for each in offering}
+    if step.attempts:
+        providers = {each.provider or each.name for each in offering if each.name == step.agent}
+    if len(providers) > 1:  # nobody knows which of them was asked, and only that one knows the key
+        return copied_at
+    last = [each.keys_last for each in offering if (each.provider or each.name) in providers]
+    return min((copied_at + time for time in last if time), default=None)
+
+
+Outcome = bool | RefusedLine | None
+"""Whether an order was written, or was there; None for other rows; or why a line was refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyDesk:
+    """Hands out a copy of all orders page by page, and restores it line by line."""
+
+    copies: Copies
+    transitions: Transitions
+    agents: Sequence[Agent]
+    clock: Clock
+
+    async def export(self, request: ExportRequest) -> CopyPage:
+        """Return a page of a copy of all orders, customers' keys, alerts and poison messages.
+
+        Raises `InvalidError` and `UnavailableError`.
+        """
+        if request.continuation is None:
+            log.info("operators.exported", extra={"operator": request.operator})
+        lines, following = await self.copies.page(request.continuation or "")
+        return CopyPage(lines=list(map(_shown, lines)), continuation=following or None)
+
+    async def restore(self, copy: str, request: RestoreRequest) -> RestoredLines:
+        """Put lines of a copy into the store, which has to be empty before the first of them.
+
+        It can be called again with the same lines: what is there stays as it is. Raises
+        `InvalidError`, `RefusedError` and `UnavailableError`.
+        """
+        _check(copy)
+        await self.copies.begin(copy)
+        log.info("operators.restored", extra={"operator": request.operator, "copy": copy})
+        work = (self._restore(line, request) for line in request.lines)
+        outcomes = await run_all(work, at_most=AT_ONCE)
+        refused = [each for each in outcomes if isinstance(each, RefusedLine)]
+        return RestoredLines(
+            restored=sum(each is True for each in outcomes),
+            present=sum(each is False for each in outcomes),
+            refused=refused,
+        )
+
+    async def end(self, copy: str, request: OperatorRequest) -> EndOfRestoring:
+        """Say that all of a copy is restored; from then on the store takes no further lines."""
+        _check(copy)
+        await self.copies.end(copy)
+        log.info("operators.restoring_ended", extra={"operator": request.operator, "copy": copy})
+        return EndOfRestoring(ended=copy)
+
+    async def _restore(self, given: CopiedRows, request: RestoreRequest) -> Outcome:
+        """Restore one line; a fault of it stops no other line."""
+        try:
+            line = self._line(given)
+            if line.table == ORDERS:
+                return await self._restore_order(line, request)
+            await self.copies.put(line)
+        except (ValueError, InvalidError, UnreadableRowError) as fault:
+            what = given.order or f"{given.table} {given.partition}"
+            return RefusedLine(what=what, why=str(fault))
+        return None
+
+    def _line(self, given: CopiedRows) -> Line:
+        """Return the line; raises ValueError, with every fault, if it is none of this store."""
+        rows = from_json(given.rows)
+        if faults := list(self._faults(given, rows)):
+            raise ValueError("; ".join(faults))
+        return Line(
+            table=given.table,
+            partition=given.partition,
+            order_id=given.order,
+            at=given.at,
+            rows=rows,
+        )
+
+    def _faults(self, given: CopiedRows, keys: Iterable[str]) -> Iterator[str]:
+        if given.partition not in self.copies.partitions.get(given.table, ()):
+            place = f"{given.partition} of table {given.table}"
+            yield f"this app has no partition {place}: it has other buckets (BUCKETS) or agents"
+        if (given.table == ORDERS) != (given.order is not None):
+            yield "rows of orders name their order, and others none"
+        if given.order and bucket_of(given.order) != given.partition:
+            yield "the order belongs to another bucket"
+        if given.order and not all(_is_of(given.order, key) for key in keys):
+            yield "a row belongs to another order, or is none of an order's own"
+
+    async def _restore_order(self, line: Line, request: RestoreRequest) -> bool | None:
+        """Insert the history, and then the order in one transaction, by the way of any change.
+
+        False if the order is there already; None for a part of an order with history alone. Raises
+        `UnreadableRowError`, and InvalidError for what no row can hold.
+        """
+        order_id = str(line.order_id)
+        own = [key for key in (order_key(order_id), state_key(order_id)) if key in line.rows]
+        order = snapshot_of((record_of(Stored(key, line.rows[key], "")), "") for key in own)
+        if order and {order.order.order_id, order.state.order_id} != {order_id}:
+            raise UnreadableRowError("the order's rows name another order")
+        await self.copies.put(history_of(line))
+        if order is None:
+            return None
+        change = restored(order, request, line.at, self.agents, self.clock())
+        return await self.transitions.carry_out(change)
+
+
+def _is_of(order_id: str, key: str) -> bool:
+    """Whether the row is one of the order's own."""
+    of_history = key.startswith(f"{order_id}|history|")
+    return of_history or key in (order_key(order_id), state_key(order_id))
+
+
+def _shown(line: Line) -> CopiedRows:
+    return CopiedRows(
+        table=line.table,
+        partition=line.partition,
+        order=line.order_id,
+        at=line.at,
+        rows=as_json(line.rows),
+    )
+
+
+def _check(copy: str) -> None:
+    if not COPY_ID.fullmatch(copy):
+        raise InvalidError(["copy: expected the 32 hexadecimal digits of a copy's first line"])

@@ -1,0 +1,262 @@
+"""What the system does at this moment, for a page that draws it: where each open order stands.
+
+A look reads the agenda once, the agents' health, the last sweep, and the length of one queue.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from core.agenda import LISTS
+from core.errors import UnavailableError
+from core.life import MEANINGS, Situation
+from core.ports import Clock, TextQueue
+from entrypoints.models import View
+from operators.overview import RECENT
+from operators.owed import Look, Owed
+from operators.views import ListedOrder, listed
+from stores.agent_health import AgentHealth, AgentHealthLog, closed_until
+from stores.sweeps import Sweep, SweepLog
+
+SHARED_FOR = timedelta(seconds=0.5)
+"""How long a reading of the agenda is reused: on one machine a page looks once a second."""
+
+REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
+"""The id of a request: order, step, attempt and action (`core/messages.py`)."""
+
+OF_OPERATORS = {each for each, meaning in MEANINGS.items() if meaning.waits_for_operator}
+
+MOST_SHOWN = 200
+"""Maximum number of open orders that are told one by one; of more only their numbers are."""
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+"""Of a row whose time cannot be read."""
+
+
+class Stands(StrEnum):
+    """Who has to do something next for an open order."""
+
+    SCHEDULER = "scheduler"
+    """A scheduler, which claims it."""
+    AGENT = "agent"
+    """The agents that it was given to: they were asked, and have not answered."""
+    LATER = "later"
+    """Nobody before a time, such as that of its next try."""
+    OUTSIDE = "outside"
+    """Somebody outside, who was asked."""
+    PARKED = "parked"
+    """The operator who holds it."""
+    OPERATOR = "operator"
+    """An operator."""
+
+
+class LiveRequest(View):
+    """What an agent was asked for an order, and has not answered yet."""
+
+    agent: str
+    instance: str | None
+    """The instance that says it has begun; null if none has said so yet."""
+
+
+class LiveOrder(View):
+    """An open order."""
+
+    order_id: str
+    stands: Stands
+    situation: str
+    """As the vocabulary explains it."""
+    step: str | None
+    attempt: int | None
+    """Which try at that step it is, of `threshold`."""
+    threshold: int | None
+    requests: list[LiveRequest]
+
+
+class LiveGroup(View):
+    """How many orders stand at one place; one that two agents work on counts with each."""
+
+    stands: Stands
+    agent: str | None
+    step: str | None
+    count: int
+
+
+class Breaker(View):
+    """The circuit breaker of an agent, over all instances, and what else keeps calls back."""
+
+    agent: str
+    open_until: datetime | None
+    """Until when no instance makes calls; null if calls can be made."""
+    tries_since: datetime | None
+    """When its open time was over, if no call has succeeded since: one at a time is made."""
+
+
+class LiveInstance(View):
+    """A process of the app that has reported for an agent lately."""
+
+    name: str
+    at: datetime
+    """Its last report."""
+    agents: list[str]
+    running: int
+    """The calls that it had in progress then."""
+
+
+class Live(View):
+    """The system at this moment."""
+
+    at: datetime
+    """When it was read."""
+    submissions: int | None
+    """Approximate number of messages in the queue of submissions; null if it is away."""
+    groups: list[LiveGroup]
+    """All open orders, by where they stand."""
+    at_least: bool
+    """Whether there are more open orders than were read."""
+    orders: list[LiveOrder] | None
+    """The open orders, the oldest first; null if there are more than `MOST_SHOWN`."""
+    breakers: list[Breaker]
+    """One for each agent."""
+    instances: list[LiveInstance]
+    last_sweep: Sweep | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveService:
+    """Reads what the system does."""
+
+    owed: Owed
+    agents: Sequence[str]
+    """The names of this app's agents."""
+    agent_health: AgentHealthLog
+    sweeps: SweepLog
+    submissions: TextQueue
+    clock: Clock
+
+    async def look(self) -> Live:
+        """Show where each open order stands; raises `UnavailableError`, alone or in a group."""
+        owed, now = await self.owed.recent(SHARED_FOR), self.clock()
+        health = await self.agent_health.since(now - RECENT)
+        beginners = _beginners(health)
+        orders = [_live(order, beginners, now) for order in newest(owed)]
+        return Live(
+            at=owed.at,
+            submissions=await self._submitted(),
+            groups=_groups(orders),
+            at_least=any(owed.more(kind) for kind in LISTS.values()),
+            orders=orders if len(orders) <= MOST_SHOWN else None,
+            breakers=[_breaker(name, health, now) for name in self.agents],
+            instances=_instances(health),
+            last_sweep=await self.sweeps.last(),
+        )
+
+    async def _submitted(self) -> int | None:
+        try:
+            return await self.submissions.waiting()
+        except UnavailableError:
+            return None
+
+
+def newest(owed: Look) -> list[ListedOrder]:
+    """Return each open order as its newest row says, the oldest order first.
+
+    A row keeps what it said when a later change left its key as it was.
+    """
+    newest: dict[str, ListedOrder] = {}
+    for name, kind in LISTS.items():
+        for order in (listed(row, name) for row in owed.rows[kind]):
+            before = newest.get(order.order_id)
+            if before is None or _changed(order) > _changed(before):
+                newest[order.order_id] = order
+    return sorted(newest.values(), key=lambda order: order.placed_at or LONG_AGO)
+
+
+def _changed(order: ListedOrder) -> datetime:
+    return order.updated_at or LONG_AGO
+
+
+def _live(order: ListedOrder, beginners: Mapping[tuple[str, str], str], now: datetime) -> LiveOrder:
+    return LiveOrder(
+        order_id=order.order_id,
+        stands=_stands(order, now),
+        situation=order.situation,
+        step=order.step or next(iter(order.failed_steps), None),
+        attempt=order.attempt,
+        threshold=order.threshold,
+        requests=[
+            LiveRequest(agent=agent, instance=beginners.get((order.order_id, agent)))
+            for agent in order.agents
+        ],
+    )
+
+
+def _stands(order: ListedOrder, now: datetime) -> Stands:
+    """Return who acts next; of a situation that only a newer host knows, its columns say who."""
+    if order.situation in OF_OPERATORS:
+        return Stands.OPERATOR
+    if order.agents:
+        return Stands.AGENT
+    if order.situation == Situation.HELD:
+        return Stands.PARKED
+    if order.waits_for:
+        return Stands.OUTSIDE
+    return Stands.LATER if order.not_before and order.not_before > now else Stands.SCHEDULER
+
+
+def _beginners(health: Sequence[AgentHealth]) -> Mapping[tuple[str, str], str]:
+    """Return by order and agent the instance that has begun the order's last attempt there.
+
+    An id of another form, such as a newer host may write, is passed over.
+    """
+    found: dict[tuple[str, str], tuple[int, datetime, str]] = {}
+    for each in health:
+        begun_here = map(REQUEST.fullmatch, each.begun if each.is_report else ())
+        for request in filter(None, begun_here):
+            begun = int(request[2]), each.at, each.instance
+            about = request[1], each.agent
+            found[about] = max(begun, found.get(about, begun))
+    return {about: instance for about, (_, _, instance) in found.items()}
+
+
+def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
+    """Count the orders by where they stand, the most first."""
+    counted = Counter[tuple[Stands, str | None, str | None]]()
+    for order in orders:
+        agents = [each.agent for each in order.requests]
+        asked = agents if order.stands is Stands.AGENT else [None]
+        counted.update((order.stands, agent, order.step) for agent in asked)
+    return [
+        LiveGroup(stands=stands, agent=agent, step=step, count=count)
+        for (stands, agent, step), count in counted.most_common()
+    ]
+
+
+def _breaker(agent: str, health: Sequence[AgentHealth], now: datetime) -> Breaker:
+    reports = [each for each in health if each.agent == agent and each.is_report]
+    newest = max(reports, key=lambda each: each.at, default=None)
+    over = newest and newest.open_until if newest and newest.counts_until > now else None
+    return Breaker(
+        agent=agent,
+        open_until=closed_until(health, agent, now),
+        tries_since=over if over and over <= now else None,
+    )
+
+
+def _instances(health: Sequence[AgentHealth]) -> list[LiveInstance]:
+    """Return each process that has reported, with its newest report of any agent."""
+    found: dict[str, list[AgentHealth]] = {}
+    for each in health:
+        if each.is_report:
+            found.setdefault(each.instance, []).append(each)
+    return [
+        LiveInstance(
+            name=name,
+            at=max(each.at for each in reports),
+            agents=sorted(each.agent for each in reports),
+            running=sum(each.running for each in reports),
+        )
+        for name, reports in sorted(found.items())
+    ]

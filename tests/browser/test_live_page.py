@@ -1,0 +1,158 @@
+"""The page that draws the system as it runs, on a stack of two hosts, of which one is killed."""
+
+import json
+import re
+from time import monotonic
+
+import pytest
+from axe import violations
+from playwright.async_api import expect
+from stacks import running
+
+pytestmark = pytest.mark.soak
+
+SETTINGS = {"FAILURE_THRESHOLD": "20"}
+"""Kills count as failures."""
+LOOK = "/api/operator/live"
+HIDE = """Object.defineProperty(document, "hidden", { value: true, configurable: true });
+document.dispatchEvent(new Event("visibilitychange"))"""
+SHOWS_WITHIN = 2.0
+"""Seconds after which a host that was killed has to be grey."""
+A_MINUTE = 60
+
+
+@pytest.fixture(scope="module")
+async def two_hosts(tmp_path_factory):
+    """A stack whose runner starts again what ends."""
+    async with running(
+        tmp_path_factory.mktemp("stack"), hosts=2, restart=True, settings=SETTINGS
+    ) as (stack, client):
+        yield stack, client
+
+
+@pytest.fixture
+def answered(two_hosts):
+    """By this stack."""
+    return two_hosts[0].http_url, None
+
+
+def part(page, name):
+    """The drawn part of this title."""
+    return page.locator(".part", has=page.locator(".title", has_text=re.compile(f"^{name}$")))
+
+
+async def test_a_service_is_broken_and_mended_on_its_part_of_the_picture(console, two_hosts):
+    """The part says so, and an order that meets it is tried again until it is mended."""
+    _, client = two_hosts
+    page = await console("/live")
+    await page.emulate_media(reduced_motion="no-preference")
+    service = part(page, "Service payment")
+    await expect(service).to_contain_text("works")
+    await page.get_by_role("button", name="Break payment").click()
+    await expect(service).to_contain_text("broken: hang")
+    order_id = await client.place()
+    await expect(page.locator(".dot", has_text=order_id)).not_to_have_count(0)
+    row = page.get_by_role("row", name=re.compile("Agent payment"))
+    await expect(row).to_contain_text("broken: hang")
+    await client.until(order_id, "Processing", failures=1)
+    await page.get_by_role("button", name="Mend payment").click()
+    await expect(service).to_contain_text("works")
+    await client.until(order_id, "Processed")
+    await expect(page.locator(".dot", has_text=f"{order_id}: it has ended")).to_have_count(1)
+
+
+async def test_a_story_is_told_to_its_end(console):
+    """By what is seen: an order stops, and goes on once a person lets it."""
+    page = await console("/live")
+    await page.get_by_role("button", name="A card is declined").click()
+    tale = page.locator(".tale")
+    await expect(tale).to_contain_text("waits for a person")
+    await expect(tale).to_contain_text("lets the order go on")
+    await expect(tale).to_contain_text("All is done, and the history")
+    await expect(tale).not_to_contain_text("needs a person")
+
+
+async def test_a_killed_host_is_grey_within_two_seconds_and_comes_back(console, two_hosts):
+    """The runner knows; what the page waits for meanwhile comes from the other host."""
+    page = await console("/live")
+    host = page.locator(".gone", has=part(page, "host-2"))
+    await expect(part(page, "host-2")).to_contain_text("runs")
+    await page.get_by_role("button", name="Kill host-2").click()
+    killed_at = monotonic()
+    await expect(host).to_be_visible()
+    assert monotonic() - killed_at < SHOWS_WITHIN
+    await expect(host).to_have_count(0)
+    await expect(page.get_by_role("button", name="Kill host-2")).to_be_visible()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 360), ("dark", 1280)])
+async def test_axe_finds_no_fault_in_the_picture_while_it_moves(console, two_hosts, theme, width):
+    """Without motion it is looked at like all pages, beside them."""
+    _, client = two_hosts
+    page = await console("/live", viewport={"width": width, "height": 800}, color_scheme=theme)
+    await page.emulate_media(reduced_motion="no-preference")
+    await client.fault("hang")
+    order_id = await client.place()
+    await expect(page.locator(".dot", has_text=order_id)).not_to_have_count(0)
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    await client.fault("none")
+    await client.until(order_id, "Processed")
+
+
+async def test_who_wants_no_motion_sees_numbers_and_no_dots(console, two_hosts):
+    """Nothing moves. The digit leads to the page that stands seventh on top."""
+    _, client = two_hosts
+    await client.fault("hang")
+    page = await console("/")
+    await page.keyboard.press("7")
+    await expect(part(page, "Scheduler")).to_be_visible()
+    order_id = await client.place()
+    await client.until(order_id, "Processing")
+    await expect(page.locator(".number").filter(has_text="1")).not_to_have_count(0)
+    assert await page.locator(".dot").count() == 0
+    assert await page.evaluate("document.getAnimations().length") == 0
+    await client.fault("none")
+    await client.until(order_id, "Processed")
+
+
+async def test_a_hidden_page_asks_nothing_and_an_open_one_each_second_here(visitor, console):
+    """On Azure, where no runner tells of hosts, every ten seconds, which is at most seven times.
+
+    A second that passes while an answer is on its way is not asked in: how many do so, the machine decides.
+    What lies between two looks, to the second, `web/tests/live_page.test.js` proves.
+    """
+    page = await console("/live", clock=True)
+    await expect(part(page, "host-1")).to_be_visible()
+    asked = await asked_in_a_minute(visitor, page)
+    assert 7 < asked <= 61
+    await page.evaluate(HIDE)
+    await visitor.has_its_answers()
+    assert await asked_in_a_minute(visitor, page) == 0
+    assert visitor.requests == []
+
+
+async def asked_in_a_minute(visitor, page):
+    visitor.requests.clear()
+    for _ in range(A_MINUTE):
+        await page.clock.run_for(1000)
+        await visitor.has_its_answers()
+    return len(visitor.sent("GET", LOOK))
+
+
+async def test_on_azure_nothing_can_be_broken_or_killed_and_it_is_asked_every_ten_seconds(
+    visitor, console
+):
+    """Real services, and no runner: instances are told by their reports, and the page says so."""
+    page = await console("/", clock=True)
+    await page.route(
+        re.compile("/(simulator|local/host)$"),
+        lambda route: route.fulfill(status=404, body=json.dumps({"title": "There is no such"})),
+    )
+    await page.evaluate("location.hash = '#/live'")
+    await expect(part(page, "Scheduler")).to_be_visible()
+    await expect(page.get_by_role("button", name=re.compile("Break|Mend|Kill"))).to_have_count(0)
+    await expect(page.get_by_role("button", name="A card is declined")).to_have_count(0)
+    await expect(page.locator("main")).to_contain_text("An instance is grey that has said nothing")
+    assert 2 <= await asked_in_a_minute(visitor, page) <= 7
+    assert visitor.sent("GET", "/local/host") == []

@@ -1,0 +1,213 @@
+"""Simulated services with methods, paths, bodies and statuses of their own, called over HTTP as agents call them."""
+
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+import aiohttp
+import azure.functions as func
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from builders import NOW, ORDER_ID
+from own_forms import PARCELS, Parcel
+
+from adapters.remote import HttpRemoteService
+from core.errors import AcceptedError, InvalidError, RejectedError
+from core.forms import Route
+from core.messages import AgentRequest
+from kit import Trial
+from kit.memory import of_columns
+from simulator.ledger import Ledger
+from simulator.rules import Call, Fault, action_of, call_of, simulated
+from simulator.service import FAULT_CACHE_SECONDS, Simulator
+from simulator.triggers import blueprint
+
+CHARGE = {"amount": 1200, "currency": "eur"}
+SHIPMENT = {"address": "1 Main Street"}
+SERVICES = simulated(PARCELS)
+
+
+class Played:
+    """Simulated services behind an HTTP server, and the agents' way to call them."""
+
+    def __init__(self):
+        self.now = NOW
+        self.heard = []
+        self.simulator = Simulator(
+            services=SERVICES,
+            called=tuple(SERVICES),
+            ledger=Ledger(of_columns()),
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            chance=lambda: 0.0,
+        )
+        app = func.FunctionApp()
+        app.register_functions(blueprint(self.simulator, None))
+        functions = {each.get_function_name(): each for each in app.get_functions()}
+        self._function = functions["simulator_call"].get_user_function()
+
+    async def sleep(self, seconds):
+        self.now += timedelta(seconds=seconds)
+
+    async def answer(self, request):
+        """Hand a request to the function, as a host does."""
+        self.heard.append((request.method, request.raw_path, request.headers))
+        service, _, path = request.path.removeprefix("/simulator/").partition("/")
+        said = await self._function(
+            func.HttpRequest(
+                method=request.method,
+                url=str(request.url),
+                headers=dict(request.headers),
+                route_params={"service": service, "path": path},
+                body=await request.read(),
+            )
+        )
+        return web.Response(status=said.status_code, body=said.get_body(), headers=said.headers)
+
+    def remote(self, name, url, session):
+        agent = next(each for each in PARCELS.agents if each.name == name)
+        return HttpRemoteService(
+            base_url=f"{url}/simulator/{name}",
+            session=lambda: session,
+            form=agent.form,
+            refusals=agent.refusals,
+            answer_within=agent.answer_within,
+            longest_wait=timedelta(minutes=5),
+            clock=lambda: self.now,
+        )
+
+    async def fault(self, service, mode, **more):
+        await self.simulator.set_fault(service, Fault.model_validate({"mode": mode} | more))
+        self.now += timedelta(seconds=FAULT_CACHE_SECONDS)
+
+    async def effects(self, service):
+        """What has happened for the order."""
+        report = await self.simulator.report(service, ORDER_ID)
+        return [each["action"] for each in report["effects"]]
+
+
+@pytest.fixture
+async def played():
+    """The services, and a function that calls one."""
+    services = Played()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", services.answer)
+    async with AsyncExitStack() as at_exit:
+        server = await at_exit.enter_async_context(TestServer(app))
+        session = await at_exit.enter_async_context(aiohttp.ClientSession())
+        url = f"http://{server.host}:{server.port}"
+
+        async def call(service, operation, content, key=f"{ORDER_ID}:step"):
+            request = AgentRequest(
+                order_id=ORDER_ID,
+                step="step",
+                attempt=1,
+                action="do",
+                operation=operation,
+                idempotency_key=key,
+                issued_at=services.now,
+                complete_by=services.now + timedelta(minutes=1),
+                content=content,
+            )
+            return await services.remote(service, url, session).call(request, 5.0)
+
+        services.call = call
+        yield services
+
+
+async def test_a_stripe_like_service_charges_once_and_refunds(played):
+    """At its own paths; the key says whose it is, since the body is the content alone."""
+    charged = await played.call("stripe", "charge", CHARGE)
+    assert charged == await played.call("stripe", "charge", CHARGE)
+    assert charged["paid"] is True
+    await played.call("stripe", "refund", CHARGE | {"result": {"id": charged["id"]}})
+    assert await played.effects("stripe") == ["charge", "refund"]
+    paths = [path for _, path, _ in played.heard]
+    refund = f"/simulator/stripe/v1/charges/{charged['id']}/refunds"
+    assert paths == ["/simulator/stripe/v1/charges"] * 2 + [refund]
+    with pytest.raises(RejectedError, match="undone"):
+        await played.call("stripe", "charge", CHARGE)
+
+
+async def test_a_stripe_like_service_declines_a_card_and_says_so_again(played):
+    """With its own status, under that key, until another one comes; other content under a key is an error."""
+    await played.fault("stripe", "reject")
+    for mode in ("reject", "none"):
+        await played.fault("stripe", mode)
+        with pytest.raises(RejectedError, match="declined"):
+            await played.call("stripe", "charge", CHARGE)
+    await played.call("stripe", "charge", CHARGE, f"{ORDER_ID}:step:1")
+    with pytest.raises(RejectedError, match="other content") as raised:
+        await played.call("stripe", "charge", CHARGE | {"amount": 1}, f"{ORDER_ID}:step:1")
+    assert raised.value.for_operator
+    assert await played.effects("stripe") == ["charge"]
+
+
+async def test_a_carrier_like_service_accepts_first_and_takes_back(played):
+    """By PUT and DELETE, with its own header for the key; there is nothing in the answer to a cancel."""
+    await played.fault("carrier", "accept", latencyMs=30_000)
+    with pytest.raises(AcceptedError) as raised:
+        await played.call("carrier", "ship", SHIPMENT)
+    assert raised.value.retry_after == timedelta(seconds=30)
+    played.now += timedelta(seconds=30)
+    label = (await played.call("carrier", "ship", SHIPMENT))["label"]
+    await played.fault("carrier", "none")
+    assert await played.call("carrier", "cancel", SHIPMENT | {"result": {"label": label}}) == {}
+    assert await played.effects("carrier") == ["ship", "cancel"]
+    method, path, headers = played.heard[-1]
+    assert (method, path) == ("DELETE", f"/simulator/carrier/labels/{label}")
+    assert headers["X-Request-Id"] == f"{ORDER_ID}:step"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/charge"),
+        ("GET", "/v1/charges"),
+        ("POST", "/v1/charges/"),
+        ("POST", "/v1/charges/x/y/refunds"),
+        ("POST", "/v1xcharges"),
+        ("POST", ""),
+    ],
+)
+def test_a_call_in_another_form_is_none_of_the_service(method, path):
+    """Another method, another path, a part too many."""
+    assert action_of(SERVICES["stripe"], "POST", "/v1/charges") == "charge"
+    assert action_of(SERVICES["stripe"], method, path) is None
+
+
+def test_a_path_is_the_operation_s_whatever_its_fields_are():
+    """Encoded, they have no slash; a query is no part of it."""
+    route = Route(method="PUT", path="/v1/{a}:{b}/x?strict={c}")
+    assert route.leads_to("ship", "/v1/1%2F2:3/x")
+    assert not route.leads_to("ship", "/v1/1/2:3/x")
+    assert Route().leads_to("ship", "/ship")
+
+
+def test_a_body_that_is_no_object_is_refused():
+    """As every body is that the service cannot read."""
+    with pytest.raises(InvalidError):
+        call_of(SERVICES["stripe"], "charge", "o1:pay", b"[]")
+    assert call_of(SERVICES["stripe"], "charge", "o1", b"{}") == Call(order_id="o1")
+
+
+@pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")
+def test_no_fault_leads_to_a_second_effect_at_both_services():
+    """Whatever goes wrong once, and an operator resubmits at any moment."""
+    explored = Trial(PARCELS).explore(faults=1, acts=("resubmit",))
+    assert explored.whole
+    assert {end for end in explored.ends if "not undone" in end} == set()
+
+
+def test_orders_at_both_services_end_well_and_are_taken_back():
+    """In a trial: a declined card waits for an operator, a refused address takes the payment back."""
+    trial = Trial(PARCELS)
+    trial.refuse("stripe", "charge")
+    order = trial.submit(Parcel(amount=1200, address="1 Main Street"))
+    assert order.reason == "Your card was declined."
+    trial.heal()
+    trial.act(order, "resubmit")
+    assert order.state == "Processed"
+    trial.refuse("carrier", "ship")
+    other = trial.submit(Parcel(amount=1200, address="nowhere"))
+    assert (other.outcome, trial.effects("stripe", other)) == ("undone", ["charge", "refund"])

@@ -1,0 +1,282 @@
+"""A matrix of faults, with orders throughout: what is broken heals by itself, nothing accepted is lost or doubled.
+
+Each case has as long as a fresh start took on this machine, and five seconds; longer if the machine has become slower.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import asynccontextmanager, suppress
+from itertools import combinations, permutations
+from pathlib import Path
+from uuid import uuid4
+
+import aiohttp
+import psutil
+import pytest
+from runner import Runner
+from waiting import PATIENCE_SECONDS
+
+from development.pace import slowness
+from development.servicebus_config import ROOT
+from local.ports import Ports
+from local.supervise import SHORT_LIFE_SECONDS
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.alone,
+    pytest.mark.skipif(not psutil.LINUX, reason="only Linux has these faults"),
+]
+
+MORE_SECONDS = 5
+STOPPED_SECONDS = 5
+LONG_SECONDS = SHORT_LIFE_SECONDS + 1
+PARTS = ("azurite", "broker", "host", "fork server", "worker")
+ORDER = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
+EFFECTS = {"inventory": ["reserve"], "payment": ["authorise", "capture"], "shipping": ["ship"]}
+
+
+class Shop:
+    """A running stack and a customer who orders all the time, and tries each order again until it is accepted."""
+
+    def __init__(self, runner):
+        self.runner, self.placed = runner, []
+        self.http = aiohttp.ClientSession(
+            f"http://127.0.0.1:{runner.ports.http_port}",
+            timeout=aiohttp.ClientTimeout(total=10),
+            headers={"x-functions-key": "local-operator"},
+        )
+        self.start_seconds, self.start_pace = 0.0, slowness()
+
+    def fresh_start_and_more(self):
+        """Seconds within which all has to be well again."""
+        slower = max(1.0, slowness() / self.start_pace)
+        return self.start_seconds * slower + MORE_SECONDS
+
+    async def order_again_and_again(self):
+        while True:
+            key = str(uuid4())
+            while not (order := await self.place(key)):  # noqa: ASYNC110 - it is asked for
+                await asyncio.sleep(0.2)
+            self.placed.append(order)
+            await asyncio.sleep(0.3)
+
+    async def place(self, key):
+        with suppress(aiohttp.ClientError, TimeoutError):
+            headers = {"Idempotency-Key": key}
+            async with self.http.post("/api/orders", json=ORDER, headers=headers) as answer:
+                if answer.status == 202:
+                    return (await answer.json())["orderId"]
+        return None
+
+    async def is_healthy(self):
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with self.http.get("/api/health") as answer:
+                return answer.status == 200
+        return False
+
+    async def heals(self, seconds):
+        """Return after how many seconds it is healthy, which it has to be after so many."""
+        began = time.monotonic()
+        while not await self.is_healthy():
+            took = time.monotonic() - began
+            assert took < seconds, f"not healthy after {took:.1f} s:\n{self.runner.output[-2000:]}"
+            await asyncio.sleep(0.1)
+        return time.monotonic() - began
+
+    async def states_of(self, orders):
+        states = {}
+        for order in orders:
+            async with self.http.get(f"/api/orders/{order}") as answer:
+                states[order] = (await answer.json()).get("processState", answer.status)
+        return states
+
+    async def brings_all_to_their_end(self):
+        """Every order that was accepted is carried out; one that is lost stays 404."""
+        left, end = set(self.placed), time.monotonic() + PATIENCE_SECONDS
+        while left:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                states = await self.states_of(left)
+                left = {order for order, state in states.items() if state != "Processed"}
+            assert time.monotonic() < end, {order: states[order] for order in left}
+            await asyncio.sleep(0.5)
+
+    async def has_done_each_once(self):
+        """Nobody orders any more; each service did for each order what it was to do, once."""
+        self.customer.cancel()
+        await asyncio.wait([self.customer])
+        await self.brings_all_to_their_end()
+        for service, actions in EFFECTS.items():
+            async with self.http.get(f"/simulator/{service}/ledger") as answer:
+                effects = (await answer.json())["effects"]
+            done = Counter((each["idempotencyKey"], each["action"]) for each in effects)
+            assert set(done.values()) == {1}
+            ours = [key for key, _ in done if key.partition(":")[0] in set(self.placed)]
+            assert len(ours) == len(actions) * len(self.placed)
+
+    def find(self, part):
+        """The process that is this part now."""
+        marks = {"azurite": "azurite.mjs", "broker": "main.mjs"}
+        children = self.runner.children()
+        if part in marks:
+            return next(each for each in children if marks[part] in " ".join(each.cmdline()))
+        host = next(each for each in children if "local.host" in each.cmdline())
+        if part == "host":
+            return host
+        (fork_server,) = host.children()
+        return fork_server if part == "fork server" else fork_server.children()[-1]
+
+    async def has_all_parts(self):
+        """The parts, once all is well and no end of them would be that of a short life, after which there is a pause."""
+        await self.heals(PATIENCE_SECONDS)
+        while True:
+            with suppress(psutil.NoSuchProcess, StopIteration, ValueError, IndexError):
+                parts = {part: self.find(part) for part in PARTS}
+                if max(each.create_time() for each in parts.values()) < time.time() - LONG_SECONDS:
+                    return parts
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def running(data, **variables):
+    ports = Ports.free()
+    moved = {name.upper(): str(getattr(ports, name)) for name in Ports.__dataclass_fields__}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "development", "run"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=os.environ | moved | {"DATA_DIR": str(data), "FAILURE_THRESHOLD": "1000"} | variables,
+        cwd=ROOT,
+    )
+    began = time.monotonic()
+    shop = Shop(Runner(process, ports, data))
+    await shop.runner.until_it_says("Ctrl-C stops everything")
+    shop.start_seconds = time.monotonic() - began
+    listening = asyncio.create_task(shop.runner.listen())
+    shop.customer = asyncio.create_task(shop.order_again_and_again())
+    try:
+        yield shop
+        await shop.has_done_each_once()
+    finally:
+        shop.customer.cancel()
+        listening.cancel()
+        await shop.http.close()
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+
+
+@pytest.fixture(scope="module")
+async def shop(request, tmp_path_factory):
+    """With one worker process, and with one for each function; at the end each order was carried out once."""
+    data = tmp_path_factory.mktemp("matrix")
+    async with running(data, LOCAL_FUNCTION_PROCESSES=request.param) as shop:
+        yield shop
+
+
+KILLED, STOPPED = signal.SIGKILL, signal.SIGSTOP
+ALONE = [[(part, number)] for number in (KILLED, STOPPED) for part in PARTS]
+KILLED_BOTH = [[(one, KILLED), (other, KILLED)] for one, other in combinations(PARTS, 2)]
+STOPPED_AND_KILLED = [[(one, STOPPED), (other, KILLED)] for one, other in permutations(PARTS, 2)]
+FORKS = [[(one, KILLED), (other, KILLED)] for one, other in permutations(("fork server", "worker"))]
+EVERY = [
+    *ALONE,
+    *KILLED_BOTH,
+    *(STOPPED_AND_KILLED if os.environ.get("MATRIX") == "whole" else ()),
+    *FORKS,
+]
+
+
+def name_of(faults):
+    return " and ".join(f"{part} {number.name}" for part, number in faults)
+
+
+@pytest.mark.parametrize(
+    ("shop", "faults"),
+    [
+        *(pytest.param("one", faults, id=name_of(faults)) for faults in EVERY),
+        *(pytest.param("each", faults, id=f"each: {name_of(faults)}") for faults in FORKS),
+    ],
+    indirect=["shop"],
+    scope="module",
+)
+async def test_what_is_killed_or_stopped_heals(shop, faults):
+    """What is stopped goes on after a while, if it is still there."""
+    parts = await shop.has_all_parts()
+    for part, number in faults:
+        with suppress(psutil.NoSuchProcess):
+            parts[part].send_signal(number)
+    if stopped := [parts[part] for part, number in faults if number == STOPPED]:
+        await asyncio.sleep(STOPPED_SECONDS)
+    for process in stopped:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
+    await shop.heals(shop.fresh_start_and_more())
+
+
+@pytest.mark.parametrize("shop", ["one"], indirect=True, scope="module")
+@pytest.mark.parametrize("part", ["azurite", "broker", "host"])
+async def test_descriptors_that_run_out_come_back(shop, part):
+    """For a while nothing can be opened, and connections are refused."""
+    process = (await shop.has_all_parts())[part]
+    usual = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (process.num_fds(), usual[1]))
+    await asyncio.sleep(STOPPED_SECONDS)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, usual)
+    await shop.heals(shop.fresh_start_and_more())
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, where that may be made."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(folder)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607 - wherever it is
+
+
+async def test_a_disk_that_is_full_for_a_while_costs_no_order(small_disk):
+    """All parts go on, or are started again until there is room."""
+    async with running(small_disk) as shop:
+        await asyncio.sleep(STOPPED_SECONDS)
+        filler = small_disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        await asyncio.sleep(2 * STOPPED_SECONDS)
+        filler.unlink()
+        await shop.heals(shop.fresh_start_and_more())
+
+
+CLOCK = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+JUMP_SECONDS = 60
+
+
+@pytest.mark.skipif(not CLOCK.exists(), reason="Debian's package faketime is not there")
+async def test_a_clock_that_jumps_forward_and_back_costs_no_order(tmp_path):
+    """That of the machine, for all parts at once; what runs between two looks at it does not jump."""
+    ahead = tmp_path / "ahead"
+    ahead.write_text("+0")
+    moved = {
+        "LD_PRELOAD": str(CLOCK),
+        "FAKETIME_TIMESTAMP_FILE": str(ahead),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    async with running(tmp_path / "data", **moved) as shop:
+        for offset in (JUMP_SECONDS, 0):
+            before = len(shop.placed)
+            while len(shop.placed) < before + 5:  # noqa: ASYNC110 - the customer goes on
+                await asyncio.sleep(0.1)
+            ahead.write_text(f"+{offset}")
+            await shop.heals(shop.fresh_start_and_more())

@@ -1,0 +1,1 @@
+"""The business of rental."""

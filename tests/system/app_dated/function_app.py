@@ -1,0 +1,36 @@
+"""The grown claims, and a workflow that waits for a date."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from importlib import import_module
+from typing import Any
+
+import examples.grown.business
+from core.orders import Order
+from core.workflow import Workflow, Workflows
+from examples.grown.business import GROWN
+
+LATER = timedelta(seconds=25)
+"""More than what is killed takes to come back."""
+
+
+def after_a_while(order: Order, _: Mapping[str, Any]) -> datetime:
+    """When the letter is written."""
+    return order.placed_at + LATER
+
+
+def letter(order: Order, _: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The letter."""
+    return {"claimNumber": order.payload["claimNumber"], "payment": None}
+
+
+TELL = GROWN.workflows.all[0].definition("tell")
+DATED = Workflow(
+    name="dated",
+    version=1,
+    steps=(replace(TELL, uses=(), after=(), request=letter, begins=after_a_while),),
+)
+known = Workflows(*GROWN.workflows.all, DATED)
+examples.grown.business.GROWN = replace(GROWN, workflows=known)
+app = import_module("examples.grown.function_app").app

@@ -1,0 +1,195 @@
+"""The grown claims on the whole system: each way through `examples/grown`, all of them at once."""
+
+import asyncio
+import inspect
+
+import pytest
+from claiming import GRACE, HOUSE, PICTURES, GrownClaim
+from client import QUICK
+from stacks import running
+
+from development.business import named
+from examples.grown import test_grown
+
+pytestmark = pytest.mark.soak
+
+TIMES = QUICK | {
+    "COOLDOWN_SECONDS": "2",
+    "STEP_TIMEOUT_SECONDS": "5",
+    "OUTBOX_SCHEDULE": "* * * * * *",
+}
+NO_WAY = {
+    "test_its_drawing_is_in_the_readme",
+    "test_nothing_is_paid_unasked_whatever_goes_wrong",
+}
+"""The tests in memory that are no way through the claims."""
+
+
+async def a_small_claim_is_paid_once_there_are_photographs(claim):
+    await (await claim.submit()).awaits("photographs")
+    assert await claim.effects() == []
+    await claim.answer("photographs", answer=PICTURES)
+    order = await claim.ends("Processed")
+    assert {step["name"]: step["state"] for step in order["steps"]}["approval"] == "Skipped"
+    assert await claim.effects() == ["assess", "pay", "screen", "tell"]
+
+
+async def a_customer_who_says_nothing_is_reminded_twice(claim):
+    slow = GrownClaim(claim.stack, claim.client)
+    for each in (claim, slow):
+        await each.submit()
+    for asked in (1, 2, 3):
+        for each in (claim, slow):
+            await each.awaits("photographs", asked)
+        if asked == 3:
+            await slow.answer("photographs", answer=PICTURES)
+        for each in (claim, slow) if asked < 3 else (claim,):
+            await each.time_is_up("photographs")
+    order = await claim.is_undone()
+    awaited = [
+        each
+        for each in order["history"]
+        if "the answer to photographs is awaited" in each["detail"]
+    ]
+    assert len(awaited) == 3
+    assert await claim.effects() == []
+    await slow.ends("Processed")
+
+
+async def a_customer_who_has_no_photographs_ends_the_claim(claim):
+    await (await claim.submit()).awaits("photographs")
+    await claim.answer("photographs", refusal="there are none")
+    await claim.is_undone("photographs: there are none")
+
+
+async def photographs_are_checked(claim):
+    """And come over a link, without a key."""
+    await (await claim.submit()).awaits("photographs")
+    status, said = await claim.ask(
+        "POST", "answers/photographs", operator="grace", answer={"urls": []}
+    )
+    assert (status, said["faults"][0].partition(":")[0]) == (400, "answer.urls")
+    _, link = await claim.ask("POST", "answers/photographs/link", **GRACE)
+    path = link["answerUrl"].removeprefix(claim.client.url)
+    status, shown = await claim.client.request("GET", path, key=False)
+    assert (status, shown["isOpen"]) == (200, True)
+    for expected in ("recorded", "known"):
+        status, said = await claim.client.request(
+            "POST", path, key=False, json={"answer": PICTURES}
+        )
+        assert (status, said["status"]) == (200, expected)
+    await claim.ends("Processed")
+
+
+async def above_the_limit_a_person_approves(claim):
+    await (await claim.submit(HOUSE)).photographed()
+    await claim.awaits("approval")
+    assert await claim.effects() == ["assess", "screen"]
+    await claim.answer("approval", answer={"limit": "50000.00"})
+    await claim.ends("Processed")
+
+
+async def a_claim_that_is_not_approved_is_taken_back(claim):
+    await (await claim.submit(HOUSE)).photographed()
+    await claim.awaits("approval")
+    await claim.answer("approval", refusal="the roof was rotten")
+    await claim.is_undone("approval: the roof was rotten")
+    assert await claim.effects("assessor") == ["assess", "cancel"]
+
+
+async def a_claim_that_nobody_approves_in_time_is_taken_back(claim):
+    await (await claim.submit(HOUSE)).photographed()
+    for asked in (1, 2):
+        await claim.awaits("approval", asked)
+        await claim.time_is_up("approval")
+    await claim.is_undone()
+    assert "pay" not in await claim.effects()
+
+
+async def what_is_not_covered_is_taken_back(claim):
+    await (await (await claim.fault("assessor", "reject", "assess")).submit()).photographed()
+    await claim.is_undone("assess: not covered by the policy")
+    assert "pay" not in await claim.effects()
+
+
+async def the_claim_waits_for_the_fraud_check(claim):
+    await (await (await claim.fault("bank", "down", "screen")).submit()).photographed()
+    await claim.until(lambda step: step["cooldowns"], "fraud")
+    assert (await claim.steps())["assess"]["state"] == "Completed"
+    await claim.fault("bank", "none", "screen")
+    await claim.ends("Processed")
+
+
+async def the_bank_pays_later(claim):
+    later = {"latencyMs": 4000}
+    await (await (await claim.fault("bank", "accept", "pay", **later)).submit()).photographed()
+    order = await claim.ends("Processed")
+    assert any("bank accepted pay" in each["detail"] for each in order["history"])
+    assert await claim.effects("bank") == ["pay", "screen"]
+
+
+async def past_the_payment_there_is_no_way_back(claim):
+    await (await (await claim.fault("bank", "late", "pay", latencyMs=9000)).submit()).photographed()
+    await claim.ends("Error", "failed")
+    status, said = await claim.ask("POST", "cancel", **GRACE)
+    assert (status, "past its point of no return: pay" in said["detail"]) == (409, True)
+    assert await claim.effects("assessor") == ["assess"]
+
+
+async def an_account_that_is_closed_is_for_an_operator(claim):
+    await (await (await claim.fault("bank", "reject", "pay")).submit()).photographed()
+    await claim.ends("Error", "failed", "account closed")
+    status, _ = await claim.ask("POST", "cancel", **GRACE)
+    assert status == 202
+    await claim.is_undone()
+
+
+async def a_claim_is_paid_even_if_nobody_can_be_told(claim):
+    """With an answer by the queue, which was there before the claim was recorded."""
+    await claim.fault("post", "reject", "tell")
+    await claim.answer_by_queue("photographs", answer=PICTURES)
+    await claim.submit()
+    order = await claim.ends("Processed")
+    assert {step["name"]: step["state"] for step in order["steps"]}["tell"] == "Skipped"
+
+
+async def a_claim_is_cancelled_while_it_waits(claim):
+    await (await claim.submit()).awaits("photographs")
+    status, _ = await claim.ask("POST", "cancel", **GRACE)
+    assert status == 202
+    await claim.is_undone()
+    status, said = await claim.ask("POST", "answers/photographs", operator="grace", answer=PICTURES)
+    assert (status, "taken back" in said["detail"]) == (409, True)
+
+
+WAYS = [
+    way
+    for name, way in list(globals().items())
+    if inspect.isfunction(way) and way.__module__ == __name__ and inspect.iscoroutinefunction(way)
+]
+
+
+@pytest.fixture(scope="module")
+async def gone(tmp_path_factory):
+    """All ways, begun at once on what `BUSINESS=examples.grown.business:GROWN make run` starts."""
+    business, app = named("examples.grown.business:GROWN")
+    folder = tmp_path_factory.mktemp("stack")
+    async with running(folder, app=app, agents=business.agents, settings=TIMES) as (stack, client):
+        begun = ((way, way(GrownClaim(stack, client))) for way in WAYS)
+        tasks = {way.__name__: asyncio.create_task(going) for way, going in begun}
+        yield tasks
+        for task in tasks.values():
+            task.cancel()
+
+
+@pytest.mark.proves("ANS-1", "ANS-2", "ANS-3", "ANS-9", "SCH-13", "SCH-14", "UND-6")
+@pytest.mark.parametrize("way", [way.__name__ for way in WAYS])
+async def test_a_claim_goes_each_way_on_the_whole_system(gone, way):
+    """As it does in memory."""
+    await gone[way]
+
+
+def test_every_way_in_memory_is_gone_on_the_whole_system():
+    """Under the same name."""
+    in_memory = {name for name in vars(test_grown) if name.startswith("test_")} - NO_WAY
+    assert {f"test_{way.__name__}" for way in WAYS} == in_memory

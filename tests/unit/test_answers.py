@@ -1,0 +1,669 @@
+"""Answers from outside: steps that ask no agent, from the question to the answer or its end."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import azure.functions as func
+import pytest
+from apps import set_to
+from asking import (
+    ADA,
+    ASKING,
+    BOTH,
+    DAYS,
+    SENT,
+    YES,
+    Approval,
+    Pictures,
+    Question,
+    Request,
+    Work,
+    office,
+)
+from builders import NOW, ORDER_ID, SOMEWHERE
+
+from bootstrap import bootstrap, functions
+from core import agenda, answers
+from core.actions import BY_NAME, Asked
+from core.agenda import Kind
+from core.alerts import STALLED
+from core.answers import Answer
+from core.compensation import withdrawn
+from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
+from core.life import Direction, ProcessState, Situation, StepState
+from core.orders import OUTSIDE, Order
+from core.workflow import DeclarationError, Workflow, Workflows
+from flow import GO_ON, Flow, Model, Personal, business
+from flow.drawing import mermaid
+from kit import Trial
+from kit.memory import in_memory
+from operators.answers import AnswerRequest
+from operators.requests import OperatorRequest
+from operators.retention import erase
+
+SECOND = timedelta(seconds=1)
+
+
+def snapshot(trial, order):
+    """The records of an order of a trial."""
+    return trial._world.run(trial._world.app.store.load(order.id))
+
+
+def begun(**settings):
+    trial = Trial(ASKING, **settings)
+    return trial, trial.submit(ADA)
+
+
+def kinds(order):
+    return sorted(key.partition("|")[0] for key in agenda.obligations(order))
+
+
+def sent(name="pictures", result=None):
+    return Answer(step=name, result=result or SENT.model_dump(mode="json"))
+
+
+# The way of an answer
+
+
+@pytest.mark.proves("ANS-1")
+def test_an_order_waits_for_its_answers_and_goes_on_with_each():
+    """Meanwhile it is Processing until the deadline, and nobody holds it."""
+    trial, order = begun()
+    assert (order.steps["check"], order.steps["pictures"]) == ("Completed", "Running")
+    state = snapshot(trial, order).state
+    assert (state.process_state, state.locked_by) == (ProcessState.PROCESSING, None)
+    assert state.complete_by == trial.now + 5 * DAYS
+    assert state.situation is Situation.AWAITING
+    trial.answer(order, "pictures", SENT)
+    assert order.steps["approval"] == "Running"
+    trial.answer(order, "approval", YES)
+    assert (order.state, trial.effects("office")) == ("Processed", ["check", "pay"])
+
+
+@pytest.mark.proves("ANS-1")
+def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
+    """Its request is made all the same, so that a broken question fails the step."""
+    trial, order = begun()
+    queues = Counter(message.queue for message in trial._world.app.adapters.bus.sent)
+    assert queues == {"scheduler-requests": 1, "office-requests": 1, "office-responses": 1}
+    assert kinds(snapshot(trial, order)) == [Kind.WAITING]
+
+
+@pytest.mark.proves("ANS-2")
+def test_who_does_not_answer_is_asked_again_and_at_last_given_up():
+    """The deadline is counted like any other time-out; then the rule of the step decides."""
+    trial, order = begun()
+    trial.advance(days=5, minutes=1)
+    assert (order.state, order.steps["pictures"]) == ("Processing", "Running")
+    assert snapshot(trial, order).step("pictures").attempts == 2
+    trial.advance(days=5)
+    assert trial.effects("office") == ["check"]
+    trial.advance(days=5, minutes=1)
+    assert (order.outcome, trial.effects("office")) == ("undone", ["check", "uncheck"])
+    assert order.reason == "pictures: nobody has answered pictures in time, 3 times asked"
+    assert not [event for event in trial.alerts() if event.type == STALLED]
+
+
+@pytest.mark.proves("ANS-2")
+def test_a_late_answer_counts_until_somebody_has_given_up():
+    """After its time, and while the next question is not asked yet."""
+    trial, order = begun()
+    waiting = snapshot(trial, order)
+    late = trial.now + 6 * DAYS
+    assert answers.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
+    recovered = rules(trial).recover(waiting, late, ()).after
+    assert recovered.state.process_state is ProcessState.PENDING
+    assert not recovered.step("pictures").in_doubt
+    counted = answers.answered(recovered, sent(), "operator/x", late).after
+    assert counted.step("pictures").state is StepState.COMPLETED
+    trial.advance(days=16)
+    with pytest.raises(RefusedError, match="was given up: nobody has answered"):
+        trial.answer(order, "pictures", SENT)
+
+
+def rules(trial):
+    return trial._world.app.supervisor_rules
+
+
+@pytest.mark.proves("ANS-2", "SUP-4")
+def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_etag():
+    """Each makes the next version, so the store takes one of them."""
+    trial, order = begun()
+    waiting = snapshot(trial, order)
+    now = trial.now + 5 * DAYS + 10 * SECOND
+    recovered = rules(trial).recover(waiting, now, ())
+    answered = answers.answered(waiting, sent(), "operator/x", now)
+    assert recovered.before.etag == answered.before.etag
+    assert (
+        recovered.after.state.version == answered.after.state.version == 1 + waiting.state.version
+    )
+
+
+@pytest.mark.proves("ANS-2")
+def test_an_early_answer_is_kept_and_the_steps_after_it_still_wait_for_their_turn():
+    """Its step is never asked; what comes after it waits for all that has to be done before."""
+    trial = Trial(ASKING)
+    trial.down("office")
+    order = trial.submit(ADA)
+    trial.answer(order, "approval", YES)
+    trial.answer(order, "pictures", SENT)
+    trial.advance(seconds=20)
+    assert order.steps["approval"] == order.steps["pictures"] == "Completed"
+    assert (order.steps["check"] != "Completed", order.steps["pay"]) == (True, "NotStarted")
+    trial.heal()
+    trial.advance(minutes=5)
+    assert (order.state, trial.effects("office")) == ("Processed", ["check", "pay"])
+    assert "step-answered: approval was answered before its turn" in order.history
+
+
+@pytest.mark.proves("ANS-3")
+def test_the_same_answer_again_changes_nothing_and_another_one_is_refused():
+    """Whoever sends it twice is told that it is known."""
+    trial, order = begun()
+    trial.answer(order, "pictures", SENT)
+    version = snapshot(trial, order).state.version
+    trial.answer(order, "pictures", SENT)
+    assert snapshot(trial, order).state.version == version
+    with pytest.raises(RefusedError, match="pictures was answered already"):
+        trial.answer(order, "pictures", Pictures(urls=()))
+
+
+@pytest.mark.proves("ANS-3")
+def test_an_answer_may_be_no_and_then_the_step_has_failed():
+    """Its rule decides; the same again is known, another one is refused."""
+    trial, order = begun()
+    trial.answer(order, "pictures", refusal="there is no damage")
+    assert (order.outcome, order.reason) == ("undone", "pictures: there is no damage")
+    trial.answer(order, "pictures", refusal="there is no damage")
+    with pytest.raises(RefusedError, match="given up: there is no damage"):
+        trial.answer(order, "pictures", SENT)
+
+
+# What is waited for holds nothing up
+
+
+@pytest.mark.proves("SCH-12", "ANS-4")
+def test_what_is_awaited_is_withdrawn_when_another_step_fails():
+    """The order ends at once; nothing of the answer is in doubt, and a resubmit asks anew."""
+    trial = Trial(ASKING)
+    trial.refuse("office", "check")
+    order = trial.submit(ADA)
+    assert (order.state, order.outcome) == ("Error", "undone")
+    assert order.steps["pictures"] == "NotStarted"
+    assert any("pictures is awaited no longer" in line for line in order.history)
+    with pytest.raises(RefusedError, match="the order is taken back"):
+        trial.answer(order, "pictures", SENT)
+
+
+@pytest.mark.proves("SCH-12", "ANS-4")
+def test_a_cancelled_order_is_undone_at_once_whatever_it_waits_for():
+    """Nobody holds it meanwhile, so whichever scheduler is woken undoes it."""
+    trial, order = begun()
+    trial.act(order, "cancel")
+    assert (order.outcome, trial.effects("office")) == ("undone", ["check", "uncheck"])
+
+
+@pytest.mark.proves("SCH-12", "ANS-4")
+def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
+    """Only what is awaited from outside is withdrawn."""
+    trial = Trial(ASKING)
+    trial.hang("office")
+    order = trial.submit(ADA)
+    trial.act(order, "cancel")
+    going_back = snapshot(trial, order)
+    assert going_back.state.process_state is ProcessState.PROCESSING
+    assert [step.name for step in going_back.running()] == ["check"]
+    assert going_back.state.complete_by == going_back.step("check").complete_by
+    assert kinds(going_back) == [Kind.RUNNING]
+
+
+@pytest.mark.proves("ANS-4")
+def test_a_given_up_answer_is_asked_for_anew_after_a_resubmit_and_may_be_skipped():
+    """As any other failed step, where nothing needs its answer."""
+    trial, order = begun()
+    trial.answer(order, "pictures", SENT)
+    trial.answer(order, "approval", refusal="too dear")
+    assert (order.state, order.outcome) == ("Error", "failed")
+    with pytest.raises(RefusedError, match="pay cannot be done without what approval answers"):
+        trial.act(order, "skip")
+    trial.act(order, "resubmit")
+    assert order.steps["approval"] == "Running"
+    trial.answer(order, "approval", YES)
+    assert order.state == "Processed"
+
+
+@pytest.mark.proves("OPR-7")
+def test_a_hold_moves_the_deadline_by_the_time_held():
+    """While it is held nothing is counted, and an answer is taken."""
+    trial, order = begun()
+    until = snapshot(trial, order).state.complete_by
+    trial.act(order, "hold")
+    assert kinds(snapshot(trial, order)) == [Kind.HELD]
+    trial.advance(days=7)
+    assert snapshot(trial, order).step("pictures").failure_count == 0
+    trial.act(order, "release")
+    released = snapshot(trial, order)
+    assert released.step("pictures").complete_by == released.state.complete_by == until + 7 * DAYS
+    trial.act(order, "hold")
+    trial.answer(order, "pictures", SENT)
+    assert order.steps["approval"] == "NotStarted"
+    trial.act(order, "release")
+    assert order.steps["approval"] == "Running"
+
+
+@pytest.mark.proves("SUP-7", "ANS-4")
+def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
+    """No alert is raised before, however long the wait; nobody sweeps here."""
+    trial, order = begun()
+    world = trial._world
+
+    async def nothing():
+        return 0
+
+    object.__setattr__(world.app.supervisor, "sweep", nothing)
+    late = world.app.watch.longest_pending
+    trial.advance(days=5)
+
+    def stalled():
+        return [each for each in trial.alerts() if order.id in each.subject]
+
+    assert not stalled()
+    trial.advance(seconds=late.total_seconds() + 3700)
+    assert [each.type for each in stalled()] == [STALLED]
+
+
+@pytest.mark.proves("ANS-4")
+def test_orders_that_wait_cost_rows_and_nothing_else():
+    """In an hour the looks of a system with a hundred of them read what they read without any."""
+    reads = {}
+    for count in (0, 100):
+        trial = Trial(ASKING)
+        for _ in range(count):
+            trial.submit(ADA)
+        trial.advance(minutes=5)
+        reads[count] = cost_of_an_hour(trial)
+    assert reads[100] == reads[0]
+
+
+def cost_of_an_hour(trial):
+    """The rows that were read, and the writes, in an hour in which the timers run as always."""
+    table, counted = trial._world.orders, Counter()
+    rows, submit = table.rows, table.submit
+
+    async def counted_rows(*args, **more):
+        found = await rows(*args, **more)
+        counted["reads"] += 1
+        counted["rows"] += len(found)
+        return found
+
+    async def counted_submit(*args, **more):
+        counted["writes"] += 1
+        return await submit(*args, **more)
+
+    table.rows, table.submit = counted_rows, counted_submit
+    trial.advance(hours=1)
+    return counted
+
+
+@pytest.mark.proves("SUP-2", "ANS-4")
+def test_what_an_order_owes_is_a_row_of_its_own_that_no_scheduler_reads():
+    """It sorts behind what schedulers and supervisors read each second, and names the deadline."""
+    trial, order = begun()
+    key, row = next(iter(agenda.obligations(snapshot(trial, order)).items()))
+    assert key.startswith(f"{Kind.WAITING}|")
+    assert key > agenda.waiting_and_running()[1]
+    assert (row.data["WaitsFor"], "Agents" in row.data) == ("pictures", False)
+    start, end = agenda.overdue(trial.now + 6 * DAYS, Kind.WAITING)
+    assert start <= key < end
+
+
+def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
+    """Figures of how long steps take are of agents alone."""
+    trial, order = begun()
+    waiting = snapshot(trial, order)
+    change = answers.answered(waiting, sent(), "operator/x", trial.now + DAYS)
+    assert change.seconds(StepState.COMPLETED) == {}
+
+
+def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
+    """Its order is claimed like one that is only to be ended, before agents have room for others."""
+    trial = Trial(ASKING)
+    trial.hang("office")
+    order = snapshot(trial, trial.submit(ADA))
+    fresh = withdrawn(order).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    assert fresh.needs() is None
+    change = trial._world.app.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
+    started = [step.name for step in change.after.running()]
+    assert ("pictures" in started, change.after.step("pictures").agent) == (True, OUTSIDE)
+
+
+def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
+    """Its question needs no room, so it does not wait for that of another step of the order."""
+    trial, order = begun()
+    steps = (replace(step, state=StepState.NOT_STARTED) for step in snapshot(trial, order).steps)
+    fresh = replace(snapshot(trial, order), steps=tuple(steps))
+    assert ([step.name for step in fresh.ready()], fresh.needs()) == (["check", "pictures"], None)
+
+
+# Several answers at once
+
+
+def asked_twice(*, hang=False):
+    """An order that awaits two answers, and may have a step at work."""
+    trial = Trial(BOTH)
+    if hang:
+        trial.hang("office")
+    return trial, snapshot(trial, trial.submit(ADA))
+
+
+def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_comes_next():
+    """The deadline of the order is that of the first that is still awaited."""
+    trial, order = asked_twice()
+    until = order.state.complete_by
+    assert until == order.step("soon").complete_by
+    answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", trial.now)
+    assert (answered.after.state.complete_by, answered.messages) == (until, ())
+    done = answers.answered(order, sent("soon"), "operator/x", trial.now)
+    assert done.after.state.process_state is ProcessState.PENDING
+    assert [message.queue for message in done.messages] == ["scheduler-requests"]
+    assert [step.name for step in done.after.awaited()] == ["later"]
+    trial, order = asked_twice(hang=True)
+    nothing_next = replace(order, steps=order.steps[:3])
+    done = answers.answered(nothing_next, sent("soon"), "operator/x", trial.now)
+    state = done.after.state
+    assert (state.process_state, state.locked_by) == (ProcessState.PROCESSING, "trial")
+    assert state.complete_by == order.step("first").complete_by
+
+
+@pytest.mark.proves("SCH-12", "ANS-4")
+def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
+    """The other answer is withdrawn, and not taken any more, as the order is in Error."""
+    trial, order = asked_twice()
+    said = Answer(step="later", refusal="no")
+    ended = answers.answered(order, said, "operator/x", trial.now).after
+    assert (ended.state.process_state, ended.awaited()) == (ProcessState.ERROR, ())
+    with pytest.raises(RefusedError, match="the order is Error: no"):
+        answers.answered(ended, sent("soon"), "operator/x", trial.now)
+
+
+@pytest.mark.proves("SCH-12")
+def test_the_deadline_of_a_cancelled_order_is_that_of_the_agents_at_work():
+    """What was due before was withdrawn."""
+    trial, order = asked_twice(hang=True)
+    asked = Asked(operator="x", note="y")
+    cancelled = BY_NAME["cancel"].act(order, asked, trial.now).after
+    assert order.state.complete_by == order.step("soon").complete_by
+    assert cancelled.state.complete_by == cancelled.step("first").complete_by
+
+
+@pytest.mark.proves("SCH-12")
+def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
+    """Only agents would have to answer first."""
+    trial, order = asked_twice()
+    now = trial.now + DAYS
+    pending = rules(trial).recover(order, now, ()).after
+    scheduler = replace(trial._world.app.scheduler_rules, workflows=Workflows())
+    ended = scheduler.claim(pending, now + DAYS * 99, {}).after
+    assert (ended.state.process_state, ended.awaited()) == (ProcessState.ERROR, ())
+
+
+@pytest.mark.proves("OPR-7", "ANS-2")
+def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_an_agent():
+    """No agent is silent if nobody outside answers."""
+    trial, order = asked_twice()
+    late = trial.now + DAYS
+    held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
+    assert rules(trial).recover(held, late, ()) is None
+    assert list(rules(trial).asked_in_vain(order, late, ())) == []
+
+
+# Judged when its turn comes, and done without
+
+
+def judged(**rules):
+    """A business that asks for pictures by these rules, and pays whether they come or not."""
+    flow = Flow("judged", Request)
+
+    @flow.answer(Pictures, within=5 * DAYS, asks=2, **rules)
+    def pictures(request: Request) -> Question:
+        return Question(text=request.who)
+
+    @flow.step(office.pay)
+    def pay(pictures: Pictures | None) -> Work:
+        return Work(detail="with pictures" if pictures else "without")
+
+    return business(flow, agents=[office])
+
+
+def is_small(request: Request) -> bool:
+    """No order is."""
+    return request.who == ""
+
+
+def in_a_week(order: Order) -> datetime:
+    """Seven days after it was placed."""
+    return order.placed_at + 7 * DAYS
+
+
+@pytest.mark.proves("SCH-14", "ANS-1")
+def test_an_answer_that_is_not_needed_is_never_awaited():
+    """Its step is skipped, like that of an agent."""
+    trial = Trial(judged(when=is_small))
+    order = trial.submit(ADA)
+    assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
+
+
+@pytest.mark.proves("SCH-15", "ANS-1")
+def test_an_answer_is_awaited_from_the_time_on_at_which_its_step_begins():
+    """An earlier one is kept all the same."""
+    trial = Trial(judged(begins=in_a_week))
+    order = trial.submit(ADA)
+    assert (order.state, order.steps["pictures"]) == ("Pending", "NotStarted")
+    trial.advance(days=7, minutes=1)
+    assert order.steps["pictures"] == "Running"
+    early = trial.submit(ADA)
+    trial.answer(early, "pictures", SENT)
+    assert early.state == "Processed"
+
+
+@pytest.mark.proves("SCH-13", "ANS-2", "ANS-3")
+def test_an_order_goes_on_without_an_answer_that_is_refused_or_never_comes():
+    """Where the workflow says so; the same refusal again is known."""
+    trial = Trial(judged(on_failure=GO_ON))
+    order, other = trial.submit(ADA), trial.submit(ADA)
+    trial.answer(order, "pictures", refusal="there is no damage")
+    trial.answer(order, "pictures", refusal="there is no damage")
+    assert (order.state, order.steps["pictures"]) == ("Processed", "Skipped")
+    assert any("the order goes on without pictures" in line for line in order.history)
+    trial.advance(days=10, minutes=1)
+    assert (other.state, other.steps["pictures"]) == ("Processed", "Skipped")
+    with pytest.raises(RefusedError, match="pictures was left out"):
+        trial.answer(other, "pictures", SENT)
+
+
+# Personal data
+
+
+@pytest.mark.proves("ANS-5", "OPR-1")
+def test_the_personal_part_of_an_answer_is_shown_to_nobody_and_erased_with_the_order():
+    """What is not personal stays, so that later steps can still be made."""
+    trial, order = begun()
+    trial.answer(order, "pictures", SENT)
+    shown = {step.name: step.result for step in trial.inspect(order.id).steps}
+    assert shown["pictures"] == {"urls": list(SENT.urls), "by": "erased"}
+    assert not [line for line in order.history if "Ada" in line or "example" in line]
+    request = OperatorRequest(operator="grace", note="asked for it")
+    before = snapshot(trial, order)
+    change = erase(before, request, ASKING.payload, trial.now)
+    assert change.after.step("pictures").result == {"urls": list(SENT.urls), "by": "erased"}
+    assert change.after.order.payload == {"who": "erased"}
+    with pytest.raises(RefusedError):
+        erase(change.after, request, ASKING.payload, trial.now)
+    answered_later = replace(change.after, steps=before.steps)
+    again = erase(answered_later, request, ASKING.payload, trial.now)
+    assert again.after.steps == change.after.steps
+
+
+# Who answers, and how
+
+
+@pytest.mark.proves("ANS-3")
+def test_every_fault_of_an_answer_is_named_and_changes_nothing():
+    """By its place in what was sent; an answer that no row could hold is one."""
+    trial, order = begun()
+    with pytest.raises(InvalidError) as found:
+        trial.answer(order, "pictures", {"urls": [1], "more": True})
+    assert {fault.partition(":")[0] for fault in found.value.faults} == {
+        "answer.urls.0",
+        "answer.more",
+    }
+    with pytest.raises(InvalidError, match="characters"):
+        trial.answer(order, "pictures", Pictures(urls=("x" * 10_001,)))
+    assert order.steps["pictures"] == "Running"
+
+
+def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
+    """Neither both nor nothing; a step of an agent takes none, nor does an unknown order."""
+    trial, order = begun()
+    for said in ({}, {"answer": {}, "refusal": "no"}):
+        with pytest.raises(ValueError, match="either an answer or a refusal"):
+            AnswerRequest(operator="x", **said)
+    for step in ("check", "nothing"):
+        with pytest.raises(
+            RefusedError, match="is no step that is answered from outside: pictures"
+        ):
+            trial.answer(order, step, SENT)
+    with pytest.raises(UnknownOrderError):
+        trial.answer(replace(order, id=f"{order.id[:-3]}999"), "pictures", SENT)
+
+
+def test_only_an_app_that_knows_the_workflow_takes_an_answer():
+    """Another host may know it; the caller is asked to come again."""
+    trial, order = begun()
+    service = trial._world.app.operators.answers
+    object.__setattr__(service, "workflows", type(service.workflows)())
+    with pytest.raises(UnavailableError, match="newer version"):
+        trial.answer(order, "pictures", SENT)
+
+
+@pytest.mark.proves("ANS-1", "OPR-2")
+def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
+    """And the list of what waits begins with the first that is due."""
+    trial, order = begun()
+    told = trial._world.run(trial._world.app.orders.explain(order.id))
+    asked = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
+    assert told.waiting_for == f"an answer from outside to {asked}"
+    assert (told.next_actor, told.next_at) == ("outside", trial.now + 5 * DAYS)
+    assert "the supervisor's sweep finds it" in told.if_nothing_happens
+    trial.act(order, "hold")
+    told = trial._world.run(trial._world.app.orders.explain(order.id))
+    assert (told.next_actor, told.if_nothing_happens) == ("operator", "It stays as it is.")
+
+
+@pytest.mark.proves("ANS-4")
+def test_a_withdrawn_answer_is_never_taken_while_the_order_goes_back_or_has_ended():
+    """Whoever is late is told why."""
+    trial, order = begun()
+    waiting = snapshot(trial, order)
+    cancelled = BY_NAME["cancel"].act(waiting, Asked(operator="x", note="y"), trial.now).after
+    assert cancelled.state.direction is Direction.UNDO
+    with pytest.raises(RefusedError, match="the order is taken back: cancelled by an operator"):
+        answers.answered(cancelled, sent(), "operator/x", trial.now)
+
+
+# As it is declared
+
+
+class Part(Model):
+    """A part of an answer."""
+
+    name: Personal[str]
+
+
+class Parts(Model):
+    """An answer whose personal data an erasure would not find."""
+
+    parts: tuple[Part, ...]
+
+
+def test_an_author_learns_what_is_wrong_with_an_answer_when_the_app_starts():
+    """With file and line: a mark that is too deep, a time that is too long, another model."""
+    flow = Flow("asking", Request)
+
+    @flow.answer(Parts, within=31 * DAYS)
+    def parts(request: Request) -> Question:
+        return Question(text=request.who)
+
+    @flow.answer(Approval, within=DAYS, asks=2)
+    def approval(parts: Pictures) -> Question:
+        return Question(text=str(parts))
+
+    with pytest.raises(DeclarationError) as found:
+        business(flow, agents=[])
+    said = [fault.partition("version 1: ")[2] for fault in found.value.faults]
+    assert said == [
+        "step parts: its answer: mark the field parts as personal, and not a part of it",
+        "step approval: parameter parts: parts answers Parts, not Pictures",
+        "step parts: timeout is 31 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+    ]
+
+
+def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_name():
+    """Nor is there anything to undo; the drawing shows who answers, and the definition is stable."""
+    definition = ASKING.workflows.latest("asking").definition("pictures")
+    broken = replace(definition, timeout=None, read_answer=None, compensation="undo")
+    workflow = Workflow(name="x", version=1, steps=(broken,))
+    says = "step pictures: it is answered from outside"
+    assert list(workflow.faults(())) == [
+        f"{says}, and does not say what an answer is",
+        f"{says}, and does not say within which time",
+        f"{says}, so there is nothing to undo",
+    ]
+    pivot = Workflow(name="x", version=1, steps=(replace(definition, pivot=True),))
+    assert list(pivot.faults(())) == [f"{says}, so it is no point of no return"]
+    assert definition.fingerprint == replace(definition, read_answer=dict).fingerprint
+    assert "answered from outside within 5 days" in mermaid(ASKING.workflows.latest("asking"))
+    agent = replace(ASKING.agents[0], offers=OUTSIDE)
+    with pytest.raises(DeclarationError, match="stands for answers from outside"):
+        replace(ASKING, agents=(agent,)).check([agent])
+
+
+# Over HTTP
+
+
+@pytest.mark.proves("ANS-3", "OPR-5")
+async def test_an_answer_over_http_is_taken_or_it_is_said_why_not():
+    """Only with the operators' key; an order that is not recorded yet may be so in a moment."""
+    app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
+    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+    answer = bound["operator_answer"]
+    assert answer.get_trigger().get_dict_repr()["authLevel"] == func.AuthLevel.FUNCTION
+
+    async def call(order_id=ORDER_ID, step="pictures", **said):
+        body = json.dumps({"operator": "grace", **said}).encode()
+        path = {"orderId": order_id, "step": step}
+        given = await answer.get_user_function()(
+            func.HttpRequest(
+                method="POST", url="http://x/", body=body, headers={}, route_params=path
+            )
+        )
+        return given.status_code, json.loads(given.get_body()), given.headers.get("Retry-After")
+
+    urls = {"urls": ["https://pictures.example/1"]}
+    status, _, again = await call(answer=urls)
+    assert (status, again) == (404, "1")
+    await app.submission.record(
+        json.dumps(
+            {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": NOW.isoformat(), "who": "Ada"}
+        ).encode()
+    )
+    status, problem, _ = await call(answer={"urls": 1, "more": 2})
+    assert (status, len(problem["faults"])) == (400, 2)
+    known = {"orderId": ORDER_ID, "step": "pictures"}
+    assert await call(answer=urls) == (200, {**known, "status": "recorded"}, None)
+    assert await call(answer=urls) == (200, {**known, "status": "known"}, None)
+    status, problem, _ = await call(answer={"urls": []})
+    assert (status, problem["detail"]) == (409, "pictures was answered already")
+    assert (await call(answer={"urls": ["x" * 300_000]}))[0] == 400

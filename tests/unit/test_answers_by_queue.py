@@ -1,0 +1,179 @@
+"""Answers from outside as messages on the queue `answers`."""
+
+import json
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+from apps import app as app_of
+from apps import set_to
+from asking import ADA, ASKING, SENT
+from builders import ORDER_ID
+
+from bootstrap import bootstrap, functions
+from core.errors import UnavailableError, UnreadableRowError
+from core.messages import ANSWERS
+from customers.inbox import MOST_TRIES
+from kit import Trial
+from kit.memory import in_memory
+from stores.orders import OrderStore
+from stores.poison import Arrival
+
+PICTURES = SENT.model_dump(mode="json")
+
+
+class Queue:
+    """A trial in which an order waits, and the function that takes answers off the queue."""
+
+    def __init__(self):
+        self.trial = Trial(ASKING)
+        self.order = self.trial.submit(ADA)
+        self.world = self.trial._world
+
+    def take(self, body=None, **said):
+        message = {"orderId": self.order.id, "step": "pictures"} | said
+        text = json.dumps(message) if body is None else body
+        arrival = Arrival(at=self.trial.now, number="7")
+        self.world.run(self.world.app.answer_inbox.take(text.encode(), None, arrival))
+        self.trial.advance(seconds=1)
+
+    def poison(self):
+        found = self.world.run(self.world.app.poison_store.page(ANSWERS, 10))
+        return [each.reason for each in found]
+
+    def sent_again(self):
+        return [each for each in self.world.app.adapters.bus.sent if each.queue == ANSWERS]
+
+
+@pytest.fixture
+def queue():
+    return Queue()
+
+
+@pytest.mark.proves("ANS-9", "ANS-3")
+def test_a_message_answers_a_step_once(queue):
+    """It needs no right; the same again changes nothing."""
+    for _ in range(2):
+        queue.take(answer=PICTURES)
+    assert queue.order.steps["pictures"] == "Completed"
+    assert (queue.poison(), queue.sent_again()) == ([], [])
+    assert sum("step-answered" in line or "answered" in line for line in queue.order.history) == 1
+
+
+@pytest.mark.proves("ANS-9")
+def test_a_message_may_be_a_refusal(queue):
+    """The step has failed then."""
+    queue.take(refusal="there are none")
+    assert (queue.order.outcome, queue.poison()) == ("undone", [])
+
+
+@pytest.mark.proves("ANS-9")
+@pytest.mark.parametrize(
+    ("said", "reasons"),
+    [
+        ({"answer": {"urls": 1, "more": 2}}, ["answer.urls", "answer.more"]),
+        ({}, ["either an answer or a refusal"]),
+        ({"answer": PICTURES, "refusal": "no"}, ["either an answer or a refusal"]),
+        ({"answer": PICTURES, "step": "check"}, ["check is no step that is answered"]),
+        ({"answer": PICTURES, "step": "X"}, ["step"]),
+        ({"answer": PICTURES, "orderId": "1"}, ["orderId"]),
+        ({"answer": PICTURES, "schemaVersion": 2}, ["schemaVersion"]),
+        ({"body": "{"}, ["JSON"]),
+    ],
+)
+def test_what_cannot_be_recorded_is_kept_as_poison_with_every_reason(queue, said, reasons):
+    """And the order still waits."""
+    queue.take(**said)
+    (reason,) = queue.poison()
+    assert [each for each in reasons if each not in reason] == []
+    assert (queue.order.steps["pictures"], queue.sent_again()) == ("Running", [])
+
+
+@pytest.mark.proves("ANS-9", "ANS-4")
+def test_an_answer_that_comes_too_late_is_kept_with_the_reason(queue):
+    """Nothing is lost: an operator reads it."""
+    queue.trial.act(queue.order, "cancel")
+    queue.take(answer=PICTURES)
+    (reason,) = queue.poison()
+    assert "the order is taken back" in reason
+
+
+@pytest.mark.proves("ANS-9")
+def test_an_answer_to_an_order_that_is_not_recorded_yet_comes_again(queue):
+    """Later and later, for some minutes; then it is kept."""
+    unknown = f"{queue.order.id[:4]}01JZZZZZZZZZZZZZZZZZZZZZZZ"
+    queue.take(orderId=unknown, answer=PICTURES)
+    for number in range(1, MOST_TRIES + 1):
+        message = queue.sent_again()[-1]
+        said = json.loads(message.body)
+        assert said["again"] == number
+        assert (said["orderId"], said["answer"]) == (unknown, PICTURES)
+        assert queue.poison() == []
+        queue.take(body=message.body)
+    assert len({each.message_id for each in queue.sent_again()}) == MOST_TRIES
+    pauses = [each.not_before for each in queue.sent_again()]
+    assert pauses[-1] - pauses[0] > timedelta(minutes=4)
+    (reason,) = queue.poison()
+    assert reason == f"no order {unknown} is recorded"
+
+
+@pytest.mark.proves("ANS-9")
+def test_an_answer_to_an_order_that_cannot_be_read_comes_again_and_is_kept_with_the_reason(queue):
+    """A newer host may be able to read it."""
+    unreadable = UnreadableRowError("row b03-1 has schema version 9")
+    with patch.object(OrderStore, "load", side_effect=unreadable):
+        queue.take(answer=PICTURES)
+        assert (queue.poison(), len(queue.sent_again())) == ([], 1)
+        queue.take(answer=PICTURES, again=MOST_TRIES)
+    assert queue.poison() == ["row b03-1 has schema version 9"]
+    queue.take(body=queue.sent_again()[0].body)
+    assert queue.order.steps["pictures"] == "Completed"
+
+
+def test_the_log_repeats_nothing_that_an_outsider_wrote(queue, caplog):
+    """Neither the names of fields nor the reason of a refusal; the poison row has them."""
+    queue.take(answer={"grace@example.org": 1})
+    queue.take(refusal="Ada is on holiday")
+    queue.take(answer=PICTURES)
+    first, second = queue.poison()
+    assert "grace@example.org" in first
+    assert "Ada is on holiday" in second
+    logged = [str(vars(record)) for record in caplog.records]
+    assert len([line for line in logged if "customers.answer_rejected" in line]) == 2
+    assert [line for line in logged if "grace@" in line or "holiday" in line] == []
+
+
+@pytest.mark.proves("ANS-9")
+async def test_the_queue_is_there_only_where_a_workflow_waits(monkeypatch):
+    """So no other app listens to it; where it is there, outages are waited for."""
+    shop = {each.get_function_name() for each in functions(app_of(in_memory())).get_functions()}
+    assert "customers_answers" not in shop
+    assert ANSWERS not in app_of(in_memory()).bus_queues
+    app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
+    assert ANSWERS in app.bus_queues
+    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+    trigger = bound["customers_answers"].get_trigger().get_dict_repr()
+    assert trigger["queueName"] == ANSWERS
+    body = {"orderId": ORDER_ID, "step": "pictures", "answer": PICTURES}
+    taken = []
+
+    async def take(_self, body, correlation_id, arrival):
+        taken.append((json.loads(body), correlation_id))
+        if len(taken) == 1:
+            raise UnavailableError
+
+    monkeypatch.setattr(type(app.answer_inbox), "take", take)
+    await bound["customers_answers"].get_user_function()(_Message(json.dumps(body).encode()))
+    assert taken == [(body, None)] * 2
+
+
+class _Message:
+    """What the host hands over."""
+
+    correlation_id, sequence_number, enqueued_time_utc = "", 1, None
+
+    def __init__(self, body):
+        self.body = body
+
+    def get_body(self):
+        return self.body

@@ -1,0 +1,256 @@
+"""Who is told that an answer from outside is awaited, and what operators can change of that."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from asking import ADA, ASKING, BOTH, DAYS, SENT
+from azure.functions import FunctionApp
+from azure.functions.queue import QueueMessage
+from builders import NOW
+
+from alerts.triggers import blueprint
+from core import alerts
+from core.alerts import ANSWER_AWAITED, ANSWER_REMINDED
+from core.errors import InvalidError, RefusedError, UnknownOrderError
+from core.keys import bucket_of
+from kit import Trial
+from kit.memory import of_columns
+from operators.answers import ExtendRequest
+from operators.requests import OperatorRequest, OrdersPage
+from stores import outbox
+from stores.alert_log import AlertLog
+from stores.orders import StateRecord, columns_of_record, state_key
+from stores.tables import Replace
+
+GRACE = OperatorRequest(operator="grace", note="they are away")
+QUEUE = "status-example"
+
+
+def begun(business=ASKING):
+    trial = Trial(business)
+    return trial, trial.submit(ADA)
+
+
+def desk(trial):
+    return trial._world.app.operators.answers
+
+
+def snapshot(trial, order):
+    return trial._world.run(trial._world.app.store.load(order.id))
+
+
+def events(trial):
+    """The events about answers that were published, with what they say."""
+    found = [each for each in trial._world.events.published if each.type in alerts.NEWS]
+    return [(each.type, each.data["step"], each.data["until"]) for each in found]
+
+
+def extend(trial, order, until, step="pictures"):
+    request = ExtendRequest(operator="grace", note="they are away", until=until)
+    return trial._world.run(desk(trial).extend(order.id, step, request))
+
+
+def remind(trial, order, step="pictures"):
+    return trial._world.run(desk(trial).remind(order.id, step, GRACE))
+
+
+# Who is told
+
+
+@pytest.mark.proves("ANS-7")
+def test_whoever_subscribes_learns_what_is_awaited_and_of_each_reminder():
+    """By events that are no alerts, with neither the question nor the link."""
+    trial, _ = begun()
+    until = trial.now + 5 * DAYS
+    trial.advance(minutes=1)
+    assert events(trial) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
+    trial.advance(days=5)
+    assert [each[0] for each in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+    told = repr(trial._world.events.published)
+    assert "Ada" not in told
+    assert "right" not in told
+    assert trial.alerts() == []
+
+
+@pytest.mark.proves("ANS-7", "ALR-2")
+def test_the_sender_gets_the_link_with_each_notice():
+    """So the shop writes the mail; the question is behind the link."""
+    trial, order = begun()
+    waiting = snapshot(trial, order)
+    asked = replace(waiting, state=replace(waiting.state, reply_to=QUEUE))
+    entry = next(
+        entry
+        for entry in trial._world.run(trial._world.app.store.history(order.id))
+        if "awaited" in entry.detail
+    )
+    notices = [
+        json.loads(each.body)
+        for each in outbox.notices_of(waiting, asked, entry, "https://in.memory")
+    ]
+    awaited = [each for each in notices if each["event"] == "answer-awaited"]
+    right = waiting.step("pictures").right
+    assert [(each["step"], each["until"], each["answerUrl"]) for each in awaited] == [
+        (
+            "pictures",
+            (trial.now + 5 * DAYS).isoformat(),
+            f"https://in.memory/api/answers/{order.id}/pictures?right={right}",
+        )
+    ]
+    assert "Ada" not in repr(notices)
+    without = [json.loads(each.body) for each in outbox.notices_of(waiting, asked, entry)]
+    assert "answerUrl" not in without[-1]
+
+
+@pytest.mark.proves("ALR-2")
+def test_the_sender_learns_of_an_answer_as_of_any_step():
+    """And gets the address of the app from what the store was told."""
+    trial, order = begun()
+    store = trial._world.app.store
+    with_sender = snapshot(trial, order).with_state(reply_to=QUEUE)
+    trial._world.run(store.table.submit(*_state_of(store, with_sender)))
+    remind(trial, order)
+    trial.answer(order, "pictures", SENT)
+    trial.advance(minutes=1)
+    sent = [each for each in trial._world.app.adapters.bus.sent if each.queue == QUEUE]
+    said = [json.loads(each.body) for each in sent]
+    assert [(each["event"], each["step"]) for each in said] == [
+        ("answer-reminded", "pictures"),
+        ("step-completed", "pictures"),
+        ("answer-awaited", "approval"),
+    ]
+    assert said[0]["answerUrl"].startswith(f"https://in.memory/api/answers/{order.id}/pictures?")
+
+
+def _state_of(store, order):
+    row = columns_of_record(StateRecord(state=order.state, steps=order.steps))
+    return bucket_of(order.order_id), [Replace(state_key(order.order_id), row, order.etag)]
+
+
+async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
+    """Their list has what needs them; the list Waiting has these orders."""
+    log, triggers = AlertLog(of_columns()), FunctionApp()
+    triggers.register_functions(blueprint(log, None, None, None))
+    (record,) = (
+        each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
+    )
+    for kind in (ANSWER_AWAITED, ANSWER_REMINDED, alerts.STALLED):
+        said = {"specversion": "1.0", "id": kind, "type": kind, "time": NOW.isoformat(), "data": {}}
+        body = json.dumps(said).encode()
+        await record.get_user_function()(QueueMessage(body=body, id="m", insertion_time=NOW))
+    assert [each.event.type for each in await log.newest(10)] == [alerts.STALLED]
+
+
+# What operators change
+
+
+@pytest.mark.proves("ANS-7")
+def test_an_operator_waits_longer_for_an_answer():
+    """The order's deadline moves, it is due later in the list, and the sender is told."""
+    trial, order = begun()
+    until = trial.now + 20 * DAYS
+    assert extend(trial, order, until).status == "extended"
+    extended = snapshot(trial, order)
+    assert extended.step("pictures").complete_by == extended.state.complete_by == until
+    assert "wait-extended: pictures until 2026-01-25 09:00:00 UTC: they are away" in order.history
+    trial.advance(days=6)
+    assert snapshot(trial, order).step("pictures").failure_count == 0
+    assert events(trial)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
+    trial.advance(days=15)
+    assert snapshot(trial, order).step("pictures").failure_count == 1
+
+
+@pytest.mark.proves("ANS-7")
+def test_a_reminder_now_leaves_deadline_and_count_as_they_are():
+    """It only tells again."""
+    trial, order = begun()
+    before = snapshot(trial, order)
+    assert remind(trial, order).status == "reminded"
+    after = snapshot(trial, order)
+    assert after.steps == before.steps
+    assert after.state.complete_by == before.state.complete_by
+    trial.advance(minutes=1)
+    assert [each[0] for each in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+
+
+@pytest.mark.proves("ANS-7")
+def test_what_makes_no_sense_is_refused_with_the_reason():
+    """A time that is past or too far, and a step that is not awaited."""
+    trial, order = begun()
+    for until in (trial.now, trial.now + 30 * DAYS + timedelta(seconds=1)):
+        with pytest.raises(InvalidError, match="within 30 days"):
+            extend(trial, order, until)
+    for act in (remind, lambda *given: extend(given[0], given[1], NOW, given[2])):
+        with pytest.raises(RefusedError, match="approval is not awaited yet: it is NotStarted"):
+            act(trial, order, "approval")
+        with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
+            act(trial, order, "check")
+
+
+def test_while_an_agent_is_at_work_too_the_order_has_the_earlier_deadline():
+    """Whichever that is."""
+    trial = Trial(BOTH)
+    trial.hang("office")
+    order = trial.submit(ADA)
+    extend(trial, order, trial.now + 9 * DAYS, "soon")
+    extended = snapshot(trial, order)
+    assert extended.state.complete_by == extended.step("first").complete_by
+
+
+@pytest.mark.proves("ANS-7", "OPR-1")
+def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
+    """Whichever came first."""
+    trial, first = begun()
+    second = trial.submit(ADA)
+    extend(trial, first, trial.now + 9 * DAYS)
+    page = OrdersPage(state="Waiting")
+    listed = trial._world.run(trial._world.app.orders.list(page)).orders
+    assert [each.order_id for each in listed] == [second.id, first.id]
+    assert [each.waits_for for each in listed] == [["pictures"]] * 2
+
+
+# What operators see
+
+
+@pytest.mark.proves("ANS-5", "ANS-7")
+def test_operators_read_what_is_asked_without_personal_data():
+    """With the fields of the answer, until when it waits, and how often it was asked for."""
+    trial, order = begun()
+    trial.advance(days=6)
+    shown = asked(trial, order, "pictures")
+    assert shown.question == {"text": "Please send pictures, hidden"}
+    assert (shown.asked, shown.asks, shown.fields) == (2, 3, ["urls", "by"])
+    assert shown.until == snapshot(trial, order).step("pictures").complete_by
+    assert shown.why_closed is None
+    trial.answer(order, "pictures", SENT)
+    shown = asked(trial, order, "pictures")
+    assert (shown.why_closed, shown.until) == ("pictures was answered already", None)
+
+
+def test_a_question_that_cannot_be_made_yet_is_null():
+    """That of the approval needs the pictures; it can be answered all the same."""
+    trial, order = begun()
+    shown = asked(trial, order, "approval")
+    assert (shown.question, shown.until, shown.asked, shown.fields) == (None, None, 0, ["limit"])
+    with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
+        asked(trial, order, "check")
+    with pytest.raises(UnknownOrderError):
+        trial._world.run(desk(trial).show("b00-01JZZZZZZZZZZZZZZZZZZZZZZZ", "pictures"))
+
+
+def test_a_step_says_whether_an_answer_to_it_counts_now():
+    """An early one does; one to a step of a service, or after it was answered, does not."""
+    trial, order = begun()
+
+    def open_steps():
+        view = trial._world.run(trial._world.app.orders.inspect(order.id))
+        return {step.name for step in view.steps if step.takes_answer}
+
+    assert open_steps() == {"pictures", "approval"}
+    trial.answer(order, "pictures", SENT)
+    assert open_steps() == {"approval"}
+
+
+def asked(trial, order, step):
+    return trial._world.run(desk(trial).show(order.id, step))

@@ -1,0 +1,100 @@
+"""What operators did to orders is listed, over all orders, for as long as the orders themselves."""
+
+from datetime import timedelta
+
+import pytest
+from apps import app
+from builders import NOW, ORDER_ID, claimed, new_order, some
+
+from core.actions import BY_NAME, Asked
+from core.changes import Change, HistoryEntry
+from core.errors import InvalidError
+from core.keys import bucket_of
+from kit.memory import in_memory
+from operators.requests import ActRequest, AuditPage, OperatorRequest
+from stores.orders import of_change
+from stores.tables import Put
+
+GRACE = {"operator": "grace", "note": "a wrong price"}
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = NOW
+
+    def __call__(self):
+        return self.now
+
+
+async def with_an_order(**settings):
+    """The app with an order in it, and its clock."""
+    clock = Clock()
+    made = app(in_memory(clock=clock), **settings)
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    await made.store.commit(Change(before=None, after=new_order(), entry=entry))
+    return made, clock
+
+
+async def audited(made, **asked):
+    page = await made.orders.audit(AuditPage(**asked))
+    return [(entry.operator, entry.event, entry.detail) for entry in page.entries], page
+
+
+@pytest.mark.proves("OPR-6")
+async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
+    """In the transaction that did it; also that one looked at personal data. What others do is not."""
+    made, clock = await with_an_order()
+    for name in ("hold", "release"):
+        clock.now += timedelta(seconds=1)
+        await made.orders.act(BY_NAME[name], ORDER_ID, ActRequest(**GRACE))
+    clock.now += timedelta(seconds=1)
+    await made.orders.reveal(ORDER_ID, OperatorRequest(operator="ada", note="to call"))
+    first, page = await audited(made, limit=2)
+    assert first == [
+        ("operator/ada", "revealed", "to call"),
+        ("operator/grace", "released", GRACE["note"]),
+    ]
+    assert {(entry.order_id, entry.at.tzinfo is None) for entry in page.entries} == {
+        (ORDER_ID, False)
+    }
+    rest, page = await audited(made, limit=2, continuation=page.continuation)
+    assert (rest, page.continuation) == ([("operator/grace", "held", GRACE["note"])], None)
+
+
+@pytest.mark.proves("OPR-6")
+def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
+    """So none is ever missing."""
+    held = BY_NAME["hold"].act(claimed(), Asked(**GRACE), NOW)
+    entry = HistoryEntry(at=NOW, actor="scheduler/i", happened=some("claimed"))
+    others = Change(before=None, after=new_order(), entry=entry)
+    for change, count in ((held, 1), (others, 0)):
+        rows = [each for each in of_change(change)[1] if each.key.startswith("_acted|")]
+        assert len(rows) == count
+
+
+async def test_a_row_that_nobody_can_read_hides_no_other():
+    """It is named."""
+    made, _ = await with_an_order()
+    await made.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    await made.store.table.submit(bucket_of(ORDER_ID), [Put("_acted|0|x", {"OrderID": ORDER_ID})])
+    found, page = await audited(made)
+    assert (len(found), page.unreadable) == (1, ["_acted|0|x"])
+
+
+async def test_no_page_begins_outside_of_the_list():
+    """A continuation of another list leads nowhere."""
+    made, _ = await with_an_order()
+    with pytest.raises(InvalidError):
+        await audited(made, continuation="!error|x")
+
+
+async def test_what_was_done_long_ago_is_removed():
+    """After as long as finished orders are kept; what is younger stays."""
+    made, clock = await with_an_order(retention_days=30)
+    await made.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    clock.now += timedelta(days=20)
+    await made.orders.act(BY_NAME["release"], ORDER_ID, ActRequest(**GRACE))
+    clock.now += timedelta(days=11)
+    await made.operators.retention.sweep()
+    assert (await audited(made))[0] == [("operator/grace", "released", GRACE["note"])]

@@ -1,0 +1,102 @@
+"""What operators see of causes: who has taken them, how many orders wait for each, and whether the mended hold."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from apps import app
+from builders import NOW, ORDER_ID, answer, claimed, new_order, scheduler, seconds, some
+from pydantic import ValidationError
+
+from core.alerts import Acknowledgement, Alert
+from core.changes import Change, Event, HistoryEntry
+from core.life import ProcessState
+from kit.memory import in_memory
+from operators.alerts import causes
+from operators.requests import FollowRequest
+
+
+def id_of(number):
+    return f"{ORDER_ID[:-2]}{number:02d}"
+
+
+async def recorded(made, number, order):
+    order = order.with_state(order_id=id_of(number))
+    order = replace(order, order=replace(order.order, order_id=id_of(number)), etag=None)
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    return await made.store.commit(Change(before=None, after=order, entry=entry))
+
+
+def failed(reason, minutes=0):
+    """An order whose payment was refused."""
+    refused = answer(outcome="failed", reason=reason)
+    order = scheduler.receive(claimed(), refused, NOW).after
+    return order.with_state(updated_at=NOW + timedelta(minutes=minutes))
+
+
+@pytest.mark.proves("OPR-1")
+async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
+    """With the step, its agent, and since when the first has waited."""
+    made = app(in_memory(clock=lambda: NOW))
+    for number in range(3):
+        await recorded(made, number, failed("card declined", minutes=number))
+    await recorded(made, 3, failed("no such account"))
+    await recorded(made, 4, new_order())
+    overview = await made.operators.overview.look()
+    told = [
+        (each.step, each.agent, each.reason, each.count, each.first)
+        for each in overview.waiting_for_operator
+    ]
+    assert told == [
+        ("payment", "payment", "card declined", 3, NOW),
+        ("payment", "payment", "no such account", 1, NOW),
+    ]
+    assert overview.open_orders["Error"].count == 4
+
+
+def alert(number, acknowledged=None):
+    data = {"step": "payment", "reason": "card declined"}
+    event = Event(event_id=str(number), type="T", subject=f"orders/{number}", at=NOW, data=data)
+    return Alert(key=f"key-{number}", event=event, acknowledged=acknowledged)
+
+
+def word(by, second):
+    return Acknowledgement(by=by, at=NOW + seconds(second), note=f"note {second}")
+
+
+@pytest.mark.proves("ALR-1")
+def test_a_cause_says_who_has_taken_it_and_when():
+    """The last first; of each how many, and the last note. What is closed counts no more."""
+    found = [
+        alert(1, word("ada", 1)),
+        alert(2, word("grace", 3)),
+        alert(3, word("ada", 2)),
+        alert(4),
+    ]
+    [cause] = causes([*found, alert(5, word("eve", 9))], {"key-5"})
+    assert cause.unacknowledged == ["key-4"]
+    told = [(each.by, each.at, each.note, each.count) for each in cause.taken]
+    assert told == [
+        ("grace", NOW + seconds(3), "note 3", 1),
+        ("ada", NOW + seconds(2), "note 2", 2),
+    ]
+
+
+@pytest.mark.proves("OPR-3")
+async def test_orders_that_were_acted_on_are_followed_until_they_end_or_fail_again():
+    """An order that is owed nothing is over; each is told once."""
+    made = app(in_memory(clock=lambda: NOW))
+    await recorded(made, 1, failed("card declined"))
+    await recorded(made, 2, new_order())
+    await recorded(made, 3, new_order(process_state=ProcessState.PROCESSED))
+    asked = FollowRequest(orders=(id_of(1), id_of(2), id_of(3), id_of(1)))
+    found = await made.operators.overview.follow(asked)
+    assert (found.failed, found.under_way, found.over) == ([id_of(1)], [id_of(2)], [id_of(3)])
+    assert not found.may_be_open
+
+
+@pytest.mark.parametrize("orders", [(), ("no id",), (ORDER_ID,) * 2001, (f"x{ORDER_ID}",)])
+def test_only_ids_are_followed_and_not_any_number_of_them(orders):
+    """The call is one of the app's, and somebody else may make it."""
+    with pytest.raises(ValidationError):
+        FollowRequest(orders=orders)

@@ -1,0 +1,393 @@
+"""A copy of all orders, and what becomes of it in an empty store."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from acting import act
+from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, new_order, scheduler
+from memory_world import World
+from owed import events_owed
+
+from core import agenda
+from core.business import Agent
+from core.errors import InvalidError, RefusedError
+from core.keys import history_key, state_key
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.messages import AgentRequest, WakeUp, decode
+from core.orders import Snapshot
+from operators.copies import in_doubt, restored
+from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
+from operators.retention import erase
+from stores.copies import PAGE, Copies, as_json, from_json
+from stores.poison import Arrival
+from stores.tables import Insert
+
+GRACE = {"operator": "grace", "note": "the account is gone"}
+ASKED = OperatorRequest(**GRACE)
+COPY, OTHER = "a" * 32, "b" * 32
+DAY = timedelta(hours=24)
+KEY = f"{ORDER_ID}:payment"
+BANK = Agent(name="payment", offers="payment", address="p", keys_last=DAY)
+FORGETS = replace(scheduler, agents={"payment": BANK})
+LATER = NOW + timedelta(hours=1)
+ORDERS = WORKFLOWS.all[0].name
+
+
+async def copied(world):
+    """All lines of a copy."""
+    lines, continuation = [], None
+    while True:
+        request = ExportRequest(**GRACE, continuation=continuation)
+        page = await world.app.operators.copies.export(request)
+        lines += page.lines
+        continuation = page.continuation
+        if continuation is None:
+            return lines
+
+
+async def restore(world, lines, copy=COPY):
+    return await world.app.operators.copies.restore(copy, RestoreRequest(**GRACE, lines=lines))
+
+
+async def claimed(world):
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    return await world.order()
+
+
+def key_in(change):
+    """The idempotency key of the one request of a change."""
+    (message,) = change.messages
+    return decode(AgentRequest, message.body).idempotency_key
+
+
+def later():
+    """Another world, an hour later, with an empty store."""
+    world = World()
+    world.now = LATER
+    return world
+
+
+@pytest.mark.proves("OPR-11")
+async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
+    """In the state in which it was copied; the history says when that was, and who restored it."""
+    world = World()
+    await world.submitted(workflow=ORDERS)
+    before = await claimed(world)
+    there = later()
+    answer = await restore(there, await copied(world))
+    assert (answer.restored, answer.present, answer.refused) == (1, 0, [])
+    order = await there.order()
+    assert order.order == before.order
+    assert order.state == replace(before.state, version=before.state.version + 1)
+    assert [step.state for step in order.steps] == [step.state for step in before.steps]
+    history = await there.store.history(ORDER_ID)
+    assert history[:-1] == await world.store.history(ORDER_ID)
+    assert (history[-1].event, history[-1].actor) == ("restored", "operator/grace")
+    assert history[-1].detail == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
+    rows = await there.store.agenda("b03", *agenda.everything(), 100)
+    assert {row.key for row in rows} == set(agenda.obligations(order)) == set(order.state.agenda)
+    assert there.parts.bus.sent == []
+
+
+@pytest.mark.proves("OPR-11")
+async def test_a_restored_order_goes_on_to_its_end():
+    """The sweep gives back what was running, and the poll claims it."""
+    world = World()
+    await world.submitted()
+    await claimed(world)
+    there = later()
+    await restore(there, await copied(world))
+    await there.supervisor.sweep()
+    assert (await there.order()).state.process_state is ProcessState.PENDING
+    there.now += timedelta(seconds=30)
+    await there.scheduler.poll()
+    payment = (await there.order()).step("payment")
+    reply = answer(attempt=payment.attempts, complete_by=payment.complete_by)
+    await there.scheduler.receive(reply, "payment")
+    assert (await there.order()).state.process_state is ProcessState.PROCESSED
+
+
+async def test_customers_keys_alerts_and_unreadable_messages_come_back():
+    """A customer who sends an order again after the restoring makes no second one."""
+    world = World()
+    await world.app.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await world.poison_store.put("order-submissions", b"{", "no JSON", Arrival(at=NOW))
+    there = later()
+    await restore(there, await copied(world))
+    again = await there.app.submission_keys.claim("a key", "b03-another", "what was asked")
+    assert again == (ORDER_ID, "what was asked")
+    [message] = await there.poison_store.page("order-submissions", 10)
+    assert (message.body, message.at) == (b"{", NOW)
+
+
+@pytest.mark.proves("OPR-11")
+async def test_only_an_empty_store_takes_a_copy():
+    """Neither orders nor customers' keys may be there; the orders that are stay as they are."""
+    world = World()
+    before = await world.submitted()
+    lines = await copied(world)
+    with pytest.raises(RefusedError, match="not empty"):
+        await restore(world, lines)
+    assert await world.order() == before
+    keyed = later()
+    await keyed.app.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    with pytest.raises(RefusedError, match="not empty"):
+        await restore(keyed, lines)
+
+
+@pytest.mark.proves("OPR-11")
+async def test_a_restoring_that_was_cut_short_goes_on_and_ends_once():
+    """With the same copy; what is there stays as it is, and after its end the store takes none."""
+    world = World()
+    await world.submitted()
+    lines = await copied(world)
+    there = later()
+    await restore(there, lines)
+    order = await there.order()
+    with pytest.raises(RefusedError, match="another copy"):
+        await restore(there, lines, OTHER)
+    answer = await restore(there, lines)
+    assert (answer.restored, answer.present) == (0, 1)
+    assert await there.order() == order
+    with pytest.raises(RefusedError):
+        await there.app.operators.copies.end(OTHER, ASKED)
+    await there.app.operators.copies.end(COPY, ASKED)
+    await there.app.operators.copies.end(COPY, ASKED)
+    with pytest.raises(RefusedError, match="not empty"):
+        await restore(there, lines)
+
+
+@pytest.mark.proves("OPR-11")
+async def test_a_history_that_was_cut_off_from_its_order_is_completed():
+    """A process died between the two."""
+    world = World()
+    await world.submitted()
+    [line] = await copied(world)
+    there = later()
+    history = line.model_copy(update={"rows": line.rows[:1]})
+    assert (await restore(there, [history])).restored == 0
+    assert await there.order() is None
+    await restore(there, [line])
+    assert len(await there.store.history(ORDER_ID)) == 2
+
+
+class Overtaken:
+    """A table in which a change comes between the rows of one query, once."""
+
+    def __init__(self, table, change):
+        self.table, self.change = table, change
+
+    async def rows(self, *query):
+        before = await self.table.rows(*query)
+        if not self.change:
+            return before
+        await self.change.pop()()
+        after = {row.key: row for row in await self.table.rows(*query)}
+        return [after[row.key] for row in before]
+
+
+@pytest.mark.proves("OPR-11")
+async def test_an_order_is_read_again_if_a_change_came_between_its_rows():
+    """Its state would be newer than its history."""
+    world = World()
+    await world.submitted()
+    table = Overtaken(world.parts.table("orders"), [lambda: claimed(world)])
+    copies = Copies({"orders": table}, {"orders": ["b03"]}, lambda: world.now)
+    [line], _ = await copies.page("")
+    version = line.rows[state_key(ORDER_ID)]["Version"]
+    assert version == 2
+    assert history_key(ORDER_ID, version) in line.rows
+
+
+async def test_pages_hold_whole_orders():
+    """Also one that has more rows than a page, and those behind it."""
+    world = World()
+    table = world.parts.table("orders")
+    ids = [f"b03-01JCX4T9Q8ZK7M2N5P6R3S1V{number:02d}" for number in range(3)]
+    sizes = dict(zip(ids, (PAGE // 2, PAGE + 5, PAGE // 2 + 1), strict=True))
+    for order_id, size in sizes.items():
+        await table.submit("b03", [Insert(history_key(order_id, n), {}) for n in range(size)])
+    found = {line.order: len(line.rows) for line in await copied(world)}
+    assert found == sizes
+
+
+async def test_a_place_that_no_page_named_is_refused():
+    """Whatever it is."""
+    for place in ("orders", "orders|b99|x", "simulator|b00|"):
+        with pytest.raises(InvalidError):
+            await World().app.operators.copies.export(ExportRequest(**GRACE, continuation=place))
+
+
+def again(order, at=NOW, agents=(BANK,), now=LATER) -> Snapshot:
+    """The order as it is restored."""
+    return restored(order, ASKED, at, agents, now).after
+
+
+@pytest.mark.proves("OPR-11", "AGT-3")
+def test_a_step_that_was_not_done_is_asked_with_the_same_key():
+    """While its service knows the key: whether it was asked since, nobody knows."""
+    assert key_in(FORGETS.claim(again(new_order()), NOW + DAY - 2 * TIMEOUT)) == KEY
+
+
+@pytest.mark.proves("OPR-11", "AGT-12")
+def test_a_step_whose_key_may_be_forgotten_since_the_copy_goes_to_an_operator():
+    """Also one that was never tried when it was copied."""
+    ended = FORGETS.claim(again(new_order()), NOW + DAY).after
+    assert (ended.state.process_state, ended.state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
+    assert "payment knows" in ended.state.reason
+    assert ended.step("payment").for_operator
+
+
+@pytest.mark.proves("OPR-11", "AGT-12")
+def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
+    """It began before the copy."""
+    running = FORGETS.claim(new_order(), NOW).after
+    step = again(running, at=LATER).step("payment")
+    assert (step.in_doubt, step.key_known_until, step.attempts) == (True, NOW + DAY, 1)
+
+
+@pytest.mark.proves("OPR-11", "AGT-10")
+def test_of_several_providers_nobody_knows_which_was_asked():
+    """One of them may have done it, under a key that the other does not know."""
+    other = replace(BANK, name="giro", keys_last=None)
+    waiting = new_order().step("payment")
+    assert in_doubt(waiting, NOW, [BANK, other]).key_known_until == NOW
+    tried = replace(waiting, agent="giro", attempts=1)
+    assert in_doubt(tried, NOW, [BANK, other]).key_known_until is None
+    alike = [replace(each, provider="psp") for each in (BANK, other)]
+    assert in_doubt(waiting, NOW, alike).key_known_until == NOW + DAY
+
+
+@pytest.mark.proves("OPR-11", "UND-2")
+def test_what_may_have_been_tried_since_is_undone_with_the_order():
+    """Its service is asked to undo what it may have done."""
+    order = again(new_order())
+    cancelled = act("cancel", order, ActRequest(**GRACE), LATER).after
+    assert cancelled.step("payment").state is StepState.UNDOING
+
+
+@pytest.mark.parametrize("state", [StepState.FAILED, StepState.SKIPPED, StepState.UNDONE])
+def test_what_is_settled_for_good_stays_as_it_is(state):
+    """No process touches it by itself."""
+    step = replace(new_order().step("payment"), state=state)
+    assert in_doubt(step, NOW, [BANK]) == step
+
+
+def test_an_order_that_has_ended_stays_as_it_is():
+    """Its age counts from its end, for retention and in the lists."""
+    over = new_order().with_state(process_state=ProcessState.PROCESSED)
+    assert again(over).steps == over.steps
+    assert again(over).state.updated_at == over.state.updated_at
+
+
+async def test_a_line_that_is_no_order_of_this_store_is_refused_and_stops_no_other():
+    """Each with its reason; nothing of it is written but history."""
+    world = World()
+    await world.submitted()
+    [line] = await copied(world)
+    order, state = line.rows[1:]
+
+    def changed(**update):
+        return line.model_copy(update=update)
+
+    lines = {
+        "another bucket": changed(partition="b04"),
+        "no partition b77": changed(partition="b77"),
+        "rows of orders name their order": changed(order=None),
+        "belongs to another order": changed(rows=[{"RowKey": "!pending|1|x"}]),
+        "has no key": changed(rows=[{"Version": 1}]),
+        "Version: no value": changed(rows=[{**state, "Version": 2**40}]),
+        "Rate: no value": changed(rows=[{**order, "Rate": float("nan")}]),
+        "At: no time": changed(rows=[{**order, "At": {"time": "soon"}}]),
+        "one is missing": changed(rows=[order]),
+        "cannot be read": changed(rows=[order, {**state, "Steps": "{"}]),
+        "name another order": changed(
+            rows=[{**each, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"} for each in (order, state)]
+        ),
+        "no partition none": changed(table="alerts", partition="none", order=None),
+    }
+    there = later()
+    answer = await restore(there, [*lines.values(), line])
+    assert answer.restored == 1
+    assert len(answer.refused) == len(lines)
+    for why, refused in zip(lines, answer.refused, strict=True):
+        assert why in refused.why
+
+
+async def test_a_copy_has_a_name_of_its_own():
+    """Anything else is refused before the store is looked at."""
+    with pytest.raises(InvalidError):
+        await restore(World(), [], "..")
+
+
+def test_times_and_texts_come_back_as_they_were():
+    """A text that looks like a time stays a text; a column that is not known is carried along."""
+    rows = {"k": {"At": NOW, "Text": NOW.isoformat(), "Count": 3, "Rate": 0.5, "Off": False}}
+    assert from_json(as_json(rows)) == rows
+
+
+async def test_columns_of_a_newer_version_are_carried_along():
+    """A copy may come from a newer version, and be restored by an older one (FLT-12)."""
+    world = World()
+    await world.submitted()
+    [line] = await copied(world)
+    order, state = line.rows[1:]
+    newer = line.model_copy(update={"rows": [line.rows[0], order, {**state, "Colour": "green"}]})
+    there = later()
+    await restore(there, [newer])
+    rows = await there.parts.table("orders").rows("b03", state_key(ORDER_ID), "b03-~")
+    assert rows[0].row["Colour"] == "green"
+
+
+async def test_what_was_erased_before_the_copy_stays_erased_and_findable():
+    """The rows of the business's keys follow from the order."""
+    world = World()
+    await world.submitted()
+    await world.transitions.apply(
+        ORDER_ID, lambda order, now: erase(order, ASKED, world.terms.payload, now)
+    )
+    there = later()
+    await restore(there, await copied(world))
+    assert (await there.order()).order == (await world.order()).order
+
+
+def test_an_order_that_waited_for_its_undo_goes_on_with_it():
+    """The direction stays; a completed step that is undone later counts as in doubt too."""
+    completed = replace(new_order().step("payment"), state=StepState.COMPLETED, attempts=1)
+    order = new_order().with_steps(completed).with_state(direction=Direction.UNDO)
+    after = again(order)
+    assert after.state.direction is Direction.UNDO
+    assert after.step("payment").key_known_until == NOW + DAY
+
+
+async def test_nothing_is_sent_by_a_restoring():
+    """No alert, since the operator who restores knows; and nothing begins before the poll."""
+    world = World()
+    await world.submitted()
+    there = later()
+    await restore(there, await copied(world))
+    assert await events_owed(there.store, "b03") == []
+    assert there.parts.bus.sent == []
+
+
+async def test_an_order_whose_chosen_time_is_over_by_now_may_begin():
+    """Its row in the agenda is another one than when it was copied."""
+    world = World()
+    await world.submitted(extra=',"notBefore":"2026-01-31T08:30:00Z"')
+    there = later()
+    assert (await restore(there, await copied(world))).restored == 1
+    order = await there.order()
+    assert order.state.not_before is None
+    rows = await there.store.agenda("b03", *agenda.everything(), 100)
+    assert {row.key for row in rows} == set(order.state.agenda) == set(agenda.obligations(order))
+
+
+async def test_the_log_names_who_copied_and_who_restored(caplog):
+    """A copy once, however many pages it has."""
+    caplog.set_level("INFO", "operators.copies")
+    world = World()
+    await restore(later(), await copied(world))
+    await world.app.operators.copies.export(ExportRequest(**GRACE, continuation="orders|b01|"))
+    named = [(line.message, line.operator) for line in caplog.records]
+    assert named == [("operators.exported", "grace"), ("operators.restored", "grace")]

@@ -1,0 +1,173 @@
+"""Every order that is over can be listed, newest first, by a row of its own."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from apps import app
+from builders import NOW, ORDER_ID, PAYLOAD, new_order, seconds, some
+
+from core.agenda import ENDED_LISTS, LISTS, listed_end
+from core.changes import Change, HistoryEntry
+from core.errors import InvalidError
+from core.keys import bucket_of
+from core.life import Outcome, ProcessState
+from kit.memory import in_memory
+from operators.requests import FindRequest, OperatorRequest, OrdersPage
+from operators.retention import erase
+from stores.orders import of_change
+from stores.tables import Put
+
+PROCESSED = {"process_state": ProcessState.PROCESSED}
+UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
+
+
+def id_of(number):
+    return f"{ORDER_ID[:-2]}{number:02d}"
+
+
+async def ended(made, number, end, *, minutes=0, **state):
+    """Record an order that ended so many minutes after noon."""
+    at = NOW + timedelta(minutes=minutes)
+    order = new_order(updated_at=at, waits_since=at, **end)
+    order = order.with_state(order_id=id_of(number), **state)
+    order = replace(order, order=replace(order.order, order_id=id_of(number)))
+    entry = HistoryEntry(at=at, actor="t", happened=some("noted"))
+    return await made.store.commit(Change(before=None, after=order, entry=entry))
+
+
+async def listed(made, **asked):
+    """The numbers of the orders on one page, and where the next begins."""
+    page = await made.orders.list(OrdersPage(**asked))
+    return [int(order.order_id[-2:]) for order in page.orders], page.continuation
+
+
+def app_now(**settings):
+    return app(in_memory(clock=lambda: NOW + timedelta(days=1)), **settings)
+
+
+@pytest.mark.proves("OPR-1")
+async def test_orders_that_are_over_are_listed_by_their_end_the_newest_first():
+    """Page by page; an order that waits for an operator is none of them."""
+    made = app_now()
+    for number in (1, 3, 2):
+        await ended(made, number, PROCESSED, minutes=number)
+    await ended(made, 4, UNDONE, reason="out of stock")
+    await ended(made, 5, {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED})
+    first, rest = await listed(made, state="Processed", limit=2)
+    assert first == [3, 2]
+    assert await listed(made, state="Processed", limit=2, continuation=rest) == ([1], None)
+    [undone] = (await made.orders.list(OrdersPage(state="Undone"))).orders
+    assert (undone.order_id, undone.situation, undone.reason) == (
+        id_of(4),
+        "undone",
+        "out of stock",
+    )
+
+
+@pytest.mark.proves("OPR-1")
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, [3, 2, 1]),
+        ({"since": NOW + timedelta(minutes=2)}, [3, 2]),
+        ({"until": NOW + timedelta(minutes=2)}, [1]),
+        ({"since": datetime(1970, 1, 1, tzinfo=UTC)}, [3, 2, 1]),
+        ({"until": datetime(1970, 1, 1, tzinfo=UTC)}, []),
+        ({"until": datetime(8999, 1, 1, tzinfo=UTC)}, [3, 2, 1]),
+        ({"since": NOW + timedelta(minutes=2), "until": NOW + timedelta(minutes=3)}, [2]),
+        ({"workflow": "returns"}, [2]),
+    ],
+    ids=["all", "since", "until", "first day", "before all", "last day", "between", "workflow"],
+)
+async def test_ended_orders_are_listed_by_time_and_workflow(asked, found):
+    """A time is that of the end: the first belongs to it, the last does not."""
+    made = app_now()
+    for number in (1, 2, 3):
+        workflow = "returns" if number == 2 else "order"
+        await ended(made, number, PROCESSED, minutes=number, workflow=workflow)
+    assert await listed(made, state="Processed", **asked) == (found, None)
+
+
+async def test_open_orders_are_listed_by_the_time_of_their_last_change():
+    """The same words mean the same in every list."""
+    made = app_now()
+    for number in (1, 2):
+        await ended(made, number, {"process_state": ProcessState.ERROR}, minutes=number)
+    assert await listed(made, state="Error", since=NOW + timedelta(minutes=2)) == ([2], None)
+    assert await listed(made, state="Error", until=NOW + timedelta(minutes=2)) == ([1], None)
+
+
+@pytest.mark.proves("SUP-2")
+async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
+    """It is written with the last change, and is no row of the agenda."""
+    for state, rows in ((PROCESSED, 1), (UNDONE, 1), ({"process_state": ProcessState.ERROR}, 0)):
+        order = new_order(**state)
+        entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+        after, operations = of_change(Change(before=None, after=order, entry=entry))
+        new = [each.key for each in operations if isinstance(each, Put) and each.key[0] == "_"]
+        assert len(new) == rows
+        assert [key for key in after.state.agenda if key[0] != "!"] == new
+
+
+async def test_an_order_whose_customer_is_erased_stays_where_it_was_listed():
+    """It ended then, whatever was done to it since."""
+    made = app_now()
+    for number in (1, 2):
+        order = await ended(made, number, PROCESSED, minutes=number)
+        if number == 1:
+            first = order
+    request = OperatorRequest(operator="grace", note="asked")
+    await made.store.commit(erase(first, request, PAYLOAD, NOW + timedelta(hours=1)))
+    assert await listed(made, state="Processed") == ([2, 1], None)
+
+
+async def test_an_order_that_an_older_host_has_ended_is_listed_from_its_next_change_on():
+    """Its row does not stand in the state: nothing is removed that is not there."""
+    order = new_order(**PROCESSED).with_state(agenda=())
+    change = erase(order, OperatorRequest(operator="g", note="n"), PAYLOAD, NOW + seconds(9))
+    met, owed = change.obligations()
+    assert (met, list(owed)) == ([], list(listed_end(change.after, ())))
+
+
+@pytest.mark.proves("OPR-1")
+async def test_a_row_that_nobody_can_read_costs_only_itself():
+    """It is shown as such."""
+    made = app_now()
+    order = await ended(made, 1, UNDONE, minutes=1)
+    await ended(made, 2, UNDONE, minutes=2)
+    await made.store.table.submit(
+        bucket_of(order.order_id), [Put(order.state.agenda[0], {"OrderID": "?"})]
+    )
+    shown = (await made.orders.list(OrdersPage(state="Undone"))).orders
+    assert [order.situation for order in shown] == ["undone", "undone"]
+    assert "cannot be read" in shown[1].reason
+
+
+async def test_no_page_of_ended_orders_begins_where_none_ended():
+    """A continuation of another list leads nowhere."""
+    with pytest.raises(InvalidError):
+        await listed(app_now(), state="Undone", continuation="_ended|processed|0")
+
+
+def test_no_list_has_the_name_of_another():
+    """Open and ended ones are asked for in the same way."""
+    assert not LISTS.keys() & ENDED_LISTS.keys()
+
+
+async def test_a_search_for_a_customer_says_how_they_stand_and_how_many_it_has_looked_at():
+    """So a page can show its progress."""
+    made, found = app_now(), []
+    for number in (1, 2):
+        await ended(made, number, PROCESSED)
+    asked = FindRequest(operator="g", note="n", email="ada@example.com")
+    while asked:
+        page = await made.operators.retention.find(asked)
+        found.append(page)
+        more = page.continuation
+        asked = asked.model_copy(update={"continuation": more}) if more else None
+    assert [page.looked_at for page in found if page.looked_at] == [2]
+    theirs = [order for page in found for order in page.found]
+    assert {order.situation for order in theirs} == {"processed"}
+    ids = [order_id for page in found for order_id in page.orders]
+    assert ids == [id_of(1), id_of(2)] == [order.order_id for order in theirs]

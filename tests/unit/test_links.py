@@ -1,0 +1,506 @@
+"""Links that carry their own right, by which people and services outside answer without a key."""
+
+import json
+import logging
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import azure.functions as func
+import pytest
+from apps import set_to
+from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
+from builders import NOW, ORDER_ID
+
+from adapters.clock import new_right
+from adapters.code import CodeService
+from adapters.settings import Settings, SettingsError
+from bootstrap import bootstrap, functions
+from core.answers import question
+from core.changes import HistoryEntry, transition
+from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
+from core.happenings import Claimed
+from core.life import StepState
+from core.links import Links, masked, step_of
+from core.messages import AgentRequest, decode
+from core.orders import OUTSIDE
+from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
+from development.settings import app_settings
+from entrypoints.answers import Said
+from flow import Agent, Call, Flow, Later, Nothing, Operation, business
+from kit import Trial
+from kit.memory import in_memory
+from local.ports import Ports
+from operators.poison import shown
+from operators.requests import OperatorRequest
+
+
+class Clerk(Agent):
+    """A service that stamps papers, and calls back."""
+
+    stamp = Operation(Work)
+
+
+clerks = Flow("clerks", Request)
+
+
+@clerks.step(Clerk.stamp)
+def stamped(request: Request) -> Work:
+    """Stamp the request."""
+    return Work(detail="stamp")
+
+
+DECLARED = {"answer_within": timedelta(hours=2), "calls_back": True}
+
+
+def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
+    """A trial whose service accepts everything and names no time, and its calls."""
+    calls = []
+
+    async def later(call: Call, ask: Work) -> Nothing:
+        calls.append(call)
+        raise Later
+
+    clerk = Clerk("clerk", **declared)
+    clerk.does(Clerk.stamp)(later)
+    service = CodeService(
+        agent="clerk",
+        operations=clerk.declaration().code,
+        at_once=10,
+        answer_within=clerk.answer_within,
+        longest_wait=timedelta(minutes=10),
+    )
+    trial = Trial(business(clerks, agents=[clerk]), **settings)
+    simulated = type(trial._world.app.adapters.services["clerk"])
+    monkeypatch.setattr(simulated, "call", lambda _, *given: service.call(*given))
+    return trial, calls
+
+
+GRACE = OperatorRequest(operator="grace", note="the mail was lost")
+URLS = {"urls": ["https://pictures.example/1"]}
+LINK = re.compile(r"https://in\.memory/api/answers/([^/]+)/([^/?]+)\?right=([\w-]{22})")
+
+
+def snapshot(trial, order):
+    return trial._world.run(trial._world.app.store.load(order.id))
+
+
+def right_of(trial, order, step="pictures"):
+    return snapshot(trial, order).step(step).right
+
+
+def over(trial, order, step="pictures", right=None, **said):
+    """Answer over the link, which is right unless the test gives another one."""
+    given = Right(right=right or right_of(trial, order, step))
+    service = trial._world.app.link_service
+    taken = trial._world.run(service.answer(order.id, step, Said(**said), given))
+    return taken.status
+
+
+def shows(trial, order, step="pictures", right=None):
+    given = Right(right=right or right_of(trial, order, step))
+    return trial._world.run(trial._world.app.link_service.show(order.id, step, given))
+
+
+def begun(business=ASKING, **settings):
+    trial = Trial(business, **settings)
+    return trial, trial.submit(ADA)
+
+
+# The right
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_link_answers_its_step_without_a_key():
+    """The same again is known; another answer is told why it does not count."""
+    trial, order = begun()
+    right = right_of(trial, order)
+    assert over(trial, order, answer=URLS) == "recorded"
+    assert order.steps["pictures"] == "Completed"
+    assert over(trial, order, right=right, answer=URLS) == "known"
+    with pytest.raises(RefusedError, match="pictures was answered already"):
+        over(trial, order, right=right, answer={"urls": []})
+    assert any(entry.actor == "outside" for entry in trial.inspect(order.id).history)
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_link_may_say_no():
+    """With a reason, which the order shows."""
+    trial, order = begun()
+    over(trial, order, refusal="there is no damage")
+    assert order.reason == "pictures: there is no damage"
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_right_is_that_of_one_step_of_one_order():
+    """Neither the right of another step counts, nor that of another order, nor none."""
+    trial, order = begun()
+    other = trial.submit(ADA)
+    for wrong in (right_of(trial, order, "check"), right_of(trial, other), "x" * 22, "ü"):
+        with pytest.raises(InvalidLinkError):
+            over(trial, order, right=wrong, answer=URLS)
+    with pytest.raises(InvalidLinkError):
+        over(trial, order, "approval", right="None", answer=URLS)
+    with pytest.raises(InvalidLinkError):
+        over(trial, order, "nothing", right="x", answer=URLS)
+    assert order.steps["pictures"] == "Running"
+
+
+def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
+    """Twenty-two characters that may stand in an address."""
+    rights = {new_right() for _ in range(100)}
+    assert len(rights) == 100
+    assert {len(each) for each in rights} == {22}
+    trial, order = begun()
+    without = snapshot(trial, order).with_steps(
+        replace(snapshot(trial, order).step("pictures"), right=None)
+    )
+    with pytest.raises(InvalidLinkError):
+        step_of(without, "pictures", "")
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_reminder_keeps_the_link_and_who_is_asked_anew_gets_another():
+    """After somebody has given up, the link of before is not valid any more."""
+    trial, order = begun(BOTH)
+    first = right_of(trial, order, "soon")
+    trial.advance(seconds=16)
+    assert snapshot(trial, order).step("soon").attempts == 2
+    assert right_of(trial, order, "soon") == first
+    trial.advance(minutes=1)
+    assert order.steps["soon"] == "Failed"
+    with pytest.raises(RefusedError, match="soon was given up"):
+        over(trial, order, "soon", right=first, answer=URLS)
+    trial.act(order, "resubmit")
+    assert right_of(trial, order, "soon") not in (None, first)
+    with pytest.raises(InvalidLinkError):
+        over(trial, order, "soon", right=first, answer=URLS)
+
+
+@pytest.mark.proves("ANS-6")
+def test_an_operator_renews_a_link_which_ends_the_former_one():
+    """The new one is told to the operator who asks for it, once, and the history says who did."""
+    trial, order = begun()
+    former, desk = right_of(trial, order), trial._world.app.operators.answers
+    made = trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
+    assert LINK.fullmatch(made.answer_url).groups() == (
+        order.id,
+        "pictures",
+        right_of(trial, order),
+    )
+    assert made.headers() == {"Cache-Control": "no-store"}
+    with pytest.raises(InvalidLinkError):
+        over(trial, order, right=former, answer=URLS)
+    assert "link-renewed: pictures: the mail was lost" in order.history
+    over(trial, order, answer=URLS)
+    with pytest.raises(RefusedError, match="pictures was answered already"):
+        trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
+    with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
+        trial._world.run(desk.renew_link(order.id, "check", GRACE))
+    object.__setattr__(desk, "links", None)
+    with pytest.raises(RefusedError, match="this app makes no links"):
+        trial._world.run(desk.renew_link(order.id, "approval", GRACE))
+
+
+# What a link shows
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_link_that_is_opened_shows_what_is_asked_and_changes_nothing():
+    """A mail scanner opens it as well; nobody keeps what it shows."""
+    trial, order = begun()
+    version = snapshot(trial, order).state.version
+    found = shows(trial, order)
+    assert found.question == {"text": "Please send pictures, Ada"}
+    assert (found.title, found.until) == ("The customer sends pictures", trial.now + 5 * DAYS)
+    assert (found.is_open, found.why_closed) == (True, None)
+    assert found.headers() == {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+    assert snapshot(trial, order).state.version == version
+    right = right_of(trial, order)
+    trial.answer(order, "pictures", SENT)
+    closed = shows(trial, order, right=right)
+    assert (closed.is_open, closed.why_closed) == (False, "pictures was answered already")
+    assert (closed.question, closed.until) == (None, None)
+    with pytest.raises(InvalidLinkError):
+        shows(trial, order, right="x")
+
+
+def test_a_link_shows_nothing_of_what_a_service_was_asked():
+    """It is the service's own; and a question that cannot be made is told as that."""
+    trial = Trial(ASKING)
+    trial.hang("office")
+    order = trial.submit(ADA)
+    assert shows(trial, order, "check").question is None
+    definition = ASKING.workflows.latest("asking").definition("approval")
+    with pytest.raises(RefusedError, match="the question of approval cannot be made"):
+        question(snapshot(trial, order), definition)
+
+
+# Services
+
+
+@pytest.mark.proves("ANS-6")
+def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
+    """So a service that answers later needs no key of the app."""
+    trial, order = begun()
+    trial.act(order, "cancel")
+    bus = trial._world.app.adapters.bus
+    asked = [
+        decode(AgentRequest, each.body) for each in bus.sent if each.queue == "office-requests"
+    ]
+    urls = {each.action: each.answer_url for each in asked}
+    assert urls["undo"] is None
+    assert LINK.fullmatch(urls["do"]).groups()[:2] == (order.id, "check")
+    assert urls["do"] not in repr(asked[0])
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_service_answers_over_its_link_while_its_agent_still_waits():
+    """What is kept of it is as from an agent; the agent's own time-out comes to nothing."""
+    trial = Trial(BOTH)
+    trial.hang("office")
+    order = trial.submit(ADA)
+    assert over(trial, order, "first", answer={"more": 1}) == "recorded"
+    done = snapshot(trial, order).step("first")
+    assert (done.state, done.result, done.in_doubt) == (StepState.COMPLETED, {}, False)
+    trial.advance(minutes=2)
+    assert order.steps["first"] == "Completed"
+
+
+@pytest.mark.proves("ANS-6", "AGT-11")
+def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(monkeypatch):
+    """What it had accepted is not in doubt any more, and nothing is asked of it at the end."""
+    trial, calls = at_the_clerk(monkeypatch)
+    order = trial.submit(ADA)
+    step = snapshot(trial, order).step("stamped")
+    assert (order.state, step.in_doubt) == ("Pending", True)
+    assert snapshot(trial, order).state.not_before == step.answer_by
+    trial.advance(hours=1)
+    (call,) = calls
+    right = LINK.fullmatch(call.answer_url)[3]
+    assert over(trial, order, "stamped", right, answer={}) == "recorded"
+    assert order.state == "Processed"
+    assert not snapshot(trial, order).step("stamped").in_doubt
+    trial.advance(hours=2)
+    assert len(calls) == 1
+
+
+@pytest.mark.proves("AGT-11")
+def test_a_service_that_never_calls_back_is_asked_when_its_time_is_up(monkeypatch):
+    """With the same key; from then on each attempt counts."""
+    trial, calls = at_the_clerk(monkeypatch, failure_threshold=1)
+    order = trial.submit(ADA)
+    trial.advance(hours=1, minutes=59)
+    assert (order.state, len(calls)) == ("Pending", 1)
+    trial.advance(minutes=10)
+    assert (order.state, order.outcome) == ("Error", "failed")
+    assert {call.key for call in calls} == {f"{order.id}:stamped"}
+
+
+@pytest.mark.proves("ANS-8")
+def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatch):
+    """It is called once, and the order is still Processing until the time of its step."""
+    trial, calls = at_the_clerk(monkeypatch, declared={}, step_timeout_seconds=60)
+    order = trial.submit(ADA)
+    trial.advance(seconds=50)
+    (call,) = calls
+    step = snapshot(trial, order).step("stamped")
+    assert (order.state, step.complete_by) == ("Processing", trial.now + timedelta(seconds=10))
+    right = LINK.fullmatch(call.answer_url)[3]
+    assert over(trial, order, "stamped", right, answer={}) == "recorded"
+    assert (order.state, len(calls)) == ("Processed", 1)
+
+
+@pytest.mark.proves("ANS-8")
+def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkeypatch):
+    """Each attempt counts when the time of its step is up, and has the same key."""
+    trial, calls = at_the_clerk(monkeypatch, declared={}, failure_threshold=2)
+    order = trial.submit(ADA)
+    trial.advance(minutes=10)
+    step = snapshot(trial, order).step("stamped")
+    assert (order.outcome, step.failure_count, step.in_doubt) == ("failed", 2, True)
+    assert [call.key for call in calls] == [f"{order.id}:stamped"] * 2
+
+
+def test_an_agent_whose_service_calls_back_needs_the_address_of_the_app():
+    """Or it would wait in vain."""
+    clerk = Clerk("clerk", answer_within=timedelta(hours=2), calls_back=True)
+    unknown = set_to(addresses={"clerk": "http://clerk"}, public_url=None)
+    with pytest.raises(SettingsError, match="PUBLIC_URL: missing; clerk waits for answers"):
+        bootstrap(unknown, business(clerks, agents=[clerk]), in_memory())
+
+
+def test_without_an_address_there_are_no_rights_and_no_links():
+    """As in a deployment that nobody has told its address."""
+    links = Links(address="https://x", new_right=lambda: "r")
+    trial, order = begun()
+    step = snapshot(trial, order).step("pictures")
+    assert links.of("b00-1", replace(step, right=None)) is None
+    rules = replace(trial._world.app.scheduler_rules, links=None)
+    bare = replace(step, state=StepState.NOT_STARTED, complete_by=None, right=None)
+    pending = snapshot(trial, order).with_steps(bare).with_state(process_state="Pending")
+    assert rules.claim(pending, trial.now, {}).after.step("pictures").right is None
+
+
+# Where it must not stand
+
+
+@pytest.mark.proves("ANS-6", "OPR-1")
+def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
+    """Not even where a message that nobody could read is shown."""
+    caplog.set_level(logging.DEBUG)
+    trial, order = begun()
+    rights = {step.right for step in snapshot(trial, order).steps if step.right}
+    assert len(rights) == 2
+    over(trial, order, answer=URLS)
+    listed = trial._world.run(trial._world.app.orders.explain(order.id))
+    texts = [
+        trial.inspect(order.id).model_dump_json(),
+        listed.model_dump_json(),
+        *order.history,
+        repr(snapshot(trial, order)),
+        *(repr(record.__dict__) for record in caplog.records),
+    ]
+    assert not [text for text in texts for right in rights if right in text]
+    body = json.dumps({"answerUrl": "https://x/api/answers/b00-1/pay?right=s3-cr_t", "n": 1})
+    assert shown(body.encode()) == body.replace("s3-cr_t", "...")
+    assert masked("nothing") == "nothing"
+
+
+# Who guesses
+
+
+@pytest.mark.proves("ANS-6")
+def test_who_guesses_at_an_order_is_turned_away_before_it_is_read():
+    """For some minutes, also with the right link; other orders are not concerned."""
+    trial, order = begun()
+    other = trial.submit(ADA)
+    for _ in range(MOST_TRIES):
+        with pytest.raises(InvalidLinkError):
+            over(trial, order, right="x", answer=URLS)
+    for call in (shows, lambda *given: over(*given, answer=URLS)):
+        with pytest.raises(TooManyTriesError):
+            call(trial, order)
+    assert over(trial, other, answer=URLS) == "recorded"
+    trial.advance(seconds=WITHIN.total_seconds())
+    assert over(trial, order, answer=URLS) == "recorded"
+
+
+def test_wrong_tries_are_counted_for_so_many_orders_and_no_more():
+    """The order that was counted longest ago is forgotten first."""
+    now = [NOW]
+    tries = WrongTries(clock=lambda: now[0])
+    for _ in range(MOST_TRIES):
+        tries.add("first")
+    with pytest.raises(TooManyTriesError):
+        tries.check("first")
+    for number in range(MOST_ORDERS):
+        tries.add(str(number))
+    tries.check("first")
+    assert len(tries._times) == MOST_ORDERS
+    for passed in range(MOST_TRIES):
+        now[0] = NOW + timedelta(minutes=passed * 5)
+        tries.add("slow")
+    tries.check("slow")
+
+
+# The address of the app
+
+
+def read_with(monkeypatch, address):
+    for name, value in app_settings(Ports(), "k", "k", [office]).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PUBLIC_URL", address)
+    return Settings.read([])
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("orders.example.com", "expected the app's own address"),
+        ("https://orders.example.com/?x=1", "expected the app's own address"),
+        ("https://user@orders.example.com", "expected the app's own address"),
+        ("http://orders.example.com", "so they need https://"),
+        ("http://localhost.example.com", "so they need https://"),
+    ],
+)
+def test_an_address_of_which_no_safe_link_can_be_made_is_refused_at_the_start(
+    monkeypatch, address, why
+):
+    """One without a scheme, with more than a path, or over which a right would travel openly."""
+    with pytest.raises(SettingsError, match="PUBLIC_URL") as found:
+        read_with(monkeypatch, address)
+    assert why in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://orders.example.com/app/", "http://127.0.0.1:7071", "http://localhost"]
+)
+def test_an_address_over_which_a_right_may_travel_is_taken(monkeypatch, address):
+    """One over TLS, or on this machine."""
+    assert read_with(monkeypatch, address).public_url == address
+
+
+@pytest.mark.proves("ANS-6")
+def test_where_a_workflow_waits_the_app_starts_only_with_its_address():
+    """The fault names the setting, and the workflow."""
+    unknown = set_to(addresses={"office": "http://office"}, public_url=None)
+    with pytest.raises(SettingsError, match="PUBLIC_URL: missing; asking waits for answers"):
+        bootstrap(unknown, ASKING, in_memory())
+
+
+# Over HTTP
+
+
+@pytest.mark.proves("ANS-6")
+async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
+    """404 for what is not recorded yet, 400 with every fault, 403, 409, 429; 200 again and again."""
+    settings = set_to(addresses={"office": "http://office"}, public_url="https://in.memory/")
+    app = bootstrap(settings, ASKING, in_memory())
+    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+
+    async def call(name, right="x", step="pictures", **said):
+        trigger = bound[name].get_trigger().get_dict_repr()
+        assert trigger["authLevel"] == func.AuthLevel.ANONYMOUS
+        request = func.HttpRequest(
+            method="POST",
+            url="http://x/",
+            body=json.dumps(said).encode(),
+            headers={},
+            params={"right": right} if right else {},
+            route_params={"orderId": ORDER_ID, "step": step},
+        )
+        given = await bound[name].get_user_function()(request)
+        return given.status_code, json.loads(given.get_body()), given.headers
+
+    status, _, headers = await call("customers_answer", answer=URLS)
+    assert (status, headers["Retry-After"]) == (404, "1")
+    assert (await call("customers_question"))[0] == 404
+    await app.submission.record(
+        json.dumps(
+            {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": NOW.isoformat(), "who": "Ada"}
+        ).encode()
+    )
+    order = await app.store.load(ORDER_ID)
+    right = "r" * 22
+    step = replace(order.step("pictures"), right=right)
+    await app.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
+    status, body, headers = await call("customers_question", right)
+    assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
+    assert headers["Cache-Control"] == "no-store"
+    assert (await call("customers_question", None))[0] == 400
+    status, problem, _ = await call("customers_answer", right, answer={"urls": 1, "more": 2})
+    assert (status, len(problem["faults"])) == (400, 2)
+    assert (await call("customers_answer", right, answer={"urls": ["x" * 300_000]}))[0] == 400
+    assert (await call("customers_answer", right, answer=URLS))[0] == 200
+    assert (await call("customers_answer", right, answer=URLS))[1]["status"] == "known"
+    assert (await call("customers_answer", right, answer={"urls": []}))[0] == 409
+    found = [(await call("customers_answer", answer=URLS))[0] for _ in range(MOST_TRIES + 1)]
+    assert found == [403] * MOST_TRIES + [429]
+    assert (await call("customers_question", right))[0] == 429
+
+
+def _with(order, step, now):
+    entry = HistoryEntry(at=now, actor="test", happened=(Claimed(),))
+    assert step.capability == OUTSIDE
+    return transition(order, order.with_steps(step), entry)

@@ -1,0 +1,204 @@
+"""What the page is told that draws the system: where each open order stands, and what it costs to look."""
+
+from collections import Counter
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from apps import ALONE, app
+from builders import (
+    NOW,
+    ORDER_ID,
+    new_order,
+    scheduler,
+    seconds,
+    some,
+    supervisor,
+    timed_out,
+    under_way,
+)
+
+from adapters.clock import order_ids
+from core import agenda
+from core.agenda import AgendaRow, Kind
+from core.changes import Change, HistoryEntry, transition
+from core.errors import UnavailableError
+from core.life import Outcome, ProcessState
+from kit.memory import MemoryTable, in_memory
+from operators.live import MOST_SHOWN, Stands, newest
+from operators.owed import Look
+from stores.agent_health import AgentHealth
+from stores.sweeps import Sweep
+
+FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED, "reason": "declined"}
+new_order_id = order_ids(8)
+
+
+@pytest.fixture
+def made():
+    """The app on parts in memory."""
+    return app(in_memory(clock=lambda: NOW), offers=ALONE)
+
+
+async def recorded(made, **state):
+    """One more order, in this state."""
+    order_id = new_order_id()
+    order = new_order(**state).with_state(order_id=order_id)
+    order = replace(order, order=replace(order.order, order_id=order_id))
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    return await made.store.commit(Change(before=None, after=order, entry=entry))
+
+
+async def look(made):
+    """What another process says, which has not looked yet."""
+    return await app(made.adapters, offers=ALONE).operators.live.look()
+
+
+async def stands(made, order):
+    """Where the order stands."""
+    [where] = [each.stands for each in (await look(made)).orders if each.order_id == order.order_id]
+    return where
+
+
+@pytest.mark.proves("OPR-1")
+async def test_an_order_stands_at_whoever_acts_next(made):
+    """A scheduler, the agent that was asked, nobody before a time, a person, the operator who holds it."""
+    order = await recorded(made)
+    assert await stands(made, order) is Stands.SCHEDULER
+    order = await made.store.commit(scheduler.claim(order, NOW))
+    assert await stands(made, order) is Stands.AGENT
+    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
+    assert await stands(made, order) is Stands.SCHEDULER
+    assert await stands(made, await recorded(made, not_before=NOW + seconds(9))) is Stands.LATER
+    assert await stands(made, await recorded(made, not_before=NOW - seconds(9))) is Stands.SCHEDULER
+    assert await stands(made, await recorded(made, **FAILED)) is Stands.OPERATOR
+    assert await stands(made, await recorded(made, held_since=NOW)) is Stands.PARKED
+    groups = {each.stands: each.count for each in (await look(made)).groups}
+    assert groups == {"scheduler": 2, "later": 1, "operator": 1, "parked": 1}
+
+
+@pytest.mark.parametrize("older", [Kind.PENDING, Kind.RUNNING])
+def test_of_an_order_with_two_rows_the_newer_one_counts(older):
+    """A change leaves a row as it was if its key stays the same."""
+    rows = {kind: [] for kind in Kind}
+    for kind in (Kind.PENDING, Kind.RUNNING):
+        at = NOW - seconds(1) if kind is older else NOW
+        data = agenda.summary(new_order(updated_at=at)) | {"Step": str(kind)}
+        rows[kind].append(AgendaRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
+    [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
+    assert order.step != older
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize(
+    ("columns", "where"), [({}, Stands.SCHEDULER), ({"Agents": "payment"}, Stands.AGENT)]
+)
+async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_its_columns(
+    made, columns, where
+):
+    """While an upgrade goes on, the page shows it with the others."""
+    order = new_order()
+    data = agenda.summary(order) | {"Situation": "asleep"} | columns
+    with patch.object(agenda, "summary", return_value=data):
+        await made.store.commit(Change(before=None, after=order, entry=an_end()))
+    (seen,) = (await look(made)).orders
+    assert (seen.situation, seen.stands) == ("asleep", where)
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize("name", ["b03-1", "b03-1:payment:first:do", "b03-1:payment:1:do:again"])
+async def test_an_id_of_another_form_is_passed_over(made, name):
+    """The page shows what the row says besides."""
+    await made.agent_health.publish(said("host-1-7-a", begun=(name,)))
+    assert [each.name for each in (await look(made)).instances] == ["host-1-7-a"]
+
+
+async def test_a_request_is_in_the_hands_of_the_instance_that_began_the_last_attempt(made):
+    """One that no instance has begun is on its queue."""
+    order = await made.store.commit(scheduler.claim(await recorded(made), NOW))
+    [asked] = (await look(made)).orders
+    assert [(each.agent, each.instance) for each in asked.requests] == [("payment", None)]
+    [first] = under_way(order)
+    await made.agent_health.publish(said("host-1-7-a", begun=(first,), at=NOW))
+    second = first.replace(":1:", ":2:")
+    await made.agent_health.publish(said("host-2-7-b", begun=(second,), at=NOW - seconds(1)))
+    seen = await look(made)
+    assert seen.orders[0].requests[0].instance == "host-2-7-b"
+    assert [(each.name, each.agents) for each in seen.instances] == [
+        ("host-1-7-a", ["payment"]),
+        ("host-2-7-b", ["payment"]),
+    ]
+
+
+def said(instance, **more):
+    return AgentHealth(agent="payment", instance=instance, **({"at": NOW} | more))
+
+
+async def breaker_of_payment(made):
+    return next(each for each in (await look(made)).breakers if each.agent == "payment")
+
+
+async def test_a_breaker_is_open_if_no_instance_calls_and_tries_once_its_time_is_over(made):
+    """One that has worked since is closed."""
+    assert (await breaker_of_payment(made)).open_until is None
+    await made.agent_health.publish(open_ := said("i1", open_until=NOW + seconds(5)))
+    is_open = await breaker_of_payment(made)
+    assert (is_open.open_until, is_open.tries_since) == (NOW + seconds(5), None)
+    await made.agent_health.publish(over := said("i1", open_until=NOW - seconds(1)), open_)
+    tries = await breaker_of_payment(made)
+    assert (tries.open_until, tries.tries_since) == (None, NOW - seconds(1))
+    await made.agent_health.publish(said("i1"), over)
+    assert (await breaker_of_payment(made)).tries_since is None
+
+
+async def test_of_too_many_orders_only_numbers_are_told(made):
+    """As many as a page can draw are told one by one."""
+    for _ in range(MOST_SHOWN):
+        await recorded(made)
+    assert len((await look(made)).orders) == MOST_SHOWN
+    await recorded(made)
+    seen = await look(made)
+    assert seen.orders is None
+    assert [each.count for each in seen.groups] == [MOST_SHOWN + 1]
+
+
+async def test_a_queue_that_is_away_leaves_the_rest_to_be_seen(made):
+    """Its length is not known then."""
+    await made.sweeps.record(Sweep(at=NOW, instance="host-1-7-a", recovered=3))
+    queue = made.storage_queues["order-submissions"]
+    with patch.object(queue, "waiting", side_effect=UnavailableError("away")):
+        seen = await look(made)
+    assert (seen.submissions, seen.last_sweep.recovered) == (None, 3)
+
+
+async def operations(view, made):
+    """How many operations on tables a look takes in a process that has not looked yet."""
+    counted = Counter()
+
+    def counting(name, real):
+        async def counted_call(self, *arguments, **more):
+            counted[name] += 1
+            return await real(self, *arguments, **more)
+
+        return counted_call
+
+    names = ("rows", "get", "submit", "submit_each")
+    spies = {name: counting(name, getattr(MemoryTable, name)) for name in names}
+    with patch.multiple(MemoryTable, **spies):
+        await getattr(app(made.adapters, offers=ALONE).operators, view).look()
+    return counted
+
+
+async def test_a_look_reads_the_agenda_once_and_costs_no_more_than_the_overview(made):
+    """One query for each bucket, the health of the agents, and the last sweep; nothing is written."""
+    for _ in range(10):
+        order = await recorded(made)
+        failed = order.with_state(**FAILED)
+        await made.store.commit(transition(order, failed, entry=an_end()))
+    cost = await operations("live", made)
+    assert cost == {"rows": len(made.store.buckets) + 1, "get": 1}
+    assert cost.total() <= (await operations("overview", made)).total()
+
+
+def an_end():
+    return HistoryEntry(at=NOW, actor="scheduler/i", happened=some("failed"))

@@ -1,0 +1,65 @@
+"""Times in keys: they sort as the times do, and what is no such time is none."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from builders import NOW, ORDER_ID
+
+from core.keys import made_at, newest_first, sortable, time_of
+
+TIMES = [
+    datetime(1970, 1, 1, tzinfo=UTC),
+    datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+    NOW,
+    NOW + timedelta(microseconds=1),
+    NOW + timedelta(days=365),
+    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+]
+
+
+def test_a_time_is_read_as_it_was_written():
+    """To the microsecond, whatever its zone."""
+    assert [time_of(sortable(time)) for time in TIMES] == TIMES
+    assert sortable(NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))) == sortable(NOW)
+    assert sortable(TIMES[0]) == "1970-01-01T00:00:00.000000Z"
+
+
+def test_texts_sort_as_the_times_do():
+    """The earliest first, or the latest."""
+    assert sorted(map(sortable, TIMES)) == list(map(sortable, TIMES))
+    latest_first = sorted(TIMES[1:], reverse=True)
+    assert sorted(map(newest_first, TIMES[1:])) == list(map(newest_first, latest_first))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "later",
+        "2026-01-31",
+        "2026-01-31T08:15:00Z",
+        "2026-01-31T08:15:00.000000+00:00",
+        "2026-01-31T08:15:00.000000",
+        "0001-01-01T00:00:00.000000+05:00",
+        "9999-12-31T23:59:59.999999-05:00",
+    ],
+)
+def test_a_text_in_another_form_is_no_time(text):
+    """Its place among the others would be wrong."""
+    with pytest.raises(ValueError, match=r"time|isoformat"):
+        time_of(text)
+
+
+@pytest.mark.parametrize(
+    "order_id",
+    ["", ORDER_ID[1:], f"{ORDER_ID}x", "b00-7" + "Z" * 25, "b00-8" + "Z" * 25],
+)
+def test_an_id_that_was_made_at_no_time_is_shown_without_one(order_id):
+    """As one that somebody has typed, or a time beyond all that there are."""
+    assert made_at(order_id) is None
+
+
+def test_an_id_says_when_it_was_made():
+    made = made_at("b00-01KB0Z6Y3D8QF5N7V2XWJ4T9RM")
+    assert made is not None
+    assert made.year == 2025

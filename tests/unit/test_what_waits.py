@@ -1,0 +1,163 @@
+"""What waits costs rows and nothing else, is found after a restart, and raises no alert of delay."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import pytest
+from apps import app
+from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
+
+from core import agenda
+from core.actions import BY_NAME, Asked
+from core.agenda import AgendaRow, Kind, all_of
+from core.alerts import NEWS, STALLED
+from core.orders import OUTSIDE, Priority
+from flow import Flow, business
+from kit import Trial, TrialOrder
+from kit.memory import in_memory
+from kit.trial import BEGINS
+
+HOUR = timedelta(hours=1)
+GRACE = Asked(operator="grace", note="the customer asked for it")
+
+waiting = Flow("waiting", Request)
+
+
+def in_14_days(request: Request) -> datetime:
+    """Say when the parcel is sent."""
+    return BEGINS + 14 * DAYS
+
+
+@waiting.step(office.check, begins=in_14_days)
+def later(request: Request) -> Work:
+    """Begin in two weeks."""
+    return Work(detail="later")
+
+
+asked = Flow("asked", Request)
+
+
+@asked.answer(Request, within=15 * DAYS)
+def answered(request: Request) -> Question:
+    """Ask for something for 15 days."""
+    return Question(text="when?")
+
+
+@asked.step(office.pay)
+def pay(request: Request, answered: Request) -> Work:
+    """Use the answer."""
+    return Work(detail=answered.who)
+
+
+BOTH = business(waiting, asked, agents=[office])
+
+
+class Waits:
+    """An order that waits, and nobody who claims or recovers anything any more."""
+
+    def __init__(self, workflow):
+        self.trial = Trial(BOTH)
+        self.id = self.trial.submit(ADA, workflow).id
+        self.store = self.trial._world.app.store
+
+    def do(self, work):
+        return self.trial._world.run(work)
+
+    def act(self, action, at):
+        """Let an operator act at that time, of which no scheduler hears."""
+        order = self.do(self.store.load(self.id))
+        self.do(self.store.commit(BY_NAME[action].act(order, GRACE, at).identified(f"{action}")))
+
+    def alerts_at(self, at):
+        """What the watch announces of the order at that time."""
+        there = app(in_memory(clock=lambda: at), longest_pending_seconds=120)
+        there.store = self.store
+        self.do(there.watch.look())
+        rows = [
+            row
+            for bucket in self.store.buckets
+            for row in self.do(self.store.agenda(bucket, *all_of(Kind.OUTBOX), 100))
+        ]
+        types = [row.data["Type"] for row in rows if self.id in row.data.get("Subject", "")]
+        return [each for each in types if each not in NEWS]
+
+
+LATE = timedelta(seconds=120)
+A_BIT = timedelta(seconds=2)
+
+
+@pytest.mark.proves("SUP-7", "SCH-15", "ANS-4")
+@pytest.mark.parametrize(("workflow", "days"), [("waiting", 14), ("asked", 15)])
+def test_a_wait_is_no_delay_until_the_usual_time_after_it_was_due(workflow, days):
+    """A timer of 14 days, or an answer that may take 15: an alert comes two minutes later."""
+    order, due = Waits(workflow), BEGINS + days * DAYS
+    assert order.alerts_at(due + LATE - A_BIT) == []
+    assert order.alerts_at(due + LATE + A_BIT) == [STALLED]
+
+
+@pytest.mark.proves("SUP-7", "OPR-7")
+@pytest.mark.parametrize(("workflow", "held", "due"), [("waiting", 14, 0), ("asked", 1, 15)])
+def test_a_hold_is_no_delay_until_the_usual_time_after_it_was_released(workflow, held, due):
+    """A timer that passed meanwhile is due then; the deadline of an answer has moved by the hold."""
+    order, begins, ends = Waits(workflow), BEGINS + held * DAYS - HOUR, BEGINS + held * DAYS
+    order.act("hold", begins)
+    ends += 22 * HOUR
+    assert order.alerts_at(ends) == []
+    order.act("release", ends)
+    due = BEGINS + due * DAYS + (ends - begins) if due else ends
+    assert order.alerts_at(due + LATE - A_BIT) == []
+    assert order.alerts_at(due + LATE + A_BIT) == [STALLED]
+
+
+def cost_of_an_hour(trial):
+    """The reads, the rows that were read, and the writes, while the timers run as always."""
+    table, counted = trial._world.orders, Counter()
+    rows, submit = table.rows, table.submit
+
+    async def counted_rows(*args, **more):
+        found = await rows(*args, **more)
+        counted.update(reads=1, rows=len(found))
+        return found
+
+    async def counted_submit(*args, **more):
+        counted["writes"] += 1
+        return await submit(*args, **more)
+
+    table.rows, table.submit = counted_rows, counted_submit
+    trial.advance(hours=1)
+    return counted
+
+
+def restarted(trial):
+    """Another app on the same rows, at the same time, that remembers nothing."""
+    again = Trial(ASKING, begins=trial.now)
+    again._world.orders.partitions = trial._world.orders.partitions
+    return again
+
+
+SLOW = (pytest.mark.soak, pytest.mark.timeout(1800))
+
+
+@pytest.mark.proves("ANS-4", "SUP-2")
+@pytest.mark.parametrize("count", [20, pytest.param(10_000, marks=SLOW)])
+def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
+    """In an hour as much is read and written as without them; when their time is up, each is asked again."""
+    trial = Trial(ASKING)
+    orders = [trial.submit(ADA).id for _ in range(count)]
+    trial.advance(minutes=5)
+    assert cost_of_an_hour(trial) == cost_of_an_hour(Trial(ASKING))
+    again = restarted(trial)
+    again.advance(days=5)
+    steps = [again.inspect(each).steps for each in orders]
+    (asked_again,) = {step.attempts for each in steps for step in each if step.name == "pictures"}
+    assert asked_again == 2
+    for each in orders[:20]:
+        again.answer(TrialOrder(again, each), "pictures", SENT)
+
+
+@pytest.mark.proves("FLT-12", "ANS-1")
+def test_an_answer_needs_no_agent_whatever_an_older_version_wrote():
+    """That has a lane for each capability, and names it in its wake-ups: no agent offers this one."""
+    row = AgendaRow(key=f"{Kind.PENDING}|1|{OUTSIDE}|2026-01-31T08:15:00Z|b00-1", order_id="b00-1")
+    assert agenda.lane_of(row) == (Priority.NORMAL, agenda.NOTHING)
+    assert agenda.needs_agent("payment") == "payment"
