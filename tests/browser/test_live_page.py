@@ -72,6 +72,7 @@ async def test_a_story_is_told_to_its_end(console):
     await expect(tale).not_to_contain_text("needs a person")
 
 
+@pytest.mark.alone
 async def test_a_killed_host_is_grey_within_two_seconds_and_comes_back(console, two_hosts):
     """The runner knows; what the page waits for meanwhile comes from the other host."""
     page = await console("/live")

@@ -1,14 +1,13 @@
 """`docs/disaster.md`, followed to the letter: a copy, the loss of all tables, and the restoring."""
 
-import json
 import os
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
-from client import DONE, QUICK
+from client import DONE, PATIENT, QUICK
 from doors import CommandLine
 from reading import Shell, answered, asks_only, steps
 from stacks import running
@@ -19,6 +18,7 @@ from local.ports import Ports
 FORGETFUL = Path(__file__).parent / "app_forgetful"
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/disaster.md"
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 SWITCH = re.compile(r"(AzureWebJobs\.\w+\.Disabled)=(\w+)")
 
 
@@ -85,9 +85,8 @@ async def test_steps_of_an_old_copy_go_to_an_operator_where_services_have_forgot
 ):
     """Each step that was not done; an operator who looked there lets it begin anew."""
     file = tmp_path / "orders"
-    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    async with running(tmp_path / "one", app=FORGETFUL, settings=QUICK) as (_, client):
-        await told(client, "hold-agent", "payment", "--until", until)
+    async with running(tmp_path / "one", app=FORGETFUL, settings=PATIENT) as (_, client):
+        await client.fault("down")
         order_id = await client.place()
         await eventually(lambda: stock_is_reserved(client, order_id))
         await told(client, "export", str(file))
@@ -116,9 +115,9 @@ async def renewed(client, order_id):
 
 
 def made_old(file, days):
-    """As if the copy had been made so long ago."""
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    for line in lines:
-        if "rows" in line:
-            line["at"] = (datetime.fromisoformat(line["at"]) - timedelta(days=days)).isoformat()
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    """As if the copy had been made so long ago: every time in it is of that day."""
+
+    def earlier(time):
+        return (datetime.fromisoformat(time[0]) - timedelta(days=days)).isoformat()
+
+    file.write_text(TIME.sub(earlier, file.read_text()))

@@ -238,6 +238,12 @@ test("a host is grey from its end until nothing of what it had is left, and the 
   assert.equal(dot(modelOf(answer(left, sweep(61, 0), { hosts: dead }), later, HOW), "a").lost, false);
 });
 
+test("a host that had nothing is grey until a sweep that began after its end", () => {
+  const soon = modelOf(answer([], sweep(2.9, 0), { hosts: dead }), null, HOW);
+  const late = modelOf(answer([], sweep(3, 0), { hosts: dead }), soon, HOW);
+  assert.deepEqual([host(soon, "host-2").gone, host(late, "host-2").gone], [true, false]);
+});
+
 test("a host stays grey while not all orders are told: it may have had one of the others", () => {
   for (const live of [answer(null, sweep(15, 7)), answer([], { ...sweep(15, 7), atLeast: true })]) {
     const seen = modelOf({ ...live, hosts: dead }, null, HOW);

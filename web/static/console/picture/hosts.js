@@ -24,6 +24,8 @@
 
 /** For how long an instance that says nothing is shown as there. */
 const FRESH_SECONDS = 15;
+/** A sweep so soon after a host's end may have begun before it; and whoever killed the host sees it grey. */
+const SOON_SECONDS = 3;
 
 /** The machine that an instance is on: its name ends in process id and a random part. @param {string} instance */
 export const hostOf = (instance) => instance.replace(/-\d+-\w+$/, "");
@@ -66,7 +68,8 @@ function lossOf(name, endedAt, live, before) {
   const isNew = swept && sweep.at !== known.sweep;
   const found = known.found + (isNew ? sweep.recovered : 0);
   const after = known.after ?? (isNew && sweep.recovered ? seconds(endedAt, sweep.at) : null);
-  const isOver = swept && allAreRead(live) && lostOrders(live, name, endedAt).length === 0;
+  const isLate = swept && Date.parse(sweep.at) - Date.parse(endedAt) >= SOON_SECONDS * 1000;
+  const isOver = isLate && allAreRead(live) && lostOrders(live, name, endedAt).length === 0;
   return { endedAt, found, after, sweep: swept ? sweep.at : known.sweep, isOver };
 }
 
