@@ -83,14 +83,20 @@ class Shop:
                 return answer.status == 200
         return False
 
-    async def heals(self, seconds):
-        """Return after how many seconds it is healthy, which it has to be after so many."""
+    async def heals(self, seconds, killed=()):
+        """It has to be healthy after so many seconds, and what was killed is there anew."""
         began = time.monotonic()
-        while not await self.is_healthy():
+        while not (self.has_anew(killed) and await self.is_healthy()):
             took = time.monotonic() - began
             assert took < seconds, f"not healthy after {took:.1f} s:\n{self.runner.output[-2000:]}"
             await asyncio.sleep(0.1)
-        return time.monotonic() - began
+
+    def has_anew(self, killed):
+        """Whether each part that was killed is another process now."""
+        with suppress(psutil.NoSuchProcess, StopIteration, ValueError, IndexError):
+            now = {part: self.find(part) for part, _ in killed}
+            return all(now[part] != former for part, former in killed)
+        return False
 
     async def states_of(self, orders):
         states = {}
@@ -124,6 +130,8 @@ class Shop:
 
     def find(self, part):
         """The process that is this part now."""
+        if part == "runner":
+            return psutil.Process(self.runner.process.pid)
         marks = {"azurite": "azurite.mjs", "broker": "main.mjs"}
         children = self.runner.children()
         if part in marks:
@@ -139,7 +147,7 @@ class Shop:
         await self.heals(PATIENCE_SECONDS)
         while True:
             with suppress(psutil.NoSuchProcess, StopIteration, ValueError, IndexError):
-                parts = {part: self.find(part) for part in PARTS}
+                parts = {part: self.find(part) for part in ("runner", *PARTS)}
                 if max(each.create_time() for each in parts.values()) < time.time() - LONG_SECONDS:
                     return parts
             await asyncio.sleep(0.1)
@@ -185,10 +193,12 @@ KILLED, STOPPED = signal.SIGKILL, signal.SIGSTOP
 ALONE = [[(part, number)] for number in (KILLED, STOPPED) for part in PARTS]
 KILLED_BOTH = [[(one, KILLED), (other, KILLED)] for one, other in combinations(PARTS, 2)]
 STOPPED_AND_KILLED = [[(one, STOPPED), (other, KILLED)] for one, other in permutations(PARTS, 2)]
+RUNNER_STOPPED = [[("runner", STOPPED)], *([("runner", STOPPED), (part, KILLED)] for part in PARTS)]
 FORKS = [[(one, KILLED), (other, KILLED)] for one, other in permutations(("fork server", "worker"))]
 EVERY = [
     *ALONE,
     *KILLED_BOTH,
+    *RUNNER_STOPPED,
     *(STOPPED_AND_KILLED if os.environ.get("MATRIX") == "whole" else ()),
     *FORKS,
 ]
@@ -218,7 +228,8 @@ async def test_what_is_killed_or_stopped_heals(shop, faults):
     for process in stopped:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGCONT)
-    await shop.heals(shop.fresh_start_and_more())
+    killed = [(part, parts[part]) for part, number in faults if number == KILLED]
+    await shop.heals(shop.fresh_start_and_more(), killed)
 
 
 @pytest.mark.parametrize("shop", ["one"], indirect=True, scope="module")

@@ -96,10 +96,11 @@ async def test_nothing_but_the_data_outlives_a_runner_that_is_killed(start_runne
 
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
 @pytest.mark.soak
-async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
+@pytest.mark.parametrize("what", ["runner", "everything"])
+async def test_no_order_is_lost_when_what_runs_is_killed(start_runner, what):
     """The kill comes right after the last order is recorded; the next runner has it, and brings it to its end.
 
-    Azurite and the broker hold in memory what came in last: they have to write it when the runner is gone.
+    Azurite and the broker write what came in last when the runner is gone; killed with it, they have written it.
     """
     placed = []
     for _ in range(8):
@@ -108,7 +109,7 @@ async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
         listening, children = asyncio.create_task(runner.listen()), runner.children()
         async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
             placed += await asyncio.gather(*(place(shop) for _ in range(15)))
-        runner.process.kill()
+        kill(runner, what)
         await asyncio.to_thread(until, lambda: alive(children), lambda left: left == [])  # noqa: B023 - awaited here
         await listening
     runner = await start_runner(FAILURE_THRESHOLD="1000")
@@ -118,6 +119,15 @@ async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
         for order_id in placed:
             await eventually(partial(is_processed, shop, order_id))
     listening.cancel()
+
+
+def kill(runner, what):
+    """A runner that stands still starts nothing again before it is killed itself."""
+    runner.process.send_signal(signal.SIGSTOP)
+    for each in runner.descendants() if what == "everything" else []:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    runner.process.kill()
 
 
 async def place(shop):
