@@ -323,6 +323,7 @@ class App:
         return LinkService(
             transitions=self.transitions,
             workflows=self.business.workflows,
+            remembering={each.name for each in self.agents if each.remembers_refusals},
             wrong_tries=WrongTries(clock=self.adapters.clock),
         )
 

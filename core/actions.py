@@ -16,7 +16,7 @@ from core.compensation import turn_back, withdrawals
 from core.errors import RefusedError
 from core.happenings import ActedOn, Renewed, Skipped
 from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
-from core.orders import Priority, Snapshot, Step
+from core.orders import OUTSIDE, Priority, Snapshot, Step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,8 +163,10 @@ def _afresh(step: Step, direction: Direction) -> Step:
 
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Let any scheduler claim the order, with a fresh count."""
-    after = after.with_state(
+    """Let any scheduler claim the order, with a fresh count; what was withdrawn is asked anew."""
+    forward = after.state.direction is Direction.FORWARD
+    anew = (_afresh(step, Direction.FORWARD) for step in after.steps if _was_asked(step))
+    after = after.with_steps(*anew if forward else ()).with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
         complete_by=None,
@@ -173,6 +175,11 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
         reason=None,
     )
     return transition(order, after, entry)
+
+
+def _was_asked(step: Step) -> bool:
+    """Whether somebody outside was asked for an answer, which was withdrawn (SCH-12)."""
+    return step.capability == OUTSIDE and step.attempts > 0 and step.state is StepState.NOT_STARTED
 
 
 # Skip

@@ -30,6 +30,8 @@ class Answer:
     """The answer as it is kept; None for a refusal."""
     refusal: str | None = None
     """Why there is no answer; the step has failed then, and its on-failure rule decides."""
+    for_good: bool = False
+    """Whether the service that refused would repeat that for its key (AGT-3)."""
 
 
 def awaiting(order: Snapshot, name: str) -> Step:
@@ -122,7 +124,7 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         raise RefusedError(why_not)
     entry = HistoryEntry(at=now, actor=actor, happened=())
     if answer.refusal is not None:
-        return _refused(order, step, answer.refusal, entry)
+        return _refused(order, step, answer.refusal, entry, for_good=answer.for_good)
     completed = replace(
         step,
         state=StepState.COMPLETED,
@@ -161,9 +163,11 @@ def why_closed(order: Snapshot, step: Step) -> str:
     return ""
 
 
-def _refused(order: Snapshot, step: Step, refusal: str, entry: HistoryEntry) -> Change:
-    """Return the change of an order whose answer is no: the step has failed for good."""
-    failed = step.given_up(refusal)
+def _refused(
+    order: Snapshot, step: Step, refusal: str, entry: HistoryEntry, *, for_good: bool
+) -> Change:
+    """Return the change of an order whose answer is no: the step has failed."""
+    failed = step.given_up(refusal, for_good=for_good)
     after = order.with_steps(failed)
     entry = entry.also(*failures_of(failed, refusal))
     if failed.state is StepState.SKIPPED:
@@ -192,6 +196,8 @@ def with_new_link(order: Snapshot, asked: Asked, links: Links, now: datetime) ->
 def extended(order: Snapshot, asked: Asked, until: datetime, now: datetime) -> Change:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
     step = _awaited(order, asked.step or "")
+    if order.state.is_held:  # its deadline moves by the time for which it is held (OPR-7)
+        raise RefusedError(f"{order.state.held_by} holds the order: its deadline moves at release")
     if not now < until <= now + LONGEST_WAIT:
         raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
     told = AskedOtherwise(what="wait-extended", step=step.name, note=asked.note, until=until)

@@ -276,10 +276,14 @@ class Step:
         done = self.state in (StepState.COMPLETED, StepState.RUNNING)
         return done or skipped_as_done or accepted or self.in_doubt
 
-    def given_up(self, reason: str, *, for_operator: bool = False) -> "Step":
-        """Return the step as it has failed for good; it is skipped if the order goes on without it.
+    def given_up(
+        self, reason: str, *, for_operator: bool = False, for_good: bool = False
+    ) -> "Step":
+        """Return the step as it has failed; it is skipped if the order goes on without it.
 
-        Neither an undo, nor a failure that did not come from the service, is passed over.
+        Neither an undo, nor a failure that did not come from the service, is passed over. A refusal
+        that is for good leaves nothing in doubt (AGT-3): a service that remembers refusals refuses
+        no key of which it did, or still does, the work.
         """
         passed_over = self.goes_on and self.state is not StepState.UNDOING and not for_operator
         return replace(
@@ -289,6 +293,8 @@ class Step:
             not_before=None,
             reason=reason[:MAX_REASON],
             for_operator=for_operator,
+            in_doubt=self.in_doubt and not for_good,
+            refused_for_good=for_good,
         )
 
     @property

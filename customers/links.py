@@ -2,8 +2,8 @@
 
 import logging
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -85,6 +85,8 @@ class LinkService:
 
     transitions: Transitions
     workflows: Workflows
+    remembering: Collection[str]
+    """The agents whose services would repeat a refusal for its key."""
     wrong_tries: WrongTries
 
     async def answer(self, order_id: str, step: str, said: Said, right: Right) -> AnswerTaken:
@@ -98,6 +100,7 @@ class LinkService:
         def decide(order: Snapshot, now: datetime) -> Change | None:
             self._check(order, step, right)
             answer = answers.read(order, step, self.workflows, said.answer, said.refusal)
+            answer = replace(answer, for_good=self._asked(order, step) in self.remembering)
             return answers.answered(order, answer, ACTOR, now)
 
         self.wrong_tries.check(order_id)
@@ -118,6 +121,11 @@ class LinkService:
             raise UnknownOrderError
         self._check(order, step, right)
         return self._shown(order, step)
+
+    def _asked(self, order: Snapshot, name: str) -> str | None:
+        """Return the agent that was asked; None if there is no such step."""
+        step = order.step(name)
+        return step.agent if step else None
 
     def _check(self, order: Snapshot, step: str, right: Right) -> None:
         """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""

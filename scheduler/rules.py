@@ -190,18 +190,12 @@ class SchedulerRules:
         return done, self._entry(now, StepCompleted(step=step.name, attempt=step.attempts))
 
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
-        """Return the step as failed; a refusal that is for good leaves nothing in doubt (AGT-3).
-
-        A service that remembers refusals refuses no key of which it did, or still does, the work.
-        """
+        """Return the step as failed, for good if its service remembers refusals (AGT-3)."""
         reason = reply.reason or NO_REASON
         refused = step.state is StepState.RUNNING and not reply.for_operator
         for_good = refused and self._remembers_refusals(step.agent)
-        failed = replace(
-            step.given_up(reason, for_operator=reply.for_operator),
-            in_doubt=(step.in_doubt or reply.in_doubt) and not for_good,
-            refused_for_good=for_good,
-        )
+        known = replace(step, in_doubt=step.in_doubt or reply.in_doubt)
+        failed = known.given_up(reason, for_operator=reply.for_operator, for_good=for_good)
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
         )

@@ -382,6 +382,7 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
         StepState.FAILED,
         StepState.SKIPPED,
     )
+    again = again or _asked_anew(change, before)
     mended = again and change.entry.actor.startswith("operator/")
     afresh = mended or after.state is StepState.UNDOING is not before.state
     expiries = 0 if afresh else _expiries(before) + bool(charged)
@@ -400,6 +401,14 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
         after.cooldowns <= after.max_cooldowns,
         f"{after.name} rests for the {after.cooldowns}th time",
     )
+
+
+def _asked_anew(change: Change, before: Step) -> bool:
+    """Whether an order goes on from Error whose answer from outside was withdrawn (SCH-12)."""
+    was, now = change.before.state, change.after.state
+    goes_on = was.process_state is ProcessState.ERROR is not now.process_state
+    waited = before.capability == OUTSIDE and before.state is StepState.NOT_STARTED
+    return goes_on and now.direction is Direction.FORWARD and waited
 
 
 def _expired(change: Change, before: Step) -> bool:

@@ -240,12 +240,19 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     trial, order = begun()
     until = snapshot(trial, order).state.complete_by
     trial.act(order, "hold")
-    assert kinds(snapshot(trial, order)) == [Kind.HELD]
+    held, asked = snapshot(trial, order), Asked(operator="x", note="y", step="pictures")
+    assert kinds(held) == [Kind.HELD]
+    with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
+        answers.extended(held, asked, until + DAYS, trial.now)
     trial.advance(days=7)
     assert snapshot(trial, order).step("pictures").failure_count == 0
     trial.act(order, "release")
     released = snapshot(trial, order)
     assert released.step("pictures").complete_by == released.state.complete_by == until + 7 * DAYS
+    tomorrow = trial.now + DAYS
+    assert (
+        answers.extended(released, asked, tomorrow, trial.now).after.state.complete_by == tomorrow
+    )
     trial.act(order, "hold")
     trial.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "NotStarted"
@@ -386,6 +393,35 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     assert (ended.state.process_state, ended.awaited()) == (ProcessState.ERROR, ())
     with pytest.raises(RefusedError, match="the order is Error: no"):
         answers.answered(ended, sent("soon"), "operator/x", trial.now)
+
+
+@pytest.mark.proves("SCH-12", "ANS-4")
+def test_a_refusal_waits_for_the_agents_at_work():
+    """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
+    trial, order = asked_twice(hang=True)
+    said = Answer(step="later", refusal="no")
+    refused = answers.answered(order, said, "operator/x", trial.now).after
+    assert (refused.state.process_state, refused.state.locked_by) == ("Processing", "trial")
+    assert [step.name for step in refused.at_work()] == ["first"]
+    recovered = rules(trial).recover(refused, trial.now + DAYS, ()).after
+    assert (recovered.state.process_state, recovered.awaited()) == (ProcessState.ERROR, ())
+    assert recovered.state.reason == "no"
+
+
+@pytest.mark.proves("SCH-12")
+def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
+    """As if nobody had been asked before: it is no reminder, and the former link has ended."""
+    trial = Trial(BOTH)
+    order = trial.submit(ADA)
+    trial.advance(seconds=16)
+    asked = snapshot(trial, order).step("soon")
+    assert (asked.attempts, asked.failure_count) == (2, 1)
+    trial.answer(order, "later", refusal="no")
+    assert (order.state, order.steps["soon"]) == ("Error", "NotStarted")
+    trial.act(order, "resubmit")
+    anew = snapshot(trial, order).step("soon")
+    assert (anew.waits, anew.attempts, anew.failure_count) == (True, 3, 0)
+    assert anew.right not in (None, asked.right)
 
 
 @pytest.mark.proves("SCH-12")

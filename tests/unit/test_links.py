@@ -311,6 +311,23 @@ def test_a_service_of_which_nothing_is_declared_answers_over_its_link(monkeypatc
     assert (order.state, len(calls)) == ("Processed", 1)
 
 
+@pytest.mark.proves("ANS-8", "AGT-3")
+@pytest.mark.parametrize(("remembers", "key"), [(True, "stamped:1"), (False, "stamped")])
+def test_a_service_that_refused_over_its_link_is_asked_with_a_key_of_the_next_round(
+    monkeypatch, remembers, key
+):
+    """If it remembers refusals: it would repeat the one of before, and nothing of it is in doubt."""
+    declared = DECLARED | {"remembers_refusals": remembers}
+    trial, calls = at_the_clerk(monkeypatch, declared)
+    order = trial.submit(ADA)
+    assert over(trial, order, "stamped", refusal="no paper") == "recorded"
+    step = snapshot(trial, order).step("stamped")
+    assert (order.state, step.refused_for_good) == ("Error", remembers)
+    assert not (remembers and step.in_doubt)
+    trial.act(order, "resubmit")
+    assert calls[-1].key == f"{order.id}:{key}"
+
+
 @pytest.mark.proves("ANS-8")
 def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkeypatch):
     """Each attempt counts when the time of its step is up, and has the same key."""
