@@ -22,16 +22,18 @@ def with_more(text: str, answer: Json) -> str:
 
 def orders_table(orders: Iterable[Json]) -> str:
     """Return a list of orders as a table."""
-    header = ("ORDER", "STATE", "SITUATION", "FAILED", "SINCE", "REASON")
+    header = ("ORDER", "STATE", "SITUATION", "STEP", "UNTIL", "SINCE", "REASON")
     return table(header, map(_order_row, orders))
 
 
 def _order_row(order: Json) -> tuple[object, ...]:
+    steps = order["failedSteps"] or order.get("waitsFor") or [order.get("step")]
     return (
         order["orderId"],
         order["processState"],
         order["situation"],
-        ",".join(order["failedSteps"]),
+        ",".join(filter(None, steps)),
+        order.get("completeBy") or order.get("notBefore"),
         order["updatedAt"],
         order["reason"],
     )

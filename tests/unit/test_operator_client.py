@@ -110,6 +110,27 @@ def test_an_order_is_shown_with_the_round_of_a_step():
         assert expected in formatting.order_text(view)
 
 
+def test_a_list_says_which_step_an_order_is_at_and_until_when():
+    """What has failed comes before what is awaited; an older host says neither step nor time."""
+    row = {"orderId": "b00-1", "processState": "s", "situation": "x", "failedSteps": []}
+    row |= {"updatedAt": "then", "reason": None}
+    at_work = {"step": "check", "waitsFor": [], "completeBy": "soon", "notBefore": None}
+    rows = [
+        row,
+        row | at_work,
+        row | at_work | {"waitsFor": ["pictures", "approval"]},
+        row | at_work | {"failedSteps": ["pay"], "completeBy": None, "notBefore": "later"},
+    ]
+    header, *lines = formatting.orders_table(rows).splitlines()
+    assert header.split() == ["ORDER", "STATE", "SITUATION", "STEP", "UNTIL", "SINCE", "REASON"]
+    assert [line.split()[3:] for line in lines] == [
+        ["then"],
+        ["check", "soon", "then"],
+        ["pictures,approval", "soon", "then"],
+        ["pay", "later", "then"],
+    ]
+
+
 def test_an_order_is_shown_with_its_keys():
     """One without any shows no line of them."""
     order = new_order()
