@@ -31,7 +31,7 @@ ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|
 
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
-    "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
+    "EVENT_GRID_ENDPOINT": "the topic's address, https:// (http:// on this machine)",
     "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
     "CALLS_PER_SECOND": 'JSON such as {"<agent>": 5}',
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
@@ -224,6 +224,8 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
 def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
+    if _is_readable_on_its_way(settings.event_grid_endpoint):
+        yield "EVENT_GRID_ENDPOINT: its key goes there, so it needs https://"
     names = settings.agents
     by_agent: Mapping[str, Mapping[str, float]] = {
         "CALLS_IN_FLIGHT": settings.calls_in_flight,
@@ -232,8 +234,7 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     for setting, given in by_agent.items():
         for name in given.keys() - names:
             yield f"{setting}: there is no agent {name}; expected {', '.join(names)}"
-    address = settings.public_url or ""
-    if address.startswith("http://") and not ON_THIS_MACHINE.match(address):
+    if _is_readable_on_its_way(settings.public_url or ""):
         yield "PUBLIC_URL: links carry a right, so they need https://"
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
     own_names = (*bus_queues(names), DEAD_LETTERS, OPERATORS)
@@ -242,3 +243,8 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.agent_margin_seconds >= settings.step_timeout_seconds:
         expected = "expected less than STEP_TIMEOUT_SECONDS"
         yield f"AGENT_MARGIN_SECONDS: leaves an agent no time; {expected}"
+
+
+def _is_readable_on_its_way(address: str) -> bool:
+    """Whether others between here and there could read what is sent to the address."""
+    return address.startswith("http://") and not ON_THIS_MACHINE.match(address)

@@ -94,6 +94,7 @@ class Process:
             )
         if self._child.stdout is not None:
             self._relay = asyncio.create_task(self._relay_output(self._child.stdout))
+            self._relay.add_done_callback(self._unread)
 
     async def wait_ready(
         self, probe: Probe, seconds: float, say: Callable[[str], None] = lambda _: None
@@ -154,6 +155,12 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 send = os.killpg if number in WHOLE_GROUP else os.kill
                 send(self.pid, number)
+
+    def _unread(self, relay: asyncio.Task[None]) -> None:
+        """Kill a child whose output nobody reads any more: it would stand still; whoever keeps it starts it again."""
+        if not relay.cancelled() and (fault := relay.exception()):
+            self.signal(signal.SIGKILL)
+            self._command.say(f"the output of {self.name} cannot be read ({fault}); killed it")
 
     def _last_words(self, lines: int = 15) -> str:
         tail = self.output().splitlines()[-lines:]

@@ -55,6 +55,7 @@ class Api:
             headers={"x-functions-key": key} | signed_in,
             timeout=TIMEOUT_SECONDS,
             transport=transport,
+            trust_env=url.startswith("https:"),  # a proxy could read the key on its way to http://
             follow_redirects=False,  # they lead to the sign-in page, which is for browsers
         )
 

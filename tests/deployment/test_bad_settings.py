@@ -61,6 +61,17 @@ def test_everything_that_is_missing_is_named(monkeypatch):
     assert named(str(caught.value).splitlines()) == REQUIRED
 
 
+@pytest.mark.parametrize("name", ["EVENT_GRID_ENDPOINT", "PUBLIC_URL"])
+def test_neither_a_key_nor_a_right_goes_to_another_machine_in_clear(name, monkeypatch):
+    """They would be readable for all on their way."""
+    for each, value in (
+        app_settings(Ports(), "k", "k", SHOP.agents) | {name: "http://tea.example/api"}
+    ).items():
+        monkeypatch.setenv(each, value)
+    with pytest.raises(SettingsError, match=f"- {name}: .* https://"):
+        Settings.read(SHOP.agents)
+
+
 @pytest.mark.proves("SUB-5")
 @pytest.mark.parametrize("prefix", ["s", "Scheduler-requests", "payment", "shipping-resp", "op"])
 def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):

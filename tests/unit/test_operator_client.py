@@ -266,6 +266,17 @@ def test_an_answer_is_sent_to_the_step_that_awaits_it(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("url", "by_proxy"), [("http://127.0.0.1:7071", False), ("https://tea.example", True)]
+)
+def test_the_key_goes_to_no_proxy_in_clear(monkeypatch, url, by_proxy):
+    """Only the name of the other machine is readable for a proxy, by https."""
+    monkeypatch.setenv("ALL_PROXY", "http://192.0.2.2:3128")
+    http = Api(url, "key")._http
+    transport = http._transport_for_url(httpx.URL(url))
+    assert (transport is not http._transport) == by_proxy
+
+
+@pytest.mark.parametrize(
     ("url", "taken"),
     [
         ("http://192.0.2.2:7295", False),

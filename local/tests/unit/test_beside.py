@@ -162,6 +162,30 @@ async def test_a_child_is_read_although_its_log_cannot_be_written(tmp_path):
     ]
 
 
+async def test_a_child_that_nobody_can_read_any_more_is_killed(tmp_path):
+    """Or it would stand still for ever; its end is one that whoever keeps it sees."""
+    said = []
+
+    def broken(line):
+        raise ValueError(f"cannot show {line}")
+
+    process = Process(
+        Command(
+            name="speaker",
+            arguments=[sys.executable, "-c", "import time; print(1, flush=True); time.sleep(600)"],
+            env={},
+            cwd=tmp_path,
+            log=tmp_path / "log",
+            echo=broken,
+            say=said.append,
+        )
+    )
+    await process.start()
+    await process.ended()
+    assert process.how_it_ended == "killed by SIGKILL"
+    assert said == ["the output of speaker cannot be read (cannot show 1); killed it"]
+
+
 @on_linux
 async def test_a_log_is_written_again_when_there_is_room(tmp_path):
     """What is missing is said."""
