@@ -41,6 +41,14 @@ OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
 """Control characters and non-characters: the XML of Storage Queues cannot hold them."""
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
+UNSEEN = r"\s\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff"
+"""Blanks, and characters without a width."""
+Seen = Annotated[
+    str, Field(min_length=1, pattern=f"^[^{NO_TEXT}]*[^{NO_TEXT}{UNSEEN}][^{NO_TEXT}]*$")
+]
+"""A text of which something can be seen."""
+Name = Annotated[Seen, Field(max_length=200)]
+"""The name of somebody."""
 OPERATION = re.compile(r"[a-z][a-z0-9-]{0,40}")
 """The name of an operation of a remote service: one part of its address, so never a path."""
 Operation = Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")]

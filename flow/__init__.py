@@ -5,7 +5,7 @@ from core.code import Call, Later, Rejected, TryAgain
 from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from core.errors import InvalidError
 from core.forms import Body
-from core.messages import Text
+from core.messages import Name, Text
 from core.orders import OnFailure, Order
 from flow.businesses import business
 from flow.doors import Door
@@ -37,6 +37,7 @@ __all__ = [
     "Key",
     "Later",
     "Model",
+    "Name",
     "Nothing",
     "Operation",
     "Order",

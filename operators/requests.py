@@ -12,18 +12,13 @@ from core.agenda import ENDED_LISTS, LISTS
 from core.business import MAX_KEY
 from core.keys import ORDER_ID
 from core.life import Outcome, ProcessState
-from core.messages import NO_TEXT, Moment, OrderId, StepName, Text
+from core.messages import Moment, OrderId, Seen, StepName, Text
 from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """The characters of row keys; a matching text may still name no row."""
 
-UNSEEN = r"\s\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff"
-Said = Annotated[
-    str, Field(min_length=1, pattern=f"^[^{NO_TEXT}]*[^{NO_TEXT}{UNSEEN}][^{NO_TEXT}]*$")
-]
-"""A text of which something can be seen: it signs what stands in an order's history for ever."""
 Key = Annotated[str, Field(pattern=KEY)]
 
 
@@ -144,8 +139,9 @@ class Search(Parameters):
 class OperatorRequest(Body):
     """The body of an operator's action."""
 
-    operator: Annotated[Said, Field(max_length=80)]
-    note: Annotated[Said, Field(max_length=1000)]
+    operator: Annotated[Seen, Field(max_length=80)]
+    """It signs what stands in an order's history for ever."""
+    note: Annotated[Seen, Field(max_length=1000)]
 
 
 class HoldRequest(OperatorRequest):

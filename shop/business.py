@@ -17,7 +17,7 @@ from pydantic import Field
 
 from core.errors import UnknownNameError
 from core.messages import NO_TEXT
-from flow import UNDO, Agent, Flow, Model, Operation, Owner, Personal, Text, business
+from flow import UNDO, Agent, Flow, Model, Name, Operation, Owner, Personal, Text, business
 from shop.catalogue import BY_SKU, PRODUCTS
 
 Email = Annotated[
@@ -33,7 +33,7 @@ Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 class Customer(Model):
     """Who ordered: personal data, which never leaves the order row."""
 
-    name: Personal[Text]
+    name: Personal[Name]
     email: Owner[Email]
 
 

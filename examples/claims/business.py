@@ -13,6 +13,7 @@ from flow import (
     InvalidError,
     Key,
     Model,
+    Name,
     Operation,
     Owner,
     Personal,
@@ -27,7 +28,7 @@ Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 class PolicyHolder(Model):
     """Who is insured."""
 
-    name: Personal[Text]
+    name: Personal[Name]
     email: Owner[Text]
 
 

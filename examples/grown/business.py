@@ -21,6 +21,7 @@ from flow import (
     Flow,
     Key,
     Model,
+    Name,
     Operation,
     Owner,
     Personal,
@@ -38,7 +39,7 @@ Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 class PolicyHolder(Model):
     """Who is insured."""
 
-    name: Personal[Text]
+    name: Personal[Name]
     email: Owner[Text]
 
 

@@ -1,6 +1,6 @@
 """What an order holds, the services that carry it out, and its two steps, each with its undo."""
 
-from flow import UNDO, Agent, Flow, Model, Operation, Owner, Personal, Text, business
+from flow import UNDO, Agent, Flow, Model, Name, Operation, Owner, Personal, Text, business
 
 # The payload of an order
 
@@ -8,7 +8,7 @@ from flow import UNDO, Agent, Flow, Model, Operation, Owner, Personal, Text, bus
 class Customer(Model):
     """Who ordered."""
 
-    name: Personal[Text]
+    name: Personal[Name]
     email: Owner[Text]
 
 

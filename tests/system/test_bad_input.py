@@ -69,6 +69,10 @@ BAD_BODIES = {
     "quantity true": (item(quantity=True), ["items.0.quantity"]),
     "not a number": (item().replace('"quantity": 1', '"quantity": NaN'), ["items.0.quantity"]),
     "no e-mail": (order(customer={"name": "Ada", "email": "ada"}), ["customer.email"]),
+    "a name that nobody sees": (
+        order(customer={"name": " \u200b", "email": "a@b"}),
+        ["customer.name"],
+    ),
     "two faults": (order(customer={"name": ""}), ["customer.name", "customer.email"]),
     "a lone surrogate": (
         '{"customer": {"name": "\\ud800", "email": "a@b"}, "items": []}',

@@ -36,6 +36,13 @@ def test_every_fault_of_a_claim_is_named():
     }
 
 
+@pytest.mark.parametrize("blank", [" ", "\u200b"])
+def test_the_name_of_who_is_insured_can_be_seen(blank):
+    """It is a fault like any other."""
+    with pytest.raises(InvalidError, match=r"policyHolder\.name: "):
+        PAYLOAD.check(STORM | {"policyHolder": STORM["policyHolder"] | {"name": blank}})
+
+
 def test_what_is_left_of_an_erased_claim_is_nothing_personal():
     """It is no longer anybody's; erased again it is the same."""
     erased = PAYLOAD.erased(STORM)

@@ -73,6 +73,14 @@ def test_an_order_has_a_largest_total():
         decode(Purchase, of(500, 11))
 
 
+@pytest.mark.parametrize("blank", [" ", "\u200b", "\u00a0\ufeff"])
+def test_a_customers_name_can_be_seen(blank):
+    """A parcel for nobody does not arrive."""
+    customer = PURCHASE["customer"] | {"name": blank}
+    with pytest.raises(InvalidError, match=r"customer\.name: "):
+        decode(Purchase, json.dumps(PURCHASE | {"customer": customer}))
+
+
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
