@@ -91,6 +91,7 @@ class Decorated(Protocol):
     def get_function_name(self) -> str | None: ...  # noqa: D102 - Azure's
     def get_user_function(self) -> Callable[..., Any]: ...  # noqa: D102 - Azure's
     def get_bindings_dict(self) -> dict[str, Any]: ...  # noqa: D102 - Azure's
+    def get_settings_dict(self, name: str, /) -> dict[str, Any] | None: ...  # noqa: D102 - Azure's
 
 
 Binding = Mapping[str, Any]
@@ -127,16 +128,20 @@ INSTEAD = {
     "blobTrigger": "let whoever writes the blob put a message on a queue",
     "eventGrid": "publish with EventGridPublisherClient of azure-eventgrid in the function",
     "eventGridTrigger": "let Event Grid deliver to a Storage Queue",
+    "topics": "let the subscription forward to a queue",
+    "policies": "catch what fails and try again in the function; a message comes again by itself",
 }
-"""What does the same without a binding that this host lacks; for all others there are Azure Functions Core Tools."""
+"""What does the same without what this host lacks; for all else there are Azure Functions Core Tools."""
 
 
-def _lacks(name: str, kind: str, binding: str) -> str:
-    instead = INSTEAD.get(binding, "run the app with Azure Functions Core Tools")
-    return f"function {name}: this host has no {kind} {binding}; instead: {instead}"
+def _lacks(name: str, kind: str, what: str) -> str:
+    instead = INSTEAD.get(what, "run the app with Azure Functions Core Tools")
+    return f"function {name}: this host has no {kind} {what}; instead: {instead}"
 
 
 def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> IndexedFunction:
+    if decorated.get_settings_dict("retry_policy"):
+        raise HostError(_lacks(name, "retry", "policies"))
     bindings: list[Binding] = decorated.get_bindings_dict()["bindings"]
     triggers = [b for b in bindings if str(b["type"]).endswith("Trigger")]
     further = [b for b in bindings if b not in triggers and b["type"] != "http"]
@@ -190,9 +195,9 @@ def _storage_queue(_name: str, binding: Binding, settings: AppSettings) -> Stora
 
 def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceBusTrigger:
     if not binding.get("queueName"):
-        raise HostError(f"function {name}: this host has no Service Bus topics")
+        raise HostError(_lacks(name, "Service Bus", "topics"))
     if binding.get("isSessionsEnabled"):
-        raise HostError(f"function {name}: this host has no Service Bus sessions")
+        raise HostError(_lacks(name, "Service Bus", "sessions"))
     if binding.get("autoCompleteMessages", True) is False:
         raise HostError(f"function {name}: a Python function cannot settle messages itself")
     return ServiceBusTrigger(

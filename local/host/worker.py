@@ -49,7 +49,7 @@ class Context:
     function_name: str
     invocation_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     function_directory: str = "."
-    # Azure has no retry policies for these triggers, and no trace reaches this host.
+    # Nothing with a retry policy is started, and no trace reaches this host.
     trace_context: None = None
     retry_context: None = None
     running: bool = True

@@ -94,11 +94,19 @@ BUS = {"arg_name": "x", "queue_name": "q", "connection": "C"}
         ),
         (
             lambda app: app.service_bus_queue_trigger(**BUS, is_sessions_enabled=True),
-            "this host has no Service Bus sessions",
+            "this host has no Service Bus sessions; instead: run the app with Azure Functions Core Tools",
         ),
         (
             lambda app: app.service_bus_topic_trigger("x", "C", "t", "s"),
-            "this host has no Service Bus topics",
+            f"this host has no Service Bus topics; instead: {INSTEAD['topics']}",
+        ),
+        (
+            lambda app: (
+                lambda f: app.timer_trigger("x", "* * * * * *", use_monitor=False)(
+                    app.retry("fixed_delay", "2", delay_interval="00:00:01")(f)
+                )
+            ),
+            f"this host has no retry policies; instead: {INSTEAD['policies']}",
         ),
         (
             lambda app: lambda f: app.route("a")(app.table_output("x", "C", "t")(f)),
