@@ -5,6 +5,8 @@ import json
 import re
 from collections import Counter
 from fnmatch import fnmatch
+from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +14,7 @@ from click.testing import CliRunner
 from bench import __main__ as bench
 from bench import phases
 from bench.concurrency import chosen
+from bench.driver import Final, RemoteLedger
 from bench.legend import LEGEND
 from bench.phases import per_order
 from bench.prices import Line, of_an_order
@@ -119,3 +122,37 @@ def test_a_throughput_that_says_nothing_is_not_valid(others, done, why):
     """On a busy machine it is the throughput of the others."""
     result = {"cores": {"others_on_machine": others}, "orders": 10, "done": done}
     assert list(bench._why_not_valid(result)) == why
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["Processed"] * 3, {"lost": 0, "unfinished": 0}),
+        (["Processed", "Processed", None], {"lost": 1}),
+        (["Processed", "Error", "Processing"], {"lost": 0, "unfinished": 2}),
+    ],
+)
+async def test_a_crash_tells_what_is_lost_and_what_is_unfinished(monkeypatch, states, expected):
+    """Of a lost order nothing is recorded; with one that is not processed nobody knows how long it takes to recover."""
+    monkeypatch.setattr(phases, "PAUSE_SECONDS", 0)
+    result = await phases.crash(driver_of(states), len(states), 1)
+    assert {name: result[name] for name in expected} == expected
+    assert (result["recovery_s"] is None) == (set(states) != {"Processed"})
+
+
+def driver_of(states):
+    """A driver whose orders end in these states; None for one without a row."""
+    order_ids = [f"order-{number}" for number in range(len(states))]
+    final = {
+        order_id: Final(state=state, failures=0, updated_at=0.0)
+        for order_id, state in zip(order_ids, states, strict=True)
+        if state
+    }
+    return SimpleNamespace(
+        new_orders=lambda _: order_ids,
+        submit_all=AsyncMock(),
+        wait_for=AsyncMock(return_value={}),
+        final_states=AsyncMock(return_value=final),
+        remote_ledger=AsyncMock(return_value=RemoteLedger(calls=0, effects=[])),
+        stack=AsyncMock(),
+    )
