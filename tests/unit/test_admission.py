@@ -448,6 +448,17 @@ def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     assert not admission.passes_over(odd)
 
 
+@pytest.mark.proves("SUB-6")
+def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admission):
+    """Each wake-up is asked whether it should; one leads this process to all of them."""
+    admission.look(waiting=some(ROOM + 3))
+    taken(admission)
+    waiting = some(ROOM + 3)[-3:]
+    assert [admission.leaves_behind(each.order_id) for each in waiting] == [True, False, False]
+    admission.look(waiting=waiting)
+    assert admission.leaves_behind(waiting[1].order_id)
+
+
 @pytest.mark.proves("WRK-2")
 def test_an_order_that_is_taken_keeps_the_slots_of_its_steps_that_run(admission):
     """It stands among the waiting for one of them, while the other runs on."""

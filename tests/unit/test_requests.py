@@ -197,6 +197,28 @@ def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of
     assert reason.isprintable()
 
 
+@pytest.mark.proves("SCH-3")
+def test_a_change_names_the_steps_that_it_has_changed():
+    """All of them when the order is new; one that stays as it was is not among them."""
+    order, rules = claim_of(step("pay"), step("send", "pay"))
+    change = rules.claim(order, NOW)
+    assert [each.name for each in change.changed_steps()] == ["pay"]
+    first = replace(change, before=None)
+    assert [each.name for each in first.changed_steps()] == ["pay", "send"]
+
+
+@pytest.mark.proves("SCH-8")
+def test_the_line_that_is_named_is_the_one_that_raised():
+    """Not the one that called it."""
+
+    def number(text):
+        return int(text)
+
+    order, rules = claim_of(step("pay", request=lambda order, results: {"number": number("one")}))
+    reason = rules.claim(order, NOW).after.step("pay").reason
+    assert reason.endswith(f"line {number.__code__.co_firstlineno + 1}")
+
+
 @pytest.mark.proves("SCH-8", "SCH-1")
 async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     """Neither in the poll that finds both; and it is in Error at once, with an alert."""
