@@ -29,7 +29,7 @@ LONGEST = (
     "services 2",
     "services 3",
     "services 1",
-    "tests/deployment/test_another_business.py",
+    "another business",
     "tests/system/test_dependencies_away.py",
     "tests/system/test_versions_and_clocks.py",
 )
@@ -52,6 +52,8 @@ TOGETHER = {
     "tests/system/test_bad_input.py": "shared stack 3",
     "tests/system/test_poison.py": "shared stack 3",
     "tests/system/test_bulk.py": "shared stack 3",
+    "tests/deployment/test_another_business.py": "another business",
+    "tests/deployment/test_new_business.py": "another business",
     "browser": "shared stack 3",
     "stack": "services 1",
     "simulator": "services 1",

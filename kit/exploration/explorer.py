@@ -154,6 +154,8 @@ class Limit:
 
 
 UNLIMITED = Limit()
+STATES_BETWEEN = 50
+"""How many are looked at before the processor time is asked for: that takes as long as a state."""
 
 Watch = Callable[[World, Sequence[Move]], None]
 
@@ -179,14 +181,15 @@ def explore(
     search.add(beginning, 0, "")
     waiting = deque([(0, beginning)])
     while waiting:
-        seen.seconds = time.process_time() - began
+        if waiting[0][0] % STATES_BETWEEN == 0:
+            seen.seconds = time.process_time() - began
         if len(search.parents) >= limit.states or seen.seconds >= limit.seconds:
             seen.whole, seen.events = False, len(search.way_to(waiting[0][0]))
             break
         number, world = waiting.popleft()
         following = _look_at(search, seen, number, world, watch)
         waiting.extend(_reached(search, seen, number, following))
-    seen.states = len(search.parents)
+    seen.states, seen.seconds = len(search.parents), time.process_time() - began
     if seen.whole:
         search.check_reached()
         ended = search.ended

@@ -26,7 +26,7 @@ def made(target, arguments):
     ("target", "arguments", "says"),
     [
         ("bench", "--help", "one JSON line"),
-        ("explore", "pair, faults 0, cancel 1, threshold 2, what", "1 worlds, "),
+        ("explore", "waits, faults 0, resubmit 0, threshold 2, alone", "1 worlds, "),
         ("mutants", "--help", "such as SUP-5"),
         ("operator", "--help", "resubmit"),
     ],

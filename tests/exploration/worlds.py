@@ -754,7 +754,6 @@ REFUSED_FOR_GOOD = WorldOf(
     alone=True,
 )
 """A refusal is remembered: what is resubmitted then begins a new round, and what is in doubt does not."""
-REFUSED_ONCE = replace(REFUSED_FOR_GOOD, acts=1)
 FORGOTTEN = WorldOf(
     faults=1,
     only=("too late", "too fast"),
@@ -922,14 +921,12 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     UPGRADED: (*ANYTHING, "FLT-12"),
     RETIRED: ("FLT-12",),
     GONE: (),
-    RESTS_BESIDE: ("OPR-2",),
     REFUSED_BESIDE: ("OPR-2",),
     SETTLES_DONE: ("UND-2",),
     RETIRED_WHILE_IT_RUNS: (),
     NOT_BUILT: ("OPR-2",),
     ONE_SLOT: ANYTHING,
     ONE_SLOT_EACH: ANYTHING,
-    ONE_SLOT_FOR_TWO: (),
     PROCESS_EACH: ANYTHING,
     URGENT_FIRST: (),
     RESTS_IN_ANOTHER: (),
@@ -951,7 +948,6 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     REMINDED: (),
     WITHDRAWN: ("ANS-4",),
     AWAITED_OF_OLD: (),
-    WAITS_FOR_TWO: (),
     LATER_BESIDE: (),
     replace(WITHOUT_AND_A_REST, faults=1): (),
     PIVOT_BESIDE: (),
@@ -968,12 +964,9 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     SKIPPED: ANYTHING,
     HELD: ("OPR-7",),
     HELD_BACK: (),
-    UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
+    replace(UNDO_FAILS, only=("rejects", "is away")): ("FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    REFUSED_ONCE: ("OPR-3",),
-    ACCEPTED: ("AGT-11",),
-    FORGOTTEN: ("AGT-12",),
-    PIVOT: ("UND-6", "OPR-2"),
+    replace(PIVOT, only=("rejects", "is lost")): ("UND-6", "OPR-2"),
     ANSWER_CANCELLED: ("ANS-4",),
     CANNOT_BE_JUDGED: (),
     FOR_A_TIME: ("SUB-9",),
@@ -982,6 +975,10 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
 
 LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     THREE_STEPS: (*ANYTHING, "OPR-2"),
+    ONE_SLOT_FOR_TWO: (),
+    RESTS_BESIDE: ("OPR-2",),
+    UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
+    FORGOTTEN: ("AGT-12",),
     SETTLES: ("UND-2",),
     PARALLEL_CANCELLED: ("OPR-2",),
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import chain
 
 import pytest
 
@@ -16,9 +17,10 @@ ITS_OWN = {"AzureWebJobsStorage", "LOCAL_FUNCTION_KEY"}
 """Settings that Azure's host has too, or that the platform gives its own host."""
 LEFT_OUT = {"node_modules", "__pycache__", "build", "functions_alone.egg-info"}
 KINDS = {".py", ".mjs", ".md", ".toml", ".json"}
+PARTS = [path for path in (ROOT / "local").iterdir() if path.name not in LEFT_OUT]
 FILES = [
     path
-    for path in sorted((ROOT / "local").rglob("*"))
+    for path in sorted(chain(PARTS, *(part.rglob("*") for part in PARTS)))
     if path.suffix in KINDS
     and path.name != "package-lock.json"
     and not LEFT_OUT & set(path.relative_to(ROOT).parts)
