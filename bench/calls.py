@@ -69,6 +69,5 @@ def called(folder: Path) -> Iterable[Called]:
     lines: Iterator[str] = (
         line for path in folder.glob(f"*{SUFFIX}") for line in path.read_text().splitlines()
     )
-    return [
-        (place, name) for place, _, name in (line.partition(" ") for line in dict.fromkeys(lines))
-    ]
+    apart = (line.partition(" ") for line in dict.fromkeys(lines))
+    return [(place, name) for place, _, name in apart]

@@ -87,9 +87,11 @@ class Simulation:
 
     def _start_processes(self, functions: Sequence[str]) -> Mapping[str, Sequence[Process]]:
         if self.setup.each:
-            return {name: [Process() for _ in range(self.setup.instances)] for name in functions}
-        shared = [Process() for _ in range(self.setup.instances)]
-        return dict.fromkeys(functions, shared)
+            return {name: self._new_processes() for name in functions}
+        return dict.fromkeys(functions, self._new_processes())
+
+    def _new_processes(self) -> Sequence[Process]:
+        return [Process() for _ in range(self.setup.instances)]
 
     # The run
 

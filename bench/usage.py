@@ -54,10 +54,11 @@ def usage(stack: Stack) -> Usage:
 
 def host_mb(stack: Stack) -> float:
     """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
-    sizes = [
-        sum(process.memory_full_info().pss for process in _processes(host)) for host in stack.hosts
-    ]
-    return round(max(sizes) / 1_000_000, 1)
+    return round(max(map(_bytes, stack.hosts)) / 1_000_000, 1)
+
+
+def _bytes(host: Process) -> int:
+    return sum(process.memory_full_info().pss for process in _processes(host))
 
 
 def _processes(host: Process) -> list[psutil.Process]:

@@ -251,12 +251,13 @@ def _instances(health: Sequence[AgentHealth]) -> list[LiveInstance]:
     for each in health:
         if each.is_report:
             found.setdefault(each.instance, []).append(each)
-    return [
-        LiveInstance(
-            name=name,
-            at=max(each.at for each in reports),
-            agents=sorted(each.agent for each in reports),
-            running=sum(each.running for each in reports),
-        )
-        for name, reports in sorted(found.items())
-    ]
+    return [_instance(name, reports) for name, reports in sorted(found.items())]
+
+
+def _instance(name: str, reports: Sequence[AgentHealth]) -> LiveInstance:
+    return LiveInstance(
+        name=name,
+        at=max(each.at for each in reports),
+        agents=sorted(each.agent for each in reports),
+        running=sum(each.running for each in reports),
+    )

@@ -188,11 +188,11 @@ def _order(order_id: str, at: datetime, rows: Iterable[Stored]) -> Line:
 
 
 def _columns(rows: Iterable[Stored]) -> dict[str, Columns]:
-    of_all = ("PartitionKey", "RowKey")
-    return {
-        row.key: {name: value for name, value in row.row.items() if name not in of_all}
-        for row in rows
-    }
+    return {row.key: _without_keys(row.row) for row in rows}
+
+
+def _without_keys(columns: Columns) -> Columns:
+    return {name: columns[name] for name in columns if name not in ("PartitionKey", "RowKey")}
 
 
 def _is_torn(line: Line) -> bool:

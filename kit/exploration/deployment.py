@@ -1,6 +1,6 @@
 """What is explored: the app of a business, who runs it, and what its services are like."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -89,8 +89,10 @@ class Deployment:
     @cached_property
     def has_strangers(self) -> bool:
         """Whether agents of one capability lead to several providers."""
-        providers = [{self.providers[name] for name in names} for names in self.offers.values()]
-        return any(len(each) > 1 for each in providers)
+        return any(len(self._providers_of(names)) > 1 for names in self.offers.values())
+
+    def _providers_of(self, agents: Iterable[str]) -> set[str]:
+        return {self.providers[agent] for agent in agents}
 
     @cached_property
     def queues(self) -> Mapping[str, str]:

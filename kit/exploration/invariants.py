@@ -306,7 +306,8 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
     The shipped code is not asked.
     """
     state = order.state
-    due, waits = ([step.complete_by for step in steps(order)] for steps in (at_work, awaited))
+    due = [step.complete_by for step in at_work(order)]
+    waits = [step.complete_by for step in awaited(order)]
     if may_go_on(order, world.deployed.workflows):
         turn = ready(order, world.deployed.workflows)
         first = min(map(partial(_needed, order), turn))[-1] if turn else "-"
@@ -540,18 +541,14 @@ def _comes_to_something(change: Change) -> None:
         demand(begun, f"“{change.entry.event}”, and nothing has begun")
 
 
-COMPLETED, UNDONE = StepState.COMPLETED, StepState.UNDONE
-
-
 def _tells_what_changed(change: Change) -> None:
     """The history tells of each attempt that begins, each step done or undone, and each end."""
     before, after = change.before, change.after
     was = {step.name: step for step in before.steps}
     moved = [step for step in after.steps if step.state is not was[step.name].state]
     begun = {step.name for step in after.running() if step.attempts > was[step.name].attempts}
-    done, undone = (
-        {step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE)
-    )
+    done = {step.name for step in moved if step.state is StepState.COMPLETED}
+    undone = {step.name for step in moved if step.state is StepState.UNDONE}
     told_done = StepCompleted | Answered
     expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
     happened: tuple[Any, ...] = tuple(change.entry.happened)
@@ -567,18 +564,20 @@ def _tells_what_changed(change: Change) -> None:
     demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
 
 
+def _settled(order: Snapshot) -> list[str]:
+    return [step.name for step in order.steps if step.state not in WAITS]
+
+
 def _keeps_its_place(change: Change) -> None:
     """An order goes to the end of its queue when something has come of it (SCH-11).
 
     So it does when somebody has acted on it.
     """
     before, after, now = change.before, change.after, change.entry.at
-    settled = [
-        [step.name for step in each.steps if step.state not in WAITS] for each in (before, after)
-    ]
+    settled = _settled(before) != _settled(after)
     turned = before.state.direction is not after.state.direction
     released = before.state.held_since and not after.state.held_since
-    anew = settled[0] != settled[1] or turned or released or before.state.process_state in ENDED
+    anew = settled or turned or released or before.state.process_state in ENDED
     place = after.state.not_before or (now if anew else min(before.state.waits_since, now))
     demand(
         after.state.waits_since == place,
@@ -807,7 +806,7 @@ def check_call(world: World, request: AgentRequest) -> None:
     workflow = known.find(state.workflow, state.workflow_version)
     if workflow is None:
         return
-    said = {step.name for step in order.in_state(COMPLETED) if step.capability == OUTSIDE}
+    said = {step.name for step in order.in_state(StepState.COMPLETED) if step.capability == OUTSIDE}
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)} | said
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if request.action == "do":

@@ -80,12 +80,14 @@ def check_room(after: World, change: Change) -> None:
         order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)
     }
     for agent in {step.agent for step in change.after.running()}:
-        running = (
-            order for order in orders if any(_is_at(step, agent, after) for step in order.running())
-        )
+        running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
         room = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
         demand(there <= room, f"{there} orders are at {agent}")
+
+
+def _runs_at(order: Snapshot, agent: str, world: World) -> bool:
+    return any(_is_at(step, agent, world) for step in order.running())
 
 
 def _is_at(step: Step, agent: str, world: World) -> bool:

@@ -257,5 +257,7 @@ def _end(order: Snapshot) -> str:
 
 
 def _kind(label: str) -> str:
-    found = (kind for kind, words in FAULTS.items() if any(word in label for word in words))
-    return next(found, "others")
+    for kind, words in FAULTS.items():
+        if any(word in label for word in words):
+            return kind
+    return "others"

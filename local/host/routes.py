@@ -1,7 +1,7 @@
 """From a path to the function that serves it, by the rules of ASP.NET routes that Azure uses."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -107,7 +107,11 @@ def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
         each for listed in named.values() for each in listed if each not in _CONSTRAINTS
     ]:
         raise HostError(f"route {template}: this host has no constraint {', '.join(unknown)}")
-    return {name: tuple(_CONSTRAINTS[each] for each in listed) for name, listed in named.items()}
+    return {name: _listed(listed) for name, listed in named.items()}
+
+
+def _listed(names: Iterable[str]) -> tuple[Constraint, ...]:
+    return tuple(_CONSTRAINTS[name] for name in names)
 
 
 def _rank_of(part: str) -> int:
