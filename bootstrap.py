@@ -503,7 +503,7 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     """Return the app; raises `DeclarationError` for a business that cannot work.
 
     An example is a step that no agent offers. Raises `SettingsError` if links are needed, and
-    nobody says what the app's address is.
+    the app's public address is not configured.
     """
     app = App(settings, business, adapters)
     _check_links(settings, business)

@@ -464,8 +464,8 @@ ACTIONS = (
         name="renew",
         title="Do a step anew",
         button="It was not done: do it",
-        effect="The step, of which nobody could tell whether it was done, is done under a new key. "
-        "If it was done after all, it is done twice.",
+        effect="It is unknown whether the step was done under its former key. It is done under a "
+        "new one; if it was done before, it is done twice.",
         done="renewed",
         danger=True,
         of_step=True,

@@ -158,7 +158,7 @@ class AnswerService:
         """
         links = self.links
         if links is None:
-            raise RefusedError("this app makes no links: nobody says what its address is")
+            raise RefusedError("this app makes no links: its public address is not configured")
         asked = _asked(step, request)
         made: dict[str, str | None] = {}
 

@@ -128,7 +128,7 @@ class Vocabulary(View):
     log_link: str | None
     """The address of an order's log, with `{orderId}` for its id."""
     runbook: dict[str, str]
-    """The addresses of what to do, by type of the alert; empty if nobody said where it is."""
+    """The addresses of what to do, by type of the alert; empty if no address is configured."""
 
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:

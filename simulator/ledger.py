@@ -41,7 +41,7 @@ def _part(text: str) -> str:
 
 
 def _order_of(key: str) -> str:
-    """Return the row-key part for the order in a key `<order>:<step>`, of whatever round."""
+    """Return the row-key part for the order in a key `<order>:<step>`, in any of its rounds."""
     return _part(key.partition(":")[0])
 
 

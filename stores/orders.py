@@ -283,7 +283,7 @@ class OrderStore:
         self.buckets = buckets
         """The partitions over which orders are spread."""
         self._address = address
-        """The app's public address, for links; None if nobody says what it is."""
+        """The app's public address, for links; None if it is not configured."""
 
     async def load(self, order_id: str) -> Snapshot | None:
         """Return the order with its state and steps, without its history; None if there is none.

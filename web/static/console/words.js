@@ -98,10 +98,10 @@ export const lists = () => vocabulary.lists ?? {};
 /** A list; one that the app does not explain is made of itself. @param {string} name @returns {List} */
 export const list = (name) => lists()[name] ?? { title: name, mark: LOOK.plain, parts: [name] };
 
-/** Where the log of an order is; nothing if nobody said where. @param {string} orderId */
+/** Where the log of an order is; nothing if no log is configured. @param {string} orderId */
 export const logOf = (orderId) => vocabulary.logLink?.replace("{orderId}", encodeURIComponent(orderId));
 
-/** Where it says what to do; nothing if nobody said where. @param {string} name of an alert, or of a rule */
+/** Where it says what to do; nothing if no address is configured. @param {string} name of an alert, or of a rule */
 export const runbook = (name) => vocabulary.runbook?.[name];
 
 /** The name of the list of those that wait for an operator. */
