@@ -1,0 +1,111 @@
+"""What the rules decide about an answer from outside, and what they say of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from asking import ADA, ASKING, SENT
+from builders import NOW
+
+from core import answers, links
+from core.actions import Asked
+from core.answers import Answer
+from core.errors import InvalidLinkError, RefusedError
+from core.life import StepState
+from core.workflow import Workflows
+from kit import Trial
+
+GRACE = Asked(operator="grace", note="they called", step="pictures")
+WORKFLOWS = ASKING.workflows
+
+
+@pytest.fixture
+def order():
+    """An order that awaits the pictures."""
+    trial = Trial(ASKING)
+    placed = trial.submit(ADA)
+    return trial._world.run(trial._world.app.store.load(placed.id))
+
+
+def with_step(order, **changes):
+    return order.with_steps(replace(order.step("pictures"), **changes))
+
+
+def yes(order):
+    return Answer(step="pictures", result=SENT.model_dump(mode="json"))
+
+
+@pytest.mark.proves("ANS-1")
+def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
+    """Neither a reason, nor a date, nor a time by which a service has to answer over its link."""
+    waiting = with_step(
+        order, reason="nobody has answered in time", not_before=NOW, answer_by=NOW, in_doubt=True
+    )
+    step = answers.answered(waiting, yes(order), "grace", NOW).after.step("pictures")
+    assert step.state is StepState.COMPLETED
+    assert (step.reason, step.not_before, step.answer_by, step.in_doubt) == (None,) * 3 + (False,)
+
+
+@pytest.mark.proves("ANS-1")
+def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_not(order):
+    """An answer by its attempt; a refusal by its words."""
+    again = with_step(order, attempts=2)
+    change = answers.answered(again, yes(order), "grace", NOW)
+    assert [each.attempt for each in change.entry.happened] == [2]
+    refused = Answer(step="pictures", refusal="no camera")
+    change = answers.answered(order, refused, "grace", NOW)
+    assert "no camera" in change.entry.detail
+    assert change.entry.happened[0].reason == "no camera"
+
+
+def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
+    """Several of them, or none; one that the order does not have too."""
+    with pytest.raises(RefusedError, match="outside: pictures, approval is"):
+        answers.awaiting(order, "check")
+    with pytest.raises(RefusedError, match="outside: none is"):
+        answers.awaiting(replace(order, steps=order.steps[:1]), "check")
+    with pytest.raises(RefusedError, match="the order has no step other"):
+        answers.answered(order, Answer(step="other", result={}), "grace", NOW)
+
+
+def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
+    """The one has a newer version, the other was changed in place."""
+    retired = Workflows(replace(WORKFLOWS.find("asking", 1), version=2))
+    for known, step in ((retired, "pictures"), (WORKFLOWS, "films")):
+        with pytest.raises(RefusedError, match=rf"^asking version 1 has no step {step} in this"):
+            answers.definition_of(order, step, known)
+
+
+def test_an_answer_of_a_step_without_a_model_is_kept_as_it_is(order):
+    """Its fields are those that the step declares."""
+    definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
+    said = {"urls": ["https://pictures.example/1"], "other": 1}
+    assert answers._kept(definition, said) == {"urls": said["urls"]}
+
+
+def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
+    """Here from how many pictures there are."""
+    seen = answers.answered(order, yes(order), "grace", NOW).after
+    definition = WORKFLOWS.find("asking", 1).definition("approval")
+    assert answers.question(seen, definition) == {"text": "1 pictures"}
+
+
+@pytest.mark.proves("ANS-7")
+def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
+    """And never into the past; a reminder says why."""
+    until = NOW + answers.LONGEST_WAIT
+    assert answers.extended(order, GRACE, until, NOW).after.step("pictures").complete_by == until
+    for wrong in (until + timedelta(microseconds=1), NOW):
+        with pytest.raises(answers.InvalidError, match="within 30 days"):
+            answers.extended(order, GRACE, wrong, NOW)
+    assert "they called" in answers.reminded(order, GRACE, NOW).entry.detail
+
+
+@pytest.mark.proves("ANS-6")
+def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
+    """Half a character comes from a hostile sender only."""
+    asked = with_step(order, right="r")
+    assert links.step_of(asked, "pictures", "r").name == "pictures"
+    for wrong in ("\ud800", "", "R"):
+        with pytest.raises(InvalidLinkError):
+            links.step_of(asked, "pictures", wrong)
