@@ -10,7 +10,7 @@ from builders import NOW
 from core import answers, links
 from core.actions import Asked
 from core.answers import Answer
-from core.errors import InvalidLinkError, RefusedError
+from core.errors import InvalidError, InvalidLinkError, RefusedError
 from core.life import StepState
 from core.workflow import Workflows
 from kit import Trial
@@ -44,6 +44,23 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     step = answers.answered(waiting, yes(order), "grace", NOW).after.step("pictures")
     assert step.state is StepState.COMPLETED
     assert (step.reason, step.not_before, step.answer_by, step.in_doubt) == (None,) * 3 + (False,)
+
+
+@pytest.mark.proves("ANS-1")
+def test_an_order_goes_on_from_an_answer_as_one_that_nobody_holds(order):
+    """A scheduler has to claim it, and sets the next deadline then."""
+    held = order.with_state(locked_by="s1")
+    state = answers.answered(held, yes(order), "grace", NOW).after.state
+    assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)
+
+
+def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
+    """The very same one is."""
+    refused = Answer(step="pictures", refusal="no camera")
+    failed = answers.answered(order, refused, "grace", NOW).after
+    assert answers.answered(failed, refused, "grace", NOW) is None
+    with pytest.raises(RefusedError, match="pictures was given up: no camera"):
+        answers.answered(failed, replace(refused, refusal="no time"), "grace", NOW)
 
 
 @pytest.mark.proves("ANS-1")
@@ -83,11 +100,31 @@ def test_an_answer_of_a_step_without_a_model_is_kept_as_it_is(order):
     assert answers._kept(definition, said) == {"urls": said["urls"]}
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_an_answer_may_be_as_long_as_what_a_row_keeps(order, more):
+    """In characters of its JSON."""
+    definition = replace(WORKFLOWS.find("asking", 1).definition("pictures"), read_answer=None)
+    said = {"urls": "x" * (answers.MAX_KEPT - len('{"urls":""}') + more)}
+    if not more:
+        assert answers._kept(definition, said) == said
+        return
+    with pytest.raises(InvalidError, match=f"it can have {answers.MAX_KEPT}"):
+        answers._kept(definition, said)
+
+
 def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
     """Here from how many pictures there are."""
     seen = answers.answered(order, yes(order), "grace", NOW).after
     definition = WORKFLOWS.find("asking", 1).definition("approval")
     assert answers.question(seen, definition) == {"text": "1 pictures"}
+
+
+@pytest.mark.proves("ANS-5")
+@pytest.mark.parametrize(("urls", "left"), [(["a", "b"], ["erased"]), ([], []), (None, None)])
+def test_of_a_personal_list_one_part_stays_and_of_an_empty_one_none(order, urls, left):
+    """How many there were is personal too; that there were none is not."""
+    step = replace(order.step("pictures"), personal=("urls",), result={"urls": urls, "by": "Ada"})
+    assert answers.erased(step).result == {"urls": left, "by": "Ada"}
 
 
 @pytest.mark.proves("ANS-7")
@@ -96,7 +133,7 @@ def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
     until = NOW + answers.LONGEST_WAIT
     assert answers.extended(order, GRACE, until, NOW).after.step("pictures").complete_by == until
     for wrong in (until + timedelta(microseconds=1), NOW):
-        with pytest.raises(answers.InvalidError, match="within 30 days"):
+        with pytest.raises(InvalidError, match="within 30 days"):
             answers.extended(order, GRACE, wrong, NOW)
     assert "they called" in answers.reminded(order, GRACE, NOW).entry.detail
 
