@@ -214,6 +214,26 @@ FAULTY = {
 }
 
 
+@pytest.mark.parametrize(
+    ("template", "path", "leads"),
+    [
+        (None, "/send", True),
+        (None, "/sent", False),
+        ("/v1/parcels/{orderId}", "/v1/parcels/b00-1", True),
+        ("/v1/parcels/{orderId}", "/v1/parcels/", False),
+        ("/v1/parcels/{orderId}", "/v1/parcels/1/2", False),
+        ("/v1/parcels/{orderId}", "/send", False),
+        ("/v1/parcels/{orderId}/labels/{no}", "/v1/parcels/1/labels/2", True),
+        ("/v1/parcels/{orderId}/labels/{no}", "/v1/parcels/1/marks/2", False),
+        ("/v1/label.pdf", "/v1/labelXpdf", False),
+        ("/v1/parcels?of={orderId}?", "/v1/parcels", True),
+    ],
+)
+def test_an_encoded_path_is_known_by_its_template(template, path, leads):
+    """A field is one part of it, whatever it says; a query is none."""
+    assert Route(path=template).leads_to("send", path) is leads
+
+
 @pytest.mark.parametrize("label", FAULTY)
 def test_a_form_that_no_call_can_have_is_told_at_the_start(label):
     """With the name of the agent, and before the first order."""
