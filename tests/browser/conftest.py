@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import time
+from collections import defaultdict
+from functools import partial
 
 import pytest
 from browsers import CHROMIUM, KEY, MISSING, browser
@@ -30,7 +33,8 @@ class Visitor:
 
     def __init__(self, found, url, answers=None):
         self._browser, self._url, self._answers = found, url, answers
-        self.complaints, self.requests, self._contexts, self._pending = [], [], [], set()
+        self.complaints, self.requests, self._contexts = [], [], []
+        self._pending = defaultdict(set)
 
     async def context(self, **more):
         context = await self._browser.new_context(
@@ -53,30 +57,34 @@ class Visitor:
             await page.clock.install()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", self._asked)
-        page.on("requestfinished", self._answered)
-        page.on("requestfailed", self._answered)
+        page.on("request", partial(self._asked, page))
+        page.on("requestfinished", partial(self._answered, page))
+        page.on("requestfailed", partial(self._answered, page))
         await page.goto(path)
         return page
 
-    def _asked(self, request):
+    def _asked(self, page, request):
         self.requests.append(request)
-        self._pending.add(request)
+        self._pending[page].add(request)
 
-    def _answered(self, request):
-        self._pending.discard(request)
+    def _answered(self, page, request):
+        self._pending[page].discard(request)
 
     async def has_its_answers(self):
-        """Wait until nothing is being asked, also not for what the last answer said.
+        """Wait until no open page is asking, also not for what the last answer said.
 
-        At each look every page runs what is due in it, so that a slow machine looks no sooner.
+        At each look every page runs what is due in it, so that a slow machine looks no sooner. A page that has been
+        closed is told of no answer any more: what it was asking for then is not waited for.
         """
-        quiet = 0
+        quiet, end = 0, time.monotonic() + PATIENCE / 1000
         while quiet < QUIET:
             await asyncio.sleep(0.01)
-            for page in [page for context in self._contexts for page in context.pages]:
+            pages = [page for context in self._contexts for page in context.pages]
+            for page in pages:
                 await page.evaluate("0")
-            quiet = 0 if self._pending else quiet + 1
+            asked = [request.url for page in pages for request in self._pending[page]]
+            quiet = 0 if asked else quiet + 1
+            assert time.monotonic() < end, f"no answer to {asked}"
 
     def _heard(self, message):
         if message.type in ("error", "warning") and EXPECTED not in message.text:

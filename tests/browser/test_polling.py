@@ -86,3 +86,17 @@ async def test_a_key_that_is_no_longer_accepted_ends_the_asking(visitor, console
     visitor.requests.clear()
     await pass_time(visitor, page)
     assert visitor.requests == []
+
+
+async def test_what_a_closed_page_was_asking_for_is_not_waited_for(visitor, console):
+    """The browser says nothing of it any more: who waits for an answer would wait for ever."""
+    page, never = await opened(console), asyncio.Event()
+
+    async def wait(_route):
+        await never.wait()
+
+    await page.route(f"**{ASKED_FIRST}", wait)
+    async with page.expect_request(f"**{ASKED_FIRST}"):
+        await page.keyboard.press("r")
+    await page.context.close()
+    await visitor.has_its_answers()
