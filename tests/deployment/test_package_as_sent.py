@@ -28,6 +28,8 @@ outside = [name for name, each in sys.modules.items() if "site-packages" in str(
 assert outside == [], outside
 """
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):

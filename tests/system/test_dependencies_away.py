@@ -20,6 +20,7 @@ SETTINGS = PATIENT | {
     "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
 }
+OUTAGE_SECONDS = 15
 STORAGE = ("stateStore", "submissionQueue")
 
 
@@ -107,10 +108,10 @@ OUTAGES = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("outage", ["azurite stopped", "azurite frozen", "broker stopped"])
 @pytest.mark.proves("FLT-7", "FLT-8", "SUB-4")
-@both_sizes(seconds=(3, 15))
-async def test_nothing_is_lost_while_a_dependency_is_away(lasting, outage, seconds):
+async def test_nothing_is_lost_while_a_dependency_is_away(lasting, outage):
     """Under load: health names what is away until it is back, every accepted order is processed, none is poisoned."""
     taken, what, away = OUTAGES[outage]
     stack, client = lasting
@@ -119,7 +120,7 @@ async def test_nothing_is_lost_while_a_dependency_is_away(lasting, outage, secon
         await some_more_are_processed(client, accepted)
         async with taken(stack, what):
             await health_becomes(client, 503, *away)
-            await asyncio.sleep(seconds)  # the outage itself
+            await asyncio.sleep(OUTAGE_SECONDS)
         await health_becomes(client, 200)
         await some_more_are_processed(client, accepted)
     await until_processed(client, accepted)

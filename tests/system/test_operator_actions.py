@@ -6,7 +6,6 @@ import pytest
 from client import DONE, claims_and_recoveries_alternate, events
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
-from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import eventually
 
@@ -143,10 +142,10 @@ POINTS = [
 
 
 @pytest.mark.proves("OPR-4", "UND-1", "UND-2", "SCH-12")
-@both_sizes(cases=(POINTS[::2], POINTS))
-async def test_an_order_can_be_cancelled_at_every_point(client, stack, cases):
+@pytest.mark.soak
+async def test_an_order_can_be_cancelled_at_every_point(client, stack):
     """While each step runs, between its tries, and when it has failed: all is taken back, and nobody is called."""
-    wrong = await run_all((cancelled_at(client, stack, *case) for case in cases), at_most=AT_ONCE)
+    wrong = await run_all((cancelled_at(client, stack, *case) for case in POINTS), at_most=AT_ONCE)
     assert [problem for problem in wrong if problem] == []
 
 
@@ -192,15 +191,16 @@ DONE_BEFORE = {
     "shipment": "NotStarted",
     "capture": "NotStarted",
 }
+TIMES = 6
 TOO_LATE = 99
 """A version that no order of these reaches: it is processed before."""
 
 
 @pytest.mark.proves("OPR-4", "UND-1")
-@both_sizes(times=(2, 6))
-async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack, times):
+@pytest.mark.soak
+async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack):
     """Nothing in between: what was not refused is undone to the last step, what was refused is processed."""
-    versions = [version for version in (*range(1, 7), TOO_LATE) for _ in range(times)]
+    versions = [version for version in (*range(1, 7), TOO_LATE) for _ in range(TIMES)]
     ends = await run_all(
         (cancelled_after(client, stack, version) for version in versions), at_most=AT_ONCE
     )

@@ -16,7 +16,6 @@ from apps import app, shop_of
 from azure.storage.queue.aio import QueueClient
 from doors import CommandLine
 from failing import fault
-from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
 
@@ -43,6 +42,8 @@ SIMULATORS = (
     ("PUT", "/simulator/payment/faults"),
 )
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE orders; -- \u202e %s {{x}} \U0001f9a0"
+EXAMPLES = 25
+"""Of each call."""
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -144,8 +145,8 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 
 
-@both_sizes(examples=(1, 25))
-async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examples):
+@pytest.mark.soak
+async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
     told = deepcopy(DESCRIBED)
     ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
@@ -164,7 +165,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examp
                 "anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]
             }
     (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(tmp_path, client, examples, "openapi.json", "--url", client.url)
+    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url)
     assert code == 0, said
 
 
@@ -179,15 +180,15 @@ async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     del told["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
     (tmp_path / "openapi.json").write_text(json.dumps(told))
     code, said = await schemathesis(
-        tmp_path, client, 25, "openapi.json", "--url", client.url, "--continue-on-failure"
+        tmp_path, client, "openapi.json", "--url", client.url, "--continue-on-failure"
     )
     assert code == 1
     assert "Undocumented status code" in said
     assert "Response violates schema" in said
 
 
-async def schemathesis(folder, client, examples, *arguments):
-    """Run it in a process of its own, with so many examples of each call; return its exit code, and what it says."""
+async def schemathesis(folder, client, *arguments):
+    """Run it in a process of its own; return its exit code, and what it says."""
     key = f"x-functions-key:{client.key['x-functions-key']}"
     options = [
         "--checks",
@@ -197,7 +198,7 @@ async def schemathesis(folder, client, examples, *arguments):
         "--seed",
         "6",
         "-n",
-        str(examples),
+        str(EXAMPLES),
         "--no-color",
     ]
     environment = os.environ | {

@@ -127,6 +127,7 @@ async def actions(client, order_id):
     return await client.actions(order_id, [agent.name for agent in CLAIMS.agents])
 
 
+@pytest.mark.soak
 async def test_claims_have_the_console_and_no_page_of_their_own(claims):
     """No shop, no link to one, and none of its files; the root leads nowhere."""
     _, client = claims
@@ -142,6 +143,7 @@ async def test_claims_have_the_console_and_no_page_of_their_own(claims):
             assert answer.status == status, file
 
 
+@pytest.mark.soak
 async def test_the_check_of_a_deployment_works_with_claims(claims):
     """It places the sample of this business, and has it refused the step after which it waits."""
     _, client = claims
@@ -165,6 +167,7 @@ IN_TURN = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SCH-10")
 async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(claims):
     """Each once, however long one of them takes, and nothing is owed in the end."""
@@ -187,6 +190,7 @@ async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(
 DOOR = "/api/workflows/claim/orders"
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SUB-8")
 async def test_a_claim_that_came_through_the_door_is_cancelled_there(claims):
     """While its approval is under way, which is withdrawn; sent twice, it is one claim."""
@@ -225,6 +229,7 @@ HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}
 """Steps, with agent and operation: the first is tried again at once, the second after a rest."""
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SUP-3", "FLT-1")
 async def test_a_claim_that_hangs_is_recovered_and_tried_again(claims):
     """The supervisor gives it back; what was done before is not done twice."""
@@ -258,6 +263,7 @@ async def has_failed(client, order_id):
 UNDONE_BY = {step.operation: step.compensation for step in CLAIM.steps if step.compensation}
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SCH-12", "UND-1", "UND-5")
 async def test_a_claim_whose_payment_is_refused_is_undone(claims):
     """All that was done and can be taken back is: the approval withdrawn before the assessment is cancelled."""

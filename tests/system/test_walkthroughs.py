@@ -15,7 +15,8 @@ from stacks import running
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples/follow_an_order.py"
-PAGES = {"docs/operate.md": 20, "README.md": 15}
+OPERATE, README = "docs/operate.md", "README.md"
+PAGES = {OPERATE: 20, README: 15}
 """How many steps each has at least: following it cannot succeed by finding nothing to do.
 
 The page that counts alerts comes first."""
@@ -29,7 +30,7 @@ async def embedded(tmp_path_factory):
 
 
 @pytest.mark.proves("OPR-2", "OPR-3", "OPR-4")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(OPERATE, marks=pytest.mark.soak), README])
 async def test_the_page_does_what_it_says(embedded, page):
     """Every command gives the output that the page shows."""
     assert len(list(steps(ROOT / page))) > PAGES[page]
