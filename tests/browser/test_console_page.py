@@ -179,6 +179,7 @@ async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_pa
     await expect(page.locator(".outcome")).to_contain_text("30 done, 0 refused, 0 changed")
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-1")
 async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stuck):
     """Its filter stands in the address; the keyboard goes through its rows."""
@@ -211,6 +212,7 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
     await expect(pasted.get_by_text("No order fits this filter")).to_be_visible()
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-1")
 async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, console, stuck):
     """A list reads one page at each look, and another one when asked for it."""
@@ -310,6 +312,7 @@ async def test_a_key_of_the_business_is_found_and_any_other_text_among_open_orde
     assert "text=not" in page.url
 
 
+@pytest.mark.soak
 async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, console, client):
     """What ended, and how long steps took; at the end of the first page, and asked for once a minute at most."""
     page = await console("/search", clock=True)

@@ -3,10 +3,13 @@
 import json
 import re
 
+import pytest
 from playwright.async_api import expect
 
 SIMULATOR = re.compile("/simulator$")
 ORDERS = 100
+
+pytestmark = pytest.mark.soak
 
 
 async def test_sample_orders_are_sent_by_the_way_that_every_business_has(console, client):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from playwright.async_api import expect
 
 MINUTE = 60
@@ -24,6 +25,7 @@ async def opened(console):
     return page
 
 
+@pytest.mark.soak
 async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console):
     """Seven times a minute at most; nothing while nobody looks, and at once when somebody does."""
     page = await opened(console)
@@ -59,6 +61,7 @@ async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, con
     assert len(visitor.sent("GET", ASKED_FIRST)) == 2
 
 
+@pytest.mark.soak
 async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console):
     """It says of when that is, asks ever more seldom, and goes on when the app is back."""
     page = await opened(console)
