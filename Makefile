@@ -24,7 +24,7 @@ help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
-	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
+	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure (ARGS="-k sweep" for some)'
 	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills, a process for each function; half an hour, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
