@@ -1,7 +1,7 @@
 """Another business is deployed instead of the shop: nothing that is checked or tested needs the shop to be deployed.
 
-The claims of the examples, whose bank wants a token; in the soak also a car rental of five agents, more than
-Microsoft's emulator has room for.
+The claims of the examples, whose bank wants a token, and a car rental of five agents, more than Microsoft's emulator
+has room for. What type checks cost without their cache is for the soak.
 """
 
 import pytest
@@ -16,6 +16,7 @@ def root(tmp_path_factory):
     return with_claims(tmp_path_factory.mktemp("another") / "tree")
 
 
+@pytest.mark.soak
 def test_every_check_passes(root):
     """What `make check` runs of Python: lint, types, import rules, what is written."""
     run(root, "-m", "ruff", "check", ".")

@@ -30,6 +30,7 @@ def root(tmp_path_factory):
     return copy
 
 
+@pytest.mark.soak
 def test_a_new_business_passes_every_check(root):
     """Lint, types, import rules, its own test, and what is written: nothing has to be added by hand."""
     run(root, "-m", "ruff", "check", ".")
@@ -39,6 +40,7 @@ def test_a_new_business_passes_every_check(root):
     assert run(root, "-m", "development.declared") == ""
 
 
+@pytest.mark.soak
 def test_types_and_imports_of_a_new_business_are_checked(root):
     """In its own modules, wherever they are new."""
     wrong = root / "car_rental/wrong.py"
