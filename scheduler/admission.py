@@ -279,12 +279,15 @@ class Admission:
     def _waits(self, order_id: str) -> bool:
         return any(order_id in queue for queue in self._queues.values())
 
-    def take(self) -> Candidate | None:
+    def take(self, agent: str | None = None) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
 
-        An order that is left to the process with its wake-up keeps its slot.
+        With `agent`, take only what this agent could do. An order that is left to the process with
+        its wake-up keeps its slot.
         """
         for needs, queue in self._queues.items():
+            if agent is not None and agent not in self.offers.get(needs, ()):
+                continue
             free = self._free_slots(needs)
             first = islice(queue.values(), len(queue) if needs == NOTHING else len(free))
             if candidate := next(filter(self._is_to_take, first), None):

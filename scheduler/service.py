@@ -76,7 +76,8 @@ class SchedulerService:
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
 
-        Then claim orders that waited for the slot.
+        Then claim orders that waited for the slot. Those that wait for other agents are left to the
+        processes that hear from these, or they would all claim the same ones at the same time.
         """
         await _beside_a_reply(self._look())
         order_id, decide = reply.order_id, partial(self._received, reply, agent)
@@ -99,7 +100,7 @@ class SchedulerService:
             )
             return
         self.admission.learn(said_in(reply, agent, self.transitions.clock()))
-        await _beside_a_reply(self._claim_what_fits())
+        await _beside_a_reply(self._claim_what_fits(agent))
 
     def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
@@ -125,14 +126,15 @@ class SchedulerService:
         await self._look(at_once=True)
         await self._claim_what_fits()
 
-    async def _claim_what_fits(self) -> None:
-        """Claim waiting orders for as long as agents have room for them.
+    async def _claim_what_fits(self, agent: str | None = None) -> None:
+        """Claim waiting orders for as long as agents, or this one, have room for them.
 
         Orders whose partition is away are left to the next look. Raises `UnavailableError` if no
         claim of a round reached the store.
         """
         while await self._may_claim():
-            fitting = list(islice(iter(self.admission.take, None), AT_ONCE))
+            take = partial(self.admission.take, agent)
+            fitting = list(islice(iter(take, None), AT_ONCE))
             if not fitting:
                 return
             if not any(await run_all(map(self._claim, fitting))):

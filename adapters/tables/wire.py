@@ -115,13 +115,17 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
 
 def _stored(wire: Mapping[str, Any]) -> Stored:
     """Return the row with typed values, without the properties that Azure adds."""
-    names = (name for name in wire if name != "Timestamp" and "odata." not in name)
-    row = {name: wire[name] for name in names}
-    for name, kind in wire.items():
-        column = name.removesuffix(TYPE)
-        # A text may have this value too, but not under such a name.
-        if kind == "Edm.DateTime" and column != name and column in row:
-            row[column] = datetime.fromisoformat(row[column])
+    row: dict[str, Any] = {}
+    times = []
+    for name, value in wire.items():
+        if "odata." not in name:
+            row[name] = value
+        elif value == "Edm.DateTime":
+            times.append(name.removesuffix(TYPE))
+    row.pop("Timestamp", None)
+    for name in times:
+        if name in row:
+            row[name] = datetime.fromisoformat(row[name])
     return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
 

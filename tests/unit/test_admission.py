@@ -403,6 +403,18 @@ def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admissi
     assert len(taken(admission)) == ROOM
 
 
+@pytest.mark.proves("WRK-2", "WRK-3")
+def test_only_what_an_agent_could_do_is_taken_for_it(admission):
+    """Any of those that offer it may, with any slot; what ends at once asks no agent."""
+    waits = [candidate("a"), candidate("b", needs="payment"), candidate("c", needs=NOTHING)]
+    admission.look(waiting=waits)
+    assert admission.take("second").order_id == "b"
+    assert admission.take("second") is None
+    assert admission.take("third").order_id == "a"
+    assert admission.take("third") is None
+    assert admission.take().order_id == "c"
+
+
 @pytest.mark.proves("SUB-6", "WRK-3")
 def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(admission):
     """And its slot too; once it is fresh no more, it is everybody's."""

@@ -12,6 +12,7 @@ from core.gathering import run_all
 from core.messages import WakeUp
 from core.orders import Priority
 from core.workflow import Workflow
+from scheduler.service import WAKE_UP_TIME
 
 STEP = seconds(60)
 
@@ -151,6 +152,26 @@ async def test_an_agent_that_had_nothing_to_do_is_open():
         for request in await agent.go_on(world):
             await instance.receive(answer_to(request, result={}), "payment")
     assert world.now - began <= seconds(1000 / 100 + 3)
+
+
+@pytest.mark.proves("WRK-3")
+async def test_a_reply_leads_to_orders_that_wait_for_its_agent_alone():
+    """The processes with the other agents' replies claim the others, and do not race for them."""
+    world = Scheduling()
+    answers, waiting = {}, {}
+    for agent in ("payment", "inventory"):
+        await world.record(agent)
+        await world.instance("poll").poll()
+        (request,) = world.requests(agent)
+        answers[agent] = answer_to(request, result={})
+    for agent in answers:
+        waiting[agent] = await world.record(agent)
+    world.now += WAKE_UP_TIME
+    replies = world.instance("replies")
+    await replies.receive(answers["inventory"], "inventory")
+    assert await world.pending(waiting.values()) == [waiting["payment"]]
+    await replies.receive(answers["payment"], "payment")
+    assert await world.pending(waiting.values()) == []
 
 
 @pytest.mark.proves("SCH-9", "WRK-3")
