@@ -84,12 +84,19 @@ class Meaning:
     mark: Mark
     waits_for_operator: bool = False
     """Whether the order is listed until an operator acts on it."""
+    is_parked: bool = False
+    """Whether the order, which has not ended, stays as it is until an operator releases it."""
     is_over: bool = False
     """Whether the order is finished: it has no obligations, and retention may remove it."""
     notice: str | None = None
     """The type of the notice to the sender when the order gets there (ALR-2)."""
     alert: str | None = None
     """The type of the event that alerts operators when the order gets there (ALR-1)."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the order goes on by itself."""
+        return not (self.waits_for_operator or self.is_parked or self.is_over)
 
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
@@ -101,7 +108,7 @@ MEANINGS: Mapping[Situation, Meaning] = {
     Situation.AWAITING: Meaning(word="Waiting", mark=Mark.PENDING),
     Situation.AGAIN: Meaning(word="Trying again", mark=Mark.AGAIN),
     Situation.UNDOING: Meaning(word="Being undone", mark=Mark.UNDO),
-    Situation.HELD: Meaning(word="Held", mark=Mark.PENDING),
+    Situation.HELD: Meaning(word="Held", mark=Mark.PENDING, is_parked=True),
     Situation.PROCESSED: Meaning(
         word="Processed", mark=Mark.PROCESSED, is_over=True, notice="order-completed"
     ),

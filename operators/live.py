@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from core.agenda import LISTS
 from core.errors import UnavailableError
-from core.life import MEANINGS, Situation
+from core.life import MEANINGS
 from core.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.overview import RECENT
@@ -28,6 +28,7 @@ REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`core/messages.py`)."""
 
 OF_OPERATORS = {each for each, meaning in MEANINGS.items() if meaning.waits_for_operator}
+PARKED = {each for each, meaning in MEANINGS.items() if meaning.is_parked}
 
 MOST_SHOWN = 200
 """Maximum number of open orders that are told one by one; of more only their numbers are."""
@@ -199,7 +200,7 @@ def _stands(order: ListedOrder, now: datetime) -> Stands:
         return Stands.OPERATOR
     if order.agents:
         return Stands.AGENT
-    if order.situation == Situation.HELD:
+    if order.situation in PARKED:
         return Stands.PARKED
     if order.waits_for:
         return Stands.OUTSIDE

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from core import actions, happenings, life
 from core.actions import Action, Subject, Words
-from core.agenda import ENDED_LISTS, LISTS, Kind, situation_in, state_in
+from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.alerts import STALLED, SUBMISSION_REJECTED
-from core.life import ENDED, MEANINGS, ORDER_FAILED, Mark, Meaning, Situation
+from core.life import MEANINGS, ORDER_FAILED, Mark, Meaning, Situation
 from entrypoints.models import View
 
 RUNBOOK: Mapping[str, str] = {
@@ -166,13 +166,12 @@ def _lists() -> dict[str, ListTerm]:
 
 
 def _counted(name: str, meaning: Meaning) -> ListTerm:
-    is_held = LISTS[name] is Kind.HELD
     return ListTerm(
         title="Needs you" if meaning.waits_for_operator else name,
         mark=meaning.mark,
         parts=[name],
         waits_for_operator=meaning.waits_for_operator,
-        is_under_way=state_in(name) not in ENDED and not is_held,
+        is_under_way=meaning.is_under_way,
         is_counted=True,
     )
 
