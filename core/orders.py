@@ -349,6 +349,14 @@ class Snapshot:
         """Return the steps that agents are doing or undoing."""
         return tuple(step for step in self.running() if not step.waits)
 
+    def overdue(self, now: datetime, tolerance: timedelta) -> tuple[Step, ...]:
+        """Return the running steps whose time is up: a supervisor gives them back (SUP-2).
+
+        No answer from outside is overdue while the order is held: its release moves the deadline.
+        """
+        expired = (step for step in self.steps if step.expired(now, tolerance))
+        return tuple(step for step in expired if not (step.waits and self.state.is_held))
+
     def awaited(self) -> tuple[Step, ...]:
         """Return the steps for which an answer from outside is awaited."""
         return tuple(step for step in self.steps if step.waits)

@@ -202,7 +202,7 @@ def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> P
     """Return the next act on an order with running steps that cannot be claimed."""
     if order.state.is_held and not order.at_work():
         return Prospect(actor=Actor.OPERATOR)
-    if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
+    if order.overdue(now, rules.clock_tolerance):
         return _recovery(order, rules, now)
     actor = Actor.AGENT if order.at_work() else Actor.OUTSIDE
     return Prospect(actor=actor, at=order.earliest_complete_by())

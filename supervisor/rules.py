@@ -39,13 +39,9 @@ class SupervisorRules:
         An attempt that an agent has begun counts as one failure; `heard` are the agents' health
         reports. A step is given up once its count *reaches* the threshold: with a threshold of 3 it
         is tried three times. An attempt that no agent has begun is not counted. An answer from
-        outside that does not come in time always is, unless the order is held (OPR-7).
+        outside that does not come in time always is.
         """
-        expired = [
-            step
-            for step in order.steps
-            if step.expired(now, self.clock_tolerance) and not (step.waits and order.state.is_held)
-        ]
+        expired = order.overdue(now, self.clock_tolerance)
         if not expired:
             return None
         verdicts = [_verdict(order, step, heard, now) for step in expired]
@@ -178,7 +174,7 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
 
 
 def _ask_again(
-    before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry
+    before: Snapshot, after: Snapshot, expired: Sequence[Step], entry: HistoryEntry
 ) -> Change:
     """Give the order back; its other running steps and their replies stay valid (SUP-3)."""
     begins = after.chosen_time(entry.at) or entry.at

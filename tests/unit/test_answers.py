@@ -22,7 +22,7 @@ from asking import (
     Work,
     office,
 )
-from builders import NOW, ORDER_ID, SOMEWHERE
+from builders import NOW, ORDER_ID, SOMEWHERE, acting_rules
 
 from bootstrap import bootstrap, functions
 from core import agenda, answers
@@ -40,6 +40,7 @@ from flow.drawing import mermaid
 from kit import Trial
 from kit.memory import in_memory
 from operators.answers import AnswerRequest
+from operators.explain import Actor, explain
 from operators.requests import OperatorRequest
 from operators.retention import erase
 
@@ -453,6 +454,17 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
     held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
     assert rules(trial).recover(held, late, ()) is None
     assert list(rules(trial).asked_in_vain(order, late, ())) == []
+
+
+@pytest.mark.proves("OPR-7", "OPR-2")
+def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
+    """Its time is up, but the release moves it; an agent's step runs on."""
+    trial, order = asked_twice(hang=True)
+    held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
+    late = order.step("soon").complete_by + timedelta(seconds=30)
+    assert late < order.step("first").complete_by
+    told = [explain(each, [], acting_rules, late).next_actor for each in (order, held)]
+    assert told == [Actor.SUPERVISOR, Actor.AGENT]
 
 
 # Judged when its turn comes, and done without

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from asking import ADA, ASKING, SENT
-from builders import NOW
+from builders import NOW, TOLERANCE, supervisor
 
 from core import answers, links
 from core.actions import Asked
@@ -146,3 +146,33 @@ def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
     for wrong in ("\ud800", "", "R"):
         with pytest.raises(InvalidLinkError):
             links.step_of(asked, "pictures", wrong)
+
+
+# What the supervisor decides about one that does not come
+
+
+def unanswered(order):
+    """The step after its time, what is said of it, and when that is."""
+    late = order.step("pictures").complete_by + TOLERANCE + timedelta(seconds=1)
+    change = supervisor.recover(order, late)
+    return change.after.step("pictures"), change.entry.happened, late
+
+
+@pytest.mark.proves("ANS-2")
+def test_a_step_that_nobody_answers_in_time_is_counted_and_asked_for_again(order):
+    """Nothing was tried, so nothing is in doubt."""
+    step, (expired, recovered), _ = unanswered(order)
+    assert (step.state, step.failure_count) == (StepState.NOT_STARTED, 1)
+    assert (step.complete_by, step.in_doubt) == (None, False)
+    assert step.reason == "nobody has answered in time"
+    assert (expired.failure, recovered.what) == (1, "recovered")
+
+
+@pytest.mark.proves("ANS-2", "SUP-3")
+def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
+    """From when its time was found to be up."""
+    rests = timedelta(hours=1)
+    last = with_step(order, failure_count=2, threshold=3, max_cooldowns=1, cooldown=rests)
+    step, (expired, rest, _), late = unanswered(last)
+    assert (step.not_before, step.failure_count, step.cooldowns) == (late + rests, 0, 1)
+    assert (expired.failure, rest.until) == (3, late + rests)
