@@ -10,6 +10,7 @@ from builders import NOW, TOLERANCE, supervisor
 from core import answers, links
 from core.actions import Asked
 from core.answers import Answer
+from core.compensation import withdrawals, withdrawn
 from core.errors import InvalidError, InvalidLinkError, RefusedError
 from core.life import StepState
 from core.workflow import Workflows
@@ -176,3 +177,11 @@ def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
     step, (expired, rest, _), late = unanswered(last)
     assert (step.not_before, step.failure_count, step.cooldowns) == (late + rests, 0, 1)
     assert (expired.failure, rest.until) == (3, late + rests)
+
+
+@pytest.mark.proves("SCH-12")
+def test_what_is_withdrawn_has_no_deadline_any_more(order):
+    """Its attempt is named, so that the pages end its bar."""
+    step = withdrawn(order).step("pictures")
+    assert (step.state, step.complete_by) == (StepState.NOT_STARTED, None)
+    assert [(each.step, each.attempt) for each in withdrawals(order)] == [("pictures", 1)]
