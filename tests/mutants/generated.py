@@ -29,6 +29,9 @@ MODULES = tuple(
 LISTED = Path(__file__).with_name("survivors.toml")
 AT_A_TIME = 2
 
+NOTHING = "Filtered for specific mutants, but nothing matches"
+"""What mutmut says of a module of which it makes no mutant, such as one of protocols alone."""
+
 KILLED, TIMED_OUT = (1, 3), (-24, 24, 152, 36, 255)
 """How the tests of a mutant end that was noticed: by a failure, or since it hung."""
 
@@ -47,8 +50,8 @@ def run(modules: Sequence[str]) -> int:
     began = monotonic()
     with Copy() as copy:
         if said := _mutate(copy.root, modules):
-            print(said)
-            return 1
+            print("there is nothing in it to mutate" if NOTHING in said else said)
+            return 0 if NOTHING in said else 1
         with chdir(copy.root):
             results = _results(modules)
             found = {_survivor(name) for name, code in results.items() if not _noticed(code)}
