@@ -44,6 +44,7 @@ def snapshot(trial, order):
 def events(trial):
     """The events about answers that were published, with what they say."""
     found = [each for each in trial._world.events.published if each.type in alerts.NEWS]
+    assert [each.subject for each in found] == [f"orders/{each.data['orderId']}" for each in found]
     return [(each.type, each.data["step"], each.data["until"]) for each in found]
 
 

@@ -7,10 +7,10 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, new_order, seconds, some
 
-from core.agenda import ENDED_LISTS, LISTS, listed_end
+from core.agenda import ENDED_LISTS, LISTS, listed_end, of_list, state_in
 from core.changes import Change, HistoryEntry
 from core.errors import InvalidError
-from core.keys import bucket_of
+from core.keys import bucket_of, newest_first
 from core.life import Outcome, ProcessState
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest, OrdersPage
@@ -20,6 +20,26 @@ from stores.tables import Put
 
 PROCESSED = {"process_state": ProcessState.PROCESSED}
 UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
+
+
+@pytest.mark.proves("OPR-2")
+def test_a_list_is_a_range_of_keys_and_has_a_usual_state():
+    """That of open orders is the whole of a kind; that of those that are over, between two times."""
+    assert of_list("Held", NOW, NOW) == ("!held|", "!held|~")
+    assert of_list("Processed") == ("_ended|processed|", "_ended|processed|~")
+    place, until = "_ended|undone|", NOW + seconds(1)
+    newest, oldest = (f"{place}{newest_first(time)}" for time in (until, NOW))
+    assert of_list("Undone", NOW, until) == (f"{newest}~", f"{oldest}|~")
+    states = {name: state_in(name) for name in (*LISTS, *ENDED_LISTS)}
+    assert states == {
+        "Pending": "Pending",
+        "Processing": "Processing",
+        "Waiting": "Processing",
+        "Error": "Error",
+        "Held": "Pending",
+        "Processed": "Processed",
+        "Undone": "Error",
+    }
 
 
 def id_of(number):

@@ -428,3 +428,12 @@ def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
     forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
     shown = [summary(each)["FailedSteps"] for each in (back, forth)]
     assert shown == ["payment", "stock payment"]
+
+
+@pytest.mark.proves("OPR-2")
+def test_lists_show_no_step_of_an_order_that_has_ended_before_it():
+    """As of one whose workflow is gone: the step could begin, and nobody will begin it."""
+    ended = new_order().with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
+    assert ended.ready()
+    assert "Step" in summary(new_order())
+    assert "Step" not in summary(ended)
