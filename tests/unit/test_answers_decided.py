@@ -8,11 +8,11 @@ from asking import ADA, ASKING, SENT
 from builders import NOW, TOLERANCE, supervisor
 
 from core import answers, links
-from core.actions import Asked
+from core.actions import Asked, cancel, resubmit
 from core.answers import Answer
 from core.compensation import withdrawals, withdrawn
 from core.errors import InvalidError, InvalidLinkError, RefusedError
-from core.life import StepState
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.workflow import Workflows
 from kit import Trial
 
@@ -185,3 +185,36 @@ def test_what_is_withdrawn_has_no_deadline_any_more(order):
     step = withdrawn(order).step("pictures")
     assert (step.state, step.complete_by) == (StepState.NOT_STARTED, None)
     assert [(each.step, each.attempt) for each in withdrawals(order)] == [("pictures", 1)]
+
+
+# What operators decide about an order that has such a step
+
+
+def went_wrong(order, **step):
+    """The order after it has failed, with its question as it stands then."""
+    asked = with_step(order, state=StepState.NOT_STARTED, complete_by=None, **step)
+    return asked.with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
+
+
+@pytest.mark.proves("OPR-3", "SCH-12")
+def test_a_resubmit_asks_anew_what_was_withdrawn_and_leaves_the_date_of_what_was_not_asked_yet(
+    order,
+):
+    """One try is enough to have been asked; during an undo nothing is asked."""
+    counted = {"failure_count": 2, "not_before": NOW}
+
+    def resubmitted(failed):
+        step = resubmit(failed, GRACE, NOW).after.step("pictures")
+        return step.failure_count, step.not_before
+
+    assert resubmitted(went_wrong(order, attempts=1, **counted)) == (0, None)
+    assert resubmitted(went_wrong(order, attempts=0, **counted)) == (2, NOW)
+    back = went_wrong(order, attempts=1, **counted).with_state(direction=Direction.UNDO)
+    assert resubmitted(back) == (2, NOW)
+
+
+@pytest.mark.proves("OPR-4", "SCH-12")
+def test_an_order_that_awaited_only_an_answer_is_nobodys_once_it_is_cancelled(order):
+    """Nobody outside has to answer first."""
+    state = cancel(order.with_state(locked_by="s1"), GRACE, NOW).after.state
+    assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)
