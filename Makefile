@@ -50,7 +50,7 @@ test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed 
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
-	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 $(EACH)
+	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 -m 'not soak or each' $(EACH)
 	@test -n '$(ARGS)' || $(BIN)/python -m pytest -n 3 -v --timeout 1800 -m 'soak and not alone'
 	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m $(if $(ARGS),soak $(ARGS),'soak and alone')
 

@@ -85,7 +85,7 @@ class Meaning:
     waits_for_operator: bool = False
     """Whether the order is listed until an operator acts on it."""
     is_parked: bool = False
-    """Whether the order, which has not ended, stays as it is until an operator releases it."""
+    """Whether nothing more of the order begins until an operator releases it."""
     is_over: bool = False
     """Whether the order is finished: it has no obligations, and retention may remove it."""
     notice: str | None = None

@@ -349,13 +349,16 @@ class Snapshot:
         """Return the steps that agents are doing or undoing."""
         return tuple(step for step in self.running() if not step.waits)
 
-    def overdue(self, now: datetime, tolerance: timedelta) -> tuple[Step, ...]:
-        """Return the running steps whose time is up: a supervisor gives them back (SUP-2).
+    def with_deadline(self) -> tuple[Step, ...]:
+        """Return the running steps that fall due.
 
-        No answer from outside is overdue while the order is held: its release moves the deadline.
+        While the order is held, no answer from outside does: its release moves the deadline.
         """
-        expired = (step for step in self.steps if step.expired(now, tolerance))
-        return tuple(step for step in expired if not (step.waits and self.state.is_held))
+        return self.at_work() if self.state.is_held else self.running()
+
+    def overdue(self, now: datetime, tolerance: timedelta) -> tuple[Step, ...]:
+        """Return the steps whose time is up, so that a supervisor gives them back (SUP-2)."""
+        return tuple(step for step in self.with_deadline() if step.expired(now, tolerance))
 
     def awaited(self) -> tuple[Step, ...]:
         """Return the steps for which an answer from outside is awaited."""

@@ -200,23 +200,28 @@ def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
 
 def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the next act on an order with running steps that cannot be claimed."""
-    if order.state.is_held and not order.at_work():
+    if not order.with_deadline():
         return Prospect(actor=Actor.OPERATOR)
     if order.overdue(now, rules.clock_tolerance):
         return _recovery(order, rules, now)
     actor = Actor.AGENT if order.at_work() else Actor.OUTSIDE
-    return Prospect(actor=actor, at=order.earliest_complete_by())
+    return Prospect(actor=actor, at=_first_deadline(order))
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return the recovery if no running step is answered; None if no step runs."""
-    due = order.earliest_complete_by()
-    if due is None or (order.state.is_held and not order.at_work()):
+    """Return the recovery if no running step is answered; None if none falls due."""
+    due = _first_deadline(order)
+    if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
     decision = rules.recover(order, at, rules.agent_health)
     change = decision if isinstance(decision, Change) else None
     return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
+
+
+def _first_deadline(order: Snapshot) -> datetime | None:
+    times = (step.complete_by for step in order.with_deadline())
+    return min(filter(None, times), default=None)
 
 
 # In words

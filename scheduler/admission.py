@@ -282,11 +282,11 @@ class Admission:
     def take(self, agent: str | None = None) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
 
-        With `agent`, take only what this agent could do. An order that is left to the process with
-        its wake-up keeps its slot.
+        With `agent`, take only orders to which its reply leads. An order that is left to the process
+        with its wake-up keeps its slot.
         """
         for needs, queue in self._queues.items():
-            if agent is not None and agent not in self.offers.get(needs, ()):
+            if agent is not None and not self._leads_to(needs, agent):
                 continue
             free = self._free_slots(needs)
             first = islice(queue.values(), len(queue) if needs == NOTHING else len(free))
@@ -297,6 +297,14 @@ class Admission:
                 self.is_at(order_id, [*self._runs_at.get(order_id, ()), *free[:1]])
                 return candidate
         return None
+
+    def _leads_to(self, needs: str, agent: str) -> bool:
+        """Whether a reply of the agent leads to the orders with this need.
+
+        They are left to the replies of agents that could do them, if one of these has a request.
+        """
+        offering = self.offers.get(needs, ())
+        return agent in offering or not any(self._open[each] for each in offering)
 
     def _free_slots(self, needs: str) -> list[str]:
         """Return the agent of each free slot for a capability, the preferred agent first."""

@@ -76,7 +76,7 @@ class SchedulerService:
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
 
-        Then claim orders that waited for the slot. Those that wait for other agents are left to the
+        Then claim orders that waited for the slot. Those for other agents at work are left to the
         processes that hear from these, or they would all claim the same ones at the same time.
         """
         await _beside_a_reply(self._look())
@@ -127,7 +127,9 @@ class SchedulerService:
         await self._claim_what_fits()
 
     async def _claim_what_fits(self, agent: str | None = None) -> None:
-        """Claim waiting orders for as long as agents, or this one, have room for them.
+        """Claim waiting orders for as long as agents have room for them.
+
+        With `agent`, claim only those to which its reply leads.
 
         Orders whose partition is away are left to the next look. Raises `UnavailableError` if no
         claim of a round reached the store.

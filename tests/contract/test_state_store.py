@@ -556,6 +556,7 @@ async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along
 
 
 @pytest.mark.proves("SUP-3")
+@pytest.mark.soak
 async def test_an_order_with_five_hundred_transitions_still_fits(made):
     """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
     order, now = await made.store.commit(submission()), NOW

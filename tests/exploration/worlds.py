@@ -930,7 +930,6 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     URGENT_FIRST: (),
     RESTS_IN_ANOTHER: (),
     UNCLAIMABLE: ANYTHING,
-    TOLD: (),
     NEVER_POLLS: ANYTHING,
     ARRIVES: ("SCH-11",),
     TWO_AT_ONCE: ("SCH-1",),
@@ -953,10 +952,8 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
 
 OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
-    SETTLES_TWICE: (),
     RESTS_CANCELLED: (),
     HURRIED: ("OPR-8",),
-    ONE_SLOT_CANCELLED: (),
     SKIPPED: ANYTHING,
     HELD: ("OPR-7",),
     HELD_BACK: (),
@@ -979,6 +976,9 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     FORGOTTEN: ("AGT-12",),
     SETTLES: ("UND-2",),
+    SETTLES_TWICE: (),
+    ONE_SLOT_CANCELLED: (),
+    TOLD: (),
     PARALLEL_CANCELLED: ("OPR-2",),
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),

@@ -95,6 +95,8 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_rea
     assert not await _too_much(_alone, one_by_one, workflow)
 
 
+@pytest.mark.soak
+@pytest.mark.each
 async def test_many_orders_share_their_transactions(at_once):
     """At once they cost less than half as many transactions and a third as many sends, and nothing more of the rest."""
     # Of an agent that was idle few requests are open at first, and their replies come one by one.

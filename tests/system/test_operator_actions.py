@@ -112,7 +112,7 @@ async def undone(client, order_id):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
-@pytest.mark.parametrize("door", ["http", "command line"])
+@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
 async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, door):
     """Resubmitted once it works again; skipped when somebody voided the payment at the bank."""
     operator, ids = doors(client)[door], {}

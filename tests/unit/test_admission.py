@@ -404,15 +404,22 @@ def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admissi
 
 
 @pytest.mark.proves("WRK-2", "WRK-3")
-def test_only_what_an_agent_could_do_is_taken_for_it(admission):
-    """Any of those that offer it may, with any slot; what ends at once asks no agent."""
+def test_what_other_agents_at_work_could_do_is_left_to_their_replies(admission):
+    """A reply of any of those that offer it will do; what ends at once asks no agent."""
     waits = [candidate("a"), candidate("b", needs="payment"), candidate("c", needs=NOTHING)]
-    admission.look(waiting=waits)
-    assert admission.take("second").order_id == "b"
-    assert admission.take("second") is None
-    assert admission.take("third").order_id == "a"
+    admission.look(["x first", "y third"], waits)
+    assert [admission.take("third").order_id for _ in range(2)] == ["c", "a"]
     assert admission.take("third") is None
-    assert admission.take().order_id == "c"
+    assert admission.take("second").order_id == "b"
+    admission.look(["x first"], waits)
+    assert [admission.take("second").order_id for _ in range(3)] == ["c", "b", "a"]
+
+
+@pytest.mark.proves("WRK-3")
+def test_what_no_agent_would_reply_for_is_left_to_nobody(admission):
+    """Its circuit was open, say: there is no request, and no reply will come."""
+    admission.look(["x third"], [candidate("b", needs="payment")])
+    assert admission.take("third").order_id == "b"
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")

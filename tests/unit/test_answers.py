@@ -22,7 +22,7 @@ from asking import (
     Work,
     office,
 )
-from builders import NOW, ORDER_ID, SOMEWHERE, acting_rules
+from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules
 
 from bootstrap import bootstrap, functions
 from core import agenda, answers
@@ -458,13 +458,16 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
 
 @pytest.mark.proves("OPR-7", "OPR-2")
 def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
-    """Its time is up, but the release moves it; an agent's step runs on."""
+    """Its time is up, but the release moves it; an agent's step runs on, and has its own."""
     trial, order = asked_twice(hang=True)
     held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by
-    told = [explain(each, [], acting_rules, late).next_actor for each in (order, held)]
-    assert told == [Actor.SUPERVISOR, Actor.AGENT]
+    assert explain(order, [], acting_rules, late).next_actor is Actor.SUPERVISOR
+    told = explain(held, [], acting_rules, late)
+    until = order.step("first").complete_by
+    assert (told.next_actor, told.next_at) == (Actor.AGENT, until)
+    assert told.if_nothing_happens.startswith(f"From {until + TOLERANCE:%Y-%m-%d %H:%M:%S} UTC on")
 
 
 # Judged when its turn comes, and done without

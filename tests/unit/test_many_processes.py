@@ -12,7 +12,6 @@ from core.gathering import run_all
 from core.messages import WakeUp
 from core.orders import Priority
 from core.workflow import Workflow
-from scheduler.service import WAKE_UP_TIME
 
 STEP = seconds(60)
 
@@ -155,8 +154,8 @@ async def test_an_agent_that_had_nothing_to_do_is_open():
 
 
 @pytest.mark.proves("WRK-3")
-async def test_a_reply_leads_to_orders_that_wait_for_its_agent_alone():
-    """The processes with the other agents' replies claim the others, and do not race for them."""
+async def test_a_reply_leads_to_no_order_that_waits_for_another_agent_at_work():
+    """The processes with that agent's replies claim it, and the others do not race for it."""
     world = Scheduling()
     answers, waiting = {}, {}
     for agent in ("payment", "inventory"):
@@ -166,12 +165,24 @@ async def test_a_reply_leads_to_orders_that_wait_for_its_agent_alone():
         answers[agent] = answer_to(request, result={})
     for agent in answers:
         waiting[agent] = await world.record(agent)
-    world.now += WAKE_UP_TIME
     replies = world.instance("replies")
     await replies.receive(answers["inventory"], "inventory")
     assert await world.pending(waiting.values()) == [waiting["payment"]]
     await replies.receive(answers["payment"], "payment")
     assert await world.pending(waiting.values()) == []
+
+
+@pytest.mark.proves("WRK-3", "SCH-15")
+async def test_a_reply_leads_to_an_order_of_which_no_other_reply_would_come():
+    """Its agent has nothing to do, and no wake-up says that the order's time has come."""
+    world = Scheduling()
+    await world.record("inventory")
+    await world.instance("poll").poll()
+    (request,) = world.requests("inventory")
+    later = await world.record("payment", not_before=world.now + seconds(1))
+    world.now += seconds(2)
+    await world.instance("replies").receive(answer_to(request, result={}), "inventory")
+    assert await world.pending([later]) == []
 
 
 @pytest.mark.proves("SCH-9", "WRK-3")
