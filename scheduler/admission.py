@@ -282,8 +282,8 @@ class Admission:
     def take(self, agent: str | None = None) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
 
-        With `agent`, take only orders to which its reply leads. An order that is left to the process
-        with its wake-up keeps its slot.
+        With `agent`, take only orders to which its reply leads. An order that is left to the
+        process with its wake-up keeps its slot.
         """
         for needs, queue in self._queues.items():
             if agent is not None and not self._leads_to(needs, agent):
