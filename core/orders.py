@@ -352,7 +352,8 @@ class Snapshot:
     def with_deadline(self) -> tuple[Step, ...]:
         """Return the running steps that fall due.
 
-        While the order is held, no answer from outside does: its release moves the deadline.
+        While the order is held, no answer from outside does: its release moves the deadline
+        (OPR-7).
         """
         return self.at_work() if self.state.is_held else self.running()
 

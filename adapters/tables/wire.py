@@ -124,7 +124,7 @@ def _stored(wire: Mapping[str, Any]) -> Stored:
             times.append(name.removesuffix(TYPE))
     row.pop("Timestamp", None)
     for name in times:
-        if name in row:
+        if name in row:  # not that of `Timestamp`
             row[name] = datetime.fromisoformat(row[name])
     return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
