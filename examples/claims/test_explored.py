@@ -12,9 +12,10 @@ def nothing_is_paid_unapproved(claim: Seen) -> None:
     assert claim.outcome != "undone" or "assess" not in claim.standing
 
 
-def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
-    """One crash, loss, doubling or failure in each course of events, wherever it may fall."""
-    coverage = Trial(CLAIMS).explore(faults=1, holds=nothing_is_paid_unapproved)
+@pytest.mark.parametrize("faults", [0, pytest.param(1, marks=pytest.mark.soak)])
+def test_nothing_is_paid_unapproved_whatever_goes_wrong(faults: int) -> None:
+    """No fault, or one crash, loss, doubling or failure in each course of events."""
+    coverage = Trial(CLAIMS).explore(faults=faults, holds=nothing_is_paid_unapproved)
     assert coverage.whole
     assert coverage.ends["undone"] > 0
 

@@ -164,6 +164,7 @@ async def two_pages(route):
 
 
 @pytest.mark.proves("OPR-5", "OPR-3")
+@pytest.mark.soak
 async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_page(console):
     """Any other number lets nothing begin."""
     page = await console("/faults")
@@ -260,6 +261,7 @@ async def asked_at_a_look(page, listed, rows):
 
 
 @pytest.mark.proves("OPR-5", "OPR-1")
+@pytest.mark.soak
 async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck):
     """Also the letter of the bucket, which is a small one."""
     page = await console("/search")
@@ -284,6 +286,7 @@ FOUND = {
 }
 
 
+@pytest.mark.soak
 async def test_a_key_of_the_business_is_found_and_any_other_text_among_open_orders(console, stuck):
     """In any state; the key stands in the address, so that it can be passed on."""
     page = await console("/search")

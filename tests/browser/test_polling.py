@@ -41,6 +41,7 @@ async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console)
     assert len(visitor.sent("GET", ASKED_FIRST)) == 1
 
 
+@pytest.mark.soak
 async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, console):
     """Once, however often it was wanted."""
     page, go_on = await opened(console), asyncio.Event()
@@ -91,6 +92,7 @@ async def test_a_key_that_is_no_longer_accepted_ends_the_asking(visitor, console
     assert visitor.requests == []
 
 
+@pytest.mark.soak
 async def test_what_a_closed_page_was_asking_for_is_not_waited_for(visitor, console):
     """The browser says nothing of it any more: who waits for an answer would wait for ever."""
     page, never = await opened(console), asyncio.Event()

@@ -3,6 +3,7 @@
 import re
 from uuid import UUID
 
+import pytest
 from failing import fault
 from playwright.async_api import expect
 from submitting import new_order_id, submit
@@ -80,6 +81,7 @@ async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
     )
 
 
+@pytest.mark.soak
 async def test_a_payment_that_hangs_and_recovers_is_told_calmly(visitor, client, stack):
     """While it is tried again the page says so; once it works the order ends, and nobody asks any more."""
     order_id = new_order_id()
@@ -130,6 +132,7 @@ async def test_the_page_draws_what_the_app_says(visitor):
     assert visitor.requests == []
 
 
+@pytest.mark.soak
 async def test_an_order_that_nobody_knows_is_told_from_one_that_is_not_written_down_yet(visitor):
     """Its number tells its age: for a minute it may still come."""
     page = await visitor.page("/shop#/orders/b00-01JCX0000000000000000000AA")

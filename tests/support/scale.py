@@ -1,5 +1,7 @@
 """How large the large tests are: in `make test` enough to see what they look for, in `make soak` as large as can be."""
 
+from typing import Any
+
 import pytest
 
 
@@ -15,3 +17,8 @@ def both_sizes(**sizes: tuple[object, object]) -> pytest.MarkDecorator:
         pytest.param(*full, id="full", marks=pytest.mark.soak),
     ]
     return pytest.mark.parametrize(tuple(sizes), runs)
+
+
+def in_soak(*values: object) -> list[Any]:
+    """Values of a parameter with which a test runs in `make soak` alone."""
+    return [pytest.param(each, marks=pytest.mark.soak) for each in values]

@@ -73,6 +73,7 @@ async def test_old_and_new_hosts_work_side_by_side(side_by_side):
 
 
 @pytest.mark.proves("FLT-9", "SUP-3")
+@pytest.mark.soak
 async def test_a_supervisor_whose_clock_is_ahead_takes_no_order_before_its_time_is_up(side_by_side):
     """As long as the clocks differ by less than the tolerance; and every order is processed, with one effect."""
     stack, client, old = side_by_side

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from builders import answer_to, seconds, some
-from scale import both_sizes
+from scale import both_sizes, in_soak
 from scheduling import Scheduling, Working, only
 
 from core.changes import HistoryEntry, transition
@@ -40,7 +40,7 @@ async def for_minutes(world, app, minutes, each_time):
 
 
 @pytest.mark.proves("WRK-1", "AGT-10")
-@pytest.mark.parametrize("count", [20, 60])
+@pytest.mark.parametrize("count", [20, *in_soak(60)])
 async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
     """Nobody takes the first agent's queue: few orders try it twice, and all are processed."""
     world = Scheduling(offers=BESIDE)

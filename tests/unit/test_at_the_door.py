@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from builders import answer_to, seconds
+from scale import in_soak
 from scheduling import Scheduling
 
 from adapters.remote import HttpRemoteService
@@ -94,7 +95,7 @@ class Street:
 
 
 @pytest.mark.proves("AGT-6", "AGT-8")
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [401, *in_soak(403, 404)])
 async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
     """The circuit opens; all orders are processed once the service is reached again."""
     street = Street(status)
@@ -109,7 +110,7 @@ async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
 
 
 @pytest.mark.proves("AGT-6", "SUP-3", "OPR-1")
-@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize("status", [404, *in_soak(403)])
 async def test_an_order_that_a_door_turns_away_for_an_hour_is_left_to_an_operator(status):
     """They are too few to open a circuit: each ends in `Error`, and keeps what was done."""
     street = Street(status)

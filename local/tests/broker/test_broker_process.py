@@ -230,6 +230,7 @@ async def test_messages_of_a_killed_client_come_back_when_their_locks_end(broker
     assert {message.delivery_count for message in messages} == {1}
 
 
+@pytest.mark.soak
 async def test_fifty_connections_at_once(broker, special):
     """Fifty clients with a connection each send and receive at the same time; nothing is lost or doubled."""
     queue = special("plain")

@@ -43,6 +43,7 @@ def fires_from(host, others):
     assert [len(each.seen("timer")) for each in others] == before
 
 
+@pytest.mark.soak
 def test_one_host_fires_and_another_takes_over_from_one_that_is_frozen_stopped_or_killed(
     start_host,
 ):
