@@ -136,8 +136,8 @@ def resubmit(order: Snapshot, asked: Asked, now: datetime) -> Change:
 def _why_not_mended(order: Snapshot, what: str) -> str:
     if order.state.process_state is not ProcessState.ERROR:
         return f"the order is {order.state.process_state}: only one in Error can be {what}"
-    if order.state.outcome is Outcome.UNDONE:
-        return "the order was undone completely: there is nothing to go on with"
+    if order.state.meaning.is_over:
+        return f"the order is {order.state.meaning.word}: there is nothing to go on with"
     return ""
 
 
@@ -293,8 +293,8 @@ def why_not_cancel(order: Snapshot) -> str:
         return (
             "the order is Processed: what takes it back is a workflow of its own, such as `return`"
         )
-    if state.outcome is Outcome.UNDONE:
-        return "the order was undone completely already"
+    if state.meaning.is_over:
+        return f"the order is {state.meaning.word} already"
     if state.direction is not Direction.UNDO:
         return _why_no_way_back(order)
     stopped = state.process_state is ProcessState.ERROR

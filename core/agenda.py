@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, newest_first, sortable, time_of
-from core.life import ENDED, Outcome, ProcessState, Situation, StepState
+from core.life import ENDED, MEANINGS, Outcome, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, OrderState, Priority, Snapshot, Step
 
 
@@ -46,7 +46,7 @@ The list of those that wait for an answer from outside begins with the first tha
 """
 
 
-ENDED_LISTS = {"Processed": Situation.PROCESSED, "Undone": Situation.UNDONE}
+ENDED_LISTS = {each.word: situation for situation, each in MEANINGS.items() if each.is_over}
 """The lists of the orders that are over, newest first; those that were cancelled are undone."""
 
 ENDED_PREFIX = "_ended|"
@@ -58,16 +58,17 @@ ACTED_PREFIX = "_acted|"
 
 
 STATES = {
+    **dict.fromkeys(ENDED_LISTS, ProcessState.ERROR),
+    **{state.value: state for state in ProcessState},
     "Waiting": ProcessState.PROCESSING,
     "Held": ProcessState.PENDING,
-    "Undone": ProcessState.ERROR,
 }
-"""The usual state in each list that has no state's name; held orders may be in any open state."""
+"""The usual state in each list; held orders may be in any open state."""
 
 
 def state_in(list_name: str) -> ProcessState:
     """Return the usual state of the orders in this list."""
-    return STATES.get(list_name) or ProcessState(list_name)
+    return STATES[list_name]
 
 
 SITUATIONS = {

@@ -1,6 +1,7 @@
 """How the tests are spread over workers, what is said meanwhile, and what tests of several folders use."""
 
 import gc
+import os
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -35,8 +36,9 @@ LONGEST = (
 )
 """What one worker has to do alone begins first, the longest of it before the rest."""
 
-UNIT_SECONDS = 120
-"""How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon."""
+UNIT_SECONDS = 20 if os.environ.get("MUTANT_UNDER_TEST") else 120
+"""How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Of what
+mutmut makes many wait in vain."""
 
 FIRST = ("system", "exploration", "deployment")
 """Then what waits much: meanwhile the rest has the cores."""

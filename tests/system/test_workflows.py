@@ -166,7 +166,7 @@ async def test_an_undo_that_keeps_failing_waits_for_an_operator(client, stack):
     assert standing(await client.actions(order_id)) == set()
     status, refusal = await client.resubmit(order_id)
     assert status == 409
-    assert "undone completely" in refusal["detail"]
+    assert "is Undone" in refusal["detail"]
 
 
 @pytest.mark.proves("SCH-12")

@@ -63,6 +63,14 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     assert change.entry.detail == f"pay: {why}"
 
 
+@pytest.mark.proves("SCH-8")
+def test_of_each_step_whose_request_cannot_be_made_an_operator_reads():
+    """Two begin in one claim: neither hides the other."""
+    order, rules = claim_of(step("pay", request=broken), step("pack", request=broken))
+    ended = rules.claim(order, NOW).after
+    assert [str(each.state) for each in ended.steps] == ["Failed", "Failed"]
+
+
 @pytest.mark.proves("UND-2")
 def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
     """The workflow was changed after an attempt without an answer, which may have been done."""

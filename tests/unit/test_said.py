@@ -198,8 +198,8 @@ def test_an_alert_says_what_is_still_to_be_undone():
         ),
         (
             {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE},
-            "the order was undone completely already",
-            "the order was undone completely: there is nothing to go on with",
+            "the order is Undone already",
+            "the order is Undone: there is nothing to go on with",
         ),
         (
             {"process_state": ProcessState.ERROR, "direction": Direction.UNDO},
