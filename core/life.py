@@ -81,6 +81,7 @@ class Meaning:
     """The meaning of a situation."""
 
     word: str
+    """Of what is over it is also the name of its list (`?state=`)."""
     mark: Mark
     waits_for_operator: bool = False
     """Whether the order is listed until an operator acts on it."""

@@ -164,7 +164,6 @@ async def two_pages(route):
 
 
 @pytest.mark.proves("OPR-5", "OPR-3")
-@pytest.mark.soak
 async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_page(console):
     """Any other number lets nothing begin."""
     page = await console("/faults")

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from scale import in_soak
 
 from bench.counters import totals
 from bench.driver import running
@@ -88,7 +87,13 @@ async def warm(folder, settings):
         yield driver
 
 
-@pytest.mark.parametrize("workflow", ["in-sequence", *in_soak("payment-only")])
+@pytest.mark.parametrize(
+    "workflow",
+    [
+        "in-sequence",
+        pytest.param("payment-only", marks=[pytest.mark.soak, pytest.mark.each]),
+    ],
+)
 async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_read_for_each_but_one(
     one_by_one, workflow
 ):

@@ -44,7 +44,9 @@ async def right_at_last(client, orders, actions):
 
 @pytest.mark.proves("SCH-2", "WRK-3")
 @pytest.mark.soak
-@pytest.mark.parametrize("at_once", [20, 200], ids=["small", "full"])
+@pytest.mark.parametrize(
+    "at_once", [pytest.param(20, id="small", marks=pytest.mark.each), pytest.param(200, id="full")]
+)
 async def test_each_of_three_hosts_takes_a_part_of_the_orders(three_hosts, at_once):
     """Whoever starts work finds some: all three claim, though none is told which orders are its own."""
     stack, client = three_hosts

@@ -354,3 +354,8 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     assert state.locked_by == "s2"
     assert state.complete_by == NOW + TIMEOUT
     assert [each.name for each in change.after.running()] == ["first", "other"]
+
+
+def test_an_order_at_which_no_agent_works_has_no_deadline():
+    """What is due first is asked of any order."""
+    assert new_order().earliest_complete_by() is None

@@ -73,10 +73,11 @@ def test_of_each_step_whose_request_cannot_be_made_an_operator_reads():
 
 @pytest.mark.proves("UND-2")
 def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
-    """The workflow was changed after an attempt without an answer, which may have been done."""
+    """The workflow was changed after an attempt without an answer, which may have been done; the rest since is over."""
     order, rules = claim_of(step("pay", request=broken))
-    tried = replace(order.steps[0], attempts=1, in_doubt=True)
-    assert rules.claim(order.with_steps(tried), NOW).after.step("pay").in_doubt
+    tried = replace(order.steps[0], attempts=1, in_doubt=True, not_before=NOW)
+    failed = rules.claim(order.with_steps(tried), NOW).after.step("pay")
+    assert (failed.in_doubt, failed.not_before) == (True, None)
 
 
 @pytest.mark.proves("SCH-8", "UND-1")
