@@ -148,6 +148,7 @@ async def test_an_order_that_an_older_host_has_ended_is_listed_from_its_next_cha
     change = erase(order, OperatorRequest(operator="g", note="n"), PAYLOAD, NOW + seconds(9))
     met, owed = change.obligations()
     assert (met, list(owed)) == ([], list(listed_end(change.after, ())))
+    assert [row.order_id for row in owed.values()] == [order.order_id]
 
 
 @pytest.mark.proves("OPR-1")
