@@ -310,18 +310,25 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
 
 
 def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
-    """Return why no agent for it makes calls: each has a reason of its own."""
-    return "; ".join(_why_agent_is_closed(agent, rules, now) for agent in rules.offers[needs])
+    """Return why the agents for it that make no calls make none: each has a reason of its own.
+
+    Another one may make calls: what was tried waits for its own provider (AGT-3).
+    """
+    closed = (
+        (agent, closed_until(rules.agent_health, agent, now)) for agent in rules.offers[needs]
+    )
+    return "; ".join(
+        _why_agent_is_closed(agent, until, rules, now) for agent, until in closed if until
+    )
 
 
-def _why_agent_is_closed(agent: str, rules: ActingRules, now: datetime) -> str:
+def _why_agent_is_closed(agent: str, until: datetime, rules: ActingRules, now: datetime) -> str:
     if hold := hold_of(rules.agent_health, agent, now):
         return hold_in_words(hold)
-    until = _clock(closed_until(rules.agent_health, agent, now) or now)
     reports = (each for each in rules.agent_health if each.agent == agent)
     if any(each.asked_until and each.asked_until > now for each in reports):
-        return f"the service of {agent} asks not to be called, until {until}"
-    return f"circuit of {agent} open, until {until}"
+        return f"the service of {agent} asks not to be called, until {_clock(until)}"
+    return f"circuit of {agent} open, until {_clock(until)}"
 
 
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:

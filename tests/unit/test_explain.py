@@ -8,6 +8,7 @@ from apps import app
 from builders import (
     LONGEST_UPGRADE,
     NOW,
+    PROVIDERS,
     acting_rules,
     answer,
     begun_by,
@@ -85,6 +86,20 @@ def test_of_a_pending_order_that_waits_for_what_runs_it_says_that():
     assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
     assert said.waiting_for == "agent payment's answer to step other, attempt 1"
     assert explained(order, at=LATER + seconds(2)).next_actor is Actor.SUPERVISOR
+
+
+@pytest.mark.proves("OPR-2", "AGT-3")
+def test_of_the_agents_that_make_no_calls_it_says_nothing_of_one_that_does():
+    """The backup is open, but another provider's: what was tried waits for its own."""
+    now = timed_out(claimed())
+    order = supervisor.recover(claimed(), now).after
+    apart = replace(scheduler, providers={**PROVIDERS, "payment-backup": "another"})
+    closed = AgentHealth(agent="payment", instance="1", at=now, open_until=now + seconds(30))
+    rules = replace(acting_rules, claim=apart.claim, agent_health=(closed,))
+    said = explained(order, rules, now)
+    assert said.next_at == now + seconds(30)
+    until = f"{now + seconds(30):%Y-%m-%d %H:%M:%S} UTC"
+    assert said.waiting_for.endswith(f"makes calls again (circuit of payment open, until {until})")
 
 
 @pytest.mark.proves("OPR-2")
