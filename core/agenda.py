@@ -58,17 +58,20 @@ ACTED_PREFIX = "_acted|"
 
 
 STATES = {
-    **dict.fromkeys(ENDED_LISTS, ProcessState.ERROR),
-    **{state.value: state for state in ProcessState},
     "Waiting": ProcessState.PROCESSING,
     "Held": ProcessState.PENDING,
+    **{
+        name: ProcessState.ERROR
+        for name, situation in ENDED_LISTS.items()
+        if situation is not Situation.PROCESSED
+    },
 }
-"""The usual state in each list; held orders may be in any open state."""
+"""The usual state in each list that has no state's name; held orders may be in any open state."""
 
 
 def state_in(list_name: str) -> ProcessState:
     """Return the usual state of the orders in this list."""
-    return STATES[list_name]
+    return STATES.get(list_name) or ProcessState(list_name)
 
 
 SITUATIONS = {

@@ -37,8 +37,8 @@ LONGEST = (
 """What one worker has to do alone begins first, the longest of it before the rest."""
 
 UNIT_SECONDS = 20 if os.environ.get("MUTANT_UNDER_TEST") else 120
-"""How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Of what
-mutmut makes many wait in vain."""
+"""How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Many
+of mutmut's mutants make a test wait in vain."""
 
 FIRST = ("system", "exploration", "deployment")
 """Then what waits much: meanwhile the rest has the cores."""
