@@ -78,7 +78,7 @@ class Move:
 def moves(world: World) -> Iterator[Move]:
     """Everything that can happen now, of the faults those that the world is about."""
     for move in _moves(world):
-        if not (move.fault and world.only) or any(each in move.label for each in world.only):
+        if not move.fault or world.may_fail(move.label):
             yield move
 
 
@@ -355,18 +355,15 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
         killed = world.without_handler(handler.slot).believing(handler.slot, None)
         yield Move(f"{handler.slot}: the call kills the process", killed)
         return
-    for label, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
+    for what, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
+        label = f"{handler.slot}: {what}"
         if not is_fault:
             moved = _go_on(after, handler.told(answer))
-            yield Move(f"{handler.slot}: {label}", moved)
+            yield Move(label, moved)
             if world.faults_left and handler.slot not in moved.handlers:
                 yield from _crash_after(_spoiled(after), handler, label)
-        elif world.faults_left:
-            yield Move(
-                f"{handler.slot}: {label}",
-                _go_on(_spoiled(after), handler.told(answer)),
-                fault=True,
-            )
+        elif world.faults_left and world.may_fail(label):  # to go on is what costs most
+            yield Move(label, _go_on(_spoiled(after), handler.told(answer)), fault=True)
 
 
 def _spoiled(world: World) -> World:
@@ -380,11 +377,7 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
         crashed = _given_back(
             world.without_handler(handler.slot).believing(handler.slot, None), handler
         )
-        yield Move(
-            f"{handler.slot}: {label}, and crashes before its message is settled",
-            crashed,
-            fault=True,
-        )
+        yield Move(f"{label}, and crashes before its message is settled", crashed, fault=True)
 
 
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:

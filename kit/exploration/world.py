@@ -184,6 +184,10 @@ class World:
         late = tuple(call for call in self.late if call[1] > later)
         return self.but(now=later, queue=queue, lease=lease, late=late)
 
+    def may_fail(self, label: str) -> bool:
+        """Whether what goes wrong here includes this."""
+        return not self.only or any(each in label for each in self.only)
+
     def about(self, order_id: str) -> "World":
         """The world as it is for one order alone."""
         if not self.shared:

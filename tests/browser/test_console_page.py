@@ -360,6 +360,7 @@ async def nothing_ended(route):
     )
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5")
 async def test_a_poison_message_is_read_and_dropped(console, client, stack):
     """Whatever it holds is shown as text."""
@@ -398,6 +399,7 @@ async def is_meant(client, action, order_id):
     return order_id in [each["orderId"] for each in page["matching"]]
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-7")
 async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(
     console, client, stack
@@ -429,6 +431,7 @@ async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_
     await client.until(order_id, "Processed")
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-9")
 async def test_an_agent_is_held_until_a_time_and_released_on_the_first_page(console, client):
     """The time is typed in the reader's zone; the page says who holds the agent, and why."""

@@ -80,6 +80,7 @@ async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console
     await expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.soak
 async def test_a_key_that_is_no_longer_accepted_ends_the_asking(visitor, console):
     """The key is forgotten, and asked for."""
     page = await opened(console)

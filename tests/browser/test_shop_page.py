@@ -102,6 +102,7 @@ async def test_a_payment_that_hangs_and_recovers_is_told_calmly(visitor, client,
     assert visitor.requests == []
 
 
+@pytest.mark.soak
 async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
     """Nobody is told "not charged" whose money was asked for."""
     order_id = new_order_id()

@@ -10,6 +10,7 @@ import aiohttp
 import psutil
 import pytest
 from runner import alive
+from scale import in_soak
 from waiting import eventually, until
 
 from development.__main__ import run_until_signal
@@ -175,7 +176,9 @@ async def signals():
 
 
 @pytest.mark.usefixtures("on_free_ports", "signals")
-@pytest.mark.parametrize("moment", ["waiting for Azurite", "broker is ready", "functions host(s)"])
+@pytest.mark.parametrize(
+    "moment", ["waiting for Azurite", *in_soak("broker is ready"), "functions host(s)"]
+)
 async def test_it_can_be_stopped_while_it_starts(moment):
     """Whoever changes their mind need not wait; no process is left."""
     said = []

@@ -6,8 +6,9 @@ else is an error.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,14 @@ def tokens_of(text: str) -> Iterator[Token]:
     yield Token(kind="end", text="", line=line, first=True)
 
 
-def read(path: Path) -> list[Statement]:
+def read(path: Path) -> Sequence[Statement]:
     """Return the statements of a file; raises SyntaxError with the line."""
-    return Parser(path.read_text()).statements()
+    return _statements(path.read_text())
+
+
+@cache
+def _statements(text: str) -> Sequence[Statement]:
+    return tuple(Parser(text).statements())
 
 
 class Parser:

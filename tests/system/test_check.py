@@ -1,8 +1,10 @@
 """The one command that checks a deployment from outside, on the running system."""
 
+import pytest
 from doors import CommandLine
 
 
+@pytest.mark.soak
 async def test_a_deployment_that_works_passes_the_check(client):
     """All that it tries is named; what it broke for that is whole again."""
     code, out, err = await CommandLine(client).run("check")

@@ -153,6 +153,7 @@ async def test_hosts_keep_together_to_the_calls_a_second_that_a_service_takes(id
 
 
 @pytest.mark.proves("SUP-7")
+@pytest.mark.soak
 async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
     idle, connections, start
 ):

@@ -1,4 +1,4 @@
-"""Three hosts on the same queues: they share the work, and lose nothing when one of them is killed."""
+"""Several hosts on the same queues: they share the work, and lose nothing when one of them is killed."""
 
 import asyncio
 import random
@@ -23,13 +23,26 @@ MANY = 300
 
 
 @pytest.fixture(scope="module")
-async def three_hosts(tmp_path_factory):
-    """A stack of three hosts; a test that kills one starts another."""
-    async with running(tmp_path_factory.mktemp("stack"), hosts=3, app=APP, settings=SETTINGS) as (
+async def two_hosts(tmp_path_factory):
+    """A stack of two hosts; a test that kills one starts another."""
+    async with running(tmp_path_factory.mktemp("stack"), hosts=2, app=APP, settings=SETTINGS) as (
         stack,
         client,
     ):
         yield stack, client
+
+
+@pytest.fixture
+async def three_hosts(two_hosts):
+    """The same with one more."""
+    await have_hosts(two_hosts[0], 3)
+    return two_hosts
+
+
+async def have_hosts(stack, number):
+    """Start what is missing."""
+    while len(stack.hosts) < number:
+        await stack.start_host()
 
 
 async def right_at_last(client, orders, actions):
@@ -88,10 +101,11 @@ async def test_three_hosts_process_all_orders_though_one_is_killed(three_hosts):
 
 
 @pytest.mark.proves("SCH-9", "AGT-7", "SUP-3", "FLT-2", "FLT-3")
-@both_sizes(kills=(2, 20))
-async def test_orders_end_right_when_hosts_are_killed_at_any_moment(three_hosts, kills):
+@both_sizes(hosts=(2, 3), kills=(2, 20))
+async def test_orders_end_right_when_hosts_are_killed_at_any_moment(two_hosts, hosts, kills):
     """SIGKILL at random moments, a new host each time: every order is processed, with one effect of each step."""
-    stack, client = three_hosts
+    stack, client = two_hosts
+    await have_hosts(stack, hosts)
     orders = []
     for _ in range(kills):
         orders += await asyncio.gather(*(client.place() for _ in range(4)))

@@ -172,7 +172,12 @@ SERVING = "the trigger of function from_queue"
 @pytest.mark.parametrize(
     ("where", "error", "said"),
     [
-        (KEEPER, "RuntimeError('told to')", f"{KEEPING} has ended: RuntimeError: told to"),
+        pytest.param(
+            KEEPER,
+            "RuntimeError('told to')",
+            f"{KEEPING} has ended: RuntimeError: told to",
+            marks=pytest.mark.soak,
+        ),
         (TRIGGER, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to"),
         pytest.param(
             TRIGGER,
