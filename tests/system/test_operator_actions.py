@@ -6,6 +6,7 @@ import pytest
 from client import DONE, claims_and_recoveries_alternate, events
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
+from scale import in_soak
 from submitting import new_order_id, submit
 from waiting import eventually
 
@@ -32,9 +33,7 @@ async def failed_at(client, stack, step, mode):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize(
-    "door", ["http", pytest.param("command line", marks=pytest.mark.soak), LATE]
-)
+@pytest.mark.parametrize("door", ["http", *in_soak("command line"), LATE])
 async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(
     client, stack, door
 ):
@@ -112,7 +111,7 @@ async def undone(client, order_id):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
-@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
 async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, door):
     """Resubmitted once it works again; skipped when somebody voided the payment at the bank."""
     operator, ids = doors(client)[door], {}
@@ -223,23 +222,24 @@ async def cancelled_after(client, stack, version):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack):
+@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
+async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack, door):
     """Whatever is processed or undone stays so."""
     done = await place(stack, "order")
     await client.until(done, "Processed")
     gone = await failed_at(client, stack, "capture", "reject")
-    assert await Http(client).act("cancel", gone) == ""
+    operator = doors(client)[door]
+    assert await operator.act("cancel", gone) == ""
     await undone(client, gone)
     before = [await client.order(order_id) for order_id in (done, gone)]
-    for operator in doors(client).values():
-        for action in ("resubmit", "skip", "cancel"):
-            assert "the order is Processed" in await operator.act(action, done)
-            assert "is Undone" in await operator.act(action, gone)
+    for action in ("resubmit", "skip", "cancel"):
+        assert "the order is Processed" in await operator.act(action, done)
+        assert "is Undone" in await operator.act(action, gone)
     assert [await client.order(order_id) for order_id in (done, gone)] == before
 
 
 @pytest.mark.proves("OPR-7", "OPR-8")
-@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("door", ["http", *in_soak("command line")])
 async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release(
     client, stack, door
 ):

@@ -226,18 +226,13 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
     assert status == 202
     order = await client.until(order_id, "Error")
     assert HOSTILE in [entry["detail"] for entry in order["history"]]
-    operator = CommandLine(client)
-    for arguments in (
-        ("show", order_id),
-        ("show", order_id, "--json"),
-        ("list",),
-        ("alerts",),
-        ("explain", order_id),
-    ):
-        code, out, err = await operator.run(*arguments)
+    operator, shown = CommandLine(client), {}
+    shows = (f"show {order_id}", f"show {order_id} --json", f"explain {order_id}")
+    for command in ("list", "alerts", *shows):
+        code, shown[command], err = await operator.run(*command.split())
         assert code == 0, err
-        assert [each for each in out if not each.isprintable() and each != "\n"] == []
-    assert "\\u202e" in (await operator.run("show", order_id))[1]
+        assert [each for each in shown[command] if not each.isprintable() and each != "\n"] == []
+    assert "\\u202e" in shown[f"show {order_id}"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_a_fork_server_that_is_stopped_for_a_while_forks_when_it_goes_on(start):
     assert host.process.poll() is None
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
 def test_no_worker_outlives_a_fork_server_that_is_killed(start, tmp_path):
     """Not even one that does not listen."""
