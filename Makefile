@@ -51,7 +51,7 @@ test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed 
 
 soak: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
 	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 -m 'not soak or each' $(EACH)
-	@test -n '$(ARGS)' || $(BIN)/python -m pytest -n 3 -v --timeout 1800 -m 'soak and not alone'
+	@test -n '$(ARGS)' || $(BIN)/python -m pytest -n 4 -v --timeout 1800 -m 'soak and not alone'
 	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m $(if $(ARGS),soak $(ARGS),'soak and alone')
 
 check: $(VENV)/.installed web/node_modules/.installed

@@ -23,7 +23,7 @@ ALL_OF_THEM = 8
 
 LONGEST = (
     "tests/system/test_long_outages.py",
-    "tests/exploration/test_planted.py",
+    "tests/exploration/test_unattended_worlds.py",
     "shared stack 1",
     "shared stack 2",
     "shared stack 3",
@@ -67,6 +67,9 @@ TOGETHER = {
 }
 """Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
 
+APART = "exploration"
+"""Whose tests share nothing, and some of which take minutes: each may have another worker."""
+
 
 SHARED = QUICK | {
     "STEP_TIMEOUT_SECONDS": "60",
@@ -85,7 +88,7 @@ class Together(LoadScopeScheduling):
     """Hands out the tests of a file, or of files that belong together, to one worker, in the order of collection."""
 
     def _split_scope(self, nodeid):
-        return _scope(nodeid)
+        return nodeid if folder_of(nodeid) == APART else _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):
