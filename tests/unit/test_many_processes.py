@@ -138,20 +138,21 @@ async def test_without_the_poll_nothing_that_was_announced_waits_longer(lasts):
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
-async def test_an_agent_that_had_nothing_to_do_is_open():
-    """A thousand orders after a rest take what the agent needs, and seconds to find that out."""
+@both_sizes(orders=(400, 1000))
+async def test_an_agent_that_had_nothing_to_do_is_open(orders):
+    """Many orders after a rest take what the agent needs, and seconds to find that out."""
     world = Scheduling(only("payment", STEP), most=100)
     agent, instance = Working("payment", in_flight=100, takes=seconds(1)), world.instance("one")
     await instance.poll()
     world.now += seconds(60)
-    for number in range(1000):
+    for number in range(orders):
         await instance.wake(await announced(world, bucket=f"b{number % 8:02d}"))
     began = world.now
-    while len(agent.asked_at) < 1000:
+    while len(agent.asked_at) < orders:
         world.now += seconds(0.25)
         for request in await agent.go_on(world):
             await instance.receive(answer_to(request, result={}), "payment")
-    assert world.now - began <= seconds(1000 / 100 + 3)
+    assert world.now - began <= seconds(orders / 100 + 3)
 
 
 @pytest.mark.proves("WRK-3")
