@@ -23,7 +23,6 @@ ALL_OF_THEM = 8
 
 LONGEST = (
     "tests/system/test_long_outages.py",
-    "tests/exploration/test_unattended_worlds.py",
     "shared stack 1",
     "shared stack 2",
     "shared stack 3",
@@ -33,8 +32,9 @@ LONGEST = (
     "another business",
     "tests/system/test_dependencies_away.py",
     "tests/system/test_versions_and_clocks.py",
+    "tests/exploration/test_unattended_worlds.py",
 )
-"""What one worker has to do alone begins first, the longest of it before the rest."""
+"""What takes longest begins first."""
 
 UNIT_SECONDS = 20 if os.environ.get("MUTANT_UNDER_TEST") else 120
 """How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Many
@@ -65,10 +65,10 @@ TOGETHER = {
     "local/host": "services 3",
     "local/stack": "services 3",
 }
-"""Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
+"""Files and folders whose tests use one stack, and so one worker. Any other file has one too, but for those of `APART`."""
 
 APART = "exploration"
-"""Whose tests share nothing, and some of which take minutes: each may have another worker."""
+"""The folder whose tests share nothing, and some of which take minutes: each may go to another worker."""
 
 
 SHARED = QUICK | {
@@ -85,7 +85,7 @@ neighbours, or of the machine."""
 
 
 class Together(LoadScopeScheduling):
-    """Hands out the tests of a file, or of files that belong together, to one worker, in the order of collection."""
+    """Hands out the tests of a file, or of files that belong together, to one worker, and those of `APART` one by one."""
 
     def _split_scope(self, nodeid):
         return nodeid if folder_of(nodeid) == APART else _scope(nodeid)

@@ -42,6 +42,8 @@ WAITS = (*OPEN, StepState.UNDOING)
 """In these states nothing has come of a step."""
 ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
+CUSTOMER = "customer"
+"""Who has done what a customer asked for."""
 
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
@@ -496,7 +498,7 @@ def check_commit(world: World, change: Change) -> None:
     for step in change.before.steps:
         _answered_in_its_time(change, step)
     _by_one_who_knows_it(world, change)
-    _out_of_error_by_an_operator(change)
+    _out_of_error_by_people(change)
     check_alert(change)
     _comes_to_something(change)
     _tells_what_changed(change)
@@ -521,15 +523,15 @@ def check_commit(world: World, change: Change) -> None:
             demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
-def _out_of_error_by_an_operator(change: Change) -> None:
-    """What has failed stays so until somebody has mended it."""
+def _out_of_error_by_people(change: Change) -> None:
+    """What has failed stays so until an operator acts, or the customer cancels it (SUB-8)."""
     out = (
         change.before.state.process_state
         is ProcessState.ERROR
         is not change.after.state.process_state
     )
     demand(
-        not out or change.entry.actor.startswith("operator/"),
+        not out or change.entry.actor.startswith(("operator/", CUSTOMER)),
         f"{change.entry.actor} took the order out of Error",
     )
 
@@ -701,7 +703,7 @@ def check_held(handler: Handler, change: Change) -> None:
 
 def _cancelled_in_time(world: World, change: Change) -> None:
     """A customer cancels until the step begins that the door names (SUB-8)."""
-    if change.entry.actor != "customer":
+    if change.entry.actor != CUSTOMER:
         return
     until = world.deployed.door_of(change.before.state.workflow).cancel_until
     step = change.before.step(until)

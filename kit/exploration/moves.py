@@ -362,7 +362,7 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
             yield Move(label, moved)
             if world.faults_left and handler.slot not in moved.handlers:
                 yield from _crash_after(_spoiled(after), handler, label)
-        elif world.faults_left and world.may_fail(label):  # to go on is what costs most
+        elif world.faults_left and world.may_fail(label):  # asked first: to go on costs most
             yield Move(label, _go_on(_spoiled(after), handler.told(answer)), fault=True)
 
 

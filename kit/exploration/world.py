@@ -185,7 +185,7 @@ class World:
         return self.but(now=later, queue=queue, lease=lease, late=late)
 
     def may_fail(self, label: str) -> bool:
-        """Whether what goes wrong here includes this."""
+        """Whether this fault may happen here, by its label."""
         return not self.only or any(each in label for each in self.only)
 
     def about(self, order_id: str) -> "World":

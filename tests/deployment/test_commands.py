@@ -41,7 +41,7 @@ def test_a_command_does_what_its_name_says(target, arguments, says):
 
 def test_exploring_nothing_is_no_success():
     """A text that no world has is a mistake."""
-    with pytest.raises(SystemExit, match="no such world"):
+    with pytest.raises(SystemExit, match="no world is described with: no such world"):
         explore("no such world")
 
 

@@ -126,6 +126,16 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
     assert coverage.explored.happened("customer begins to cancel")
 
 
+@pytest.mark.soak
+@pytest.mark.proves("SUB-8")
+def test_a_customer_may_cancel_an_order_that_has_failed_before_that_step():
+    """It is taken back, whether or not an operator has seen it."""
+    coverage = Trial(WITH_A_DOOR).explore(faults=1, acts=["customer-cancel"])
+    assert coverage.whole
+    assert coverage.explored.happened("the service rejects the order")
+    assert coverage.ends["undone"] > coverage.ends["failed"] > 0
+
+
 def test_a_customer_who_cancels_too_late_would_be_found():
     """Where the rule is not asked again after another writer was first."""
     with (

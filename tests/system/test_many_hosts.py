@@ -24,7 +24,7 @@ MANY = 300
 
 @pytest.fixture(scope="module")
 async def two_hosts(tmp_path_factory):
-    """A stack of two hosts; a test that kills one starts another."""
+    """A stack of two hosts or more; a test that kills one starts another."""
     async with running(tmp_path_factory.mktemp("stack"), hosts=2, app=APP, settings=SETTINGS) as (
         stack,
         client,
@@ -40,7 +40,7 @@ async def three_hosts(two_hosts):
 
 
 async def have_hosts(stack, number):
-    """Start what is missing."""
+    """Start what is missing to so many; more may be there."""
     while len(stack.hosts) < number:
         await stack.start_host()
 

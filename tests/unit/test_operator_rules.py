@@ -290,6 +290,7 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
     ("snapshot", "until", "why"),
     [
         (new_order(), "payment", ""),
+        (in_error(FAILED, NOT, NOT, NOT), "payment", ""),
         (new_order(), None, "such an order cannot be cancelled"),
         (
             PROCESSED.with_steps(replace(PROCESSED.steps[3], state=NOT, attempts=0)),
@@ -297,7 +298,7 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
             "the order is done",
         ),
     ],
-    ids=["it can", "never", "ended before that step"],
+    ids=["it can", "it has failed", "never", "ended before that step"],
 )
 def test_a_customer_reads_why_an_order_cannot_be_cancelled(snapshot, until, why):
     """In words that name nothing of the app."""
