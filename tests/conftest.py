@@ -41,7 +41,7 @@ LONGEST = (
 
 UNIT_SECONDS = 20 if os.environ.get("MUTANT_UNDER_TEST") else 120
 """How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Many
-of mutmut's mutants make a test wait in vain."""
+of mutmut's mutants make a test wait in vain. Those of the soak are large, and may take as long as any other test."""
 
 FIRST = ("system", "exploration", "deployment")
 """Then what waits much: meanwhile the rest has the cores."""
@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(items):
     """Begin with what belongs together, which is long, and with the folders that wait much; no unit test hangs long."""
     items.sort(key=_place)
     for item in items:
-        if folder_of(item.nodeid).endswith("unit"):
+        if folder_of(item.nodeid).endswith("unit") and not item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
 
 
