@@ -43,7 +43,7 @@ WAITS = (*OPEN, StepState.UNDOING)
 ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 CUSTOMER = "customer"
-"""Who has done what a customer asked for."""
+"""The actor of what a customer asked for."""
 
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
@@ -530,10 +530,9 @@ def _out_of_error_by_people(change: Change) -> None:
         is ProcessState.ERROR
         is not change.after.state.process_state
     )
-    demand(
-        not out or change.entry.actor.startswith(("operator/", CUSTOMER)),
-        f"{change.entry.actor} took the order out of Error",
-    )
+    actor = change.entry.actor
+    by_people = actor.startswith("operator/") or actor == CUSTOMER
+    demand(not out or by_people, f"{actor} took the order out of Error")
 
 
 def _comes_to_something(change: Change) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from exploration.__main__ import main as explore
 
 from development.servicebus_config import ROOT
 
@@ -39,10 +38,12 @@ def test_a_command_does_what_its_name_says(target, arguments, says):
     assert says in ran.stdout
 
 
+@pytest.mark.soak
 def test_exploring_nothing_is_no_success():
     """A text that no world has is a mistake."""
-    with pytest.raises(SystemExit, match="no world is described with: no such world"):
-        explore("no such world")
+    ran = made("explore", "no such world")
+    assert ran.returncode != 0
+    assert "no such world" in ran.stderr
 
 
 def test_each_command_is_told_by_help():

@@ -195,11 +195,13 @@ KILLED_BOTH = [[(one, KILLED), (other, KILLED)] for one, other in combinations(P
 STOPPED_AND_KILLED = [[(one, STOPPED), (other, KILLED)] for one, other in permutations(PARTS, 2)]
 RUNNER_STOPPED = [[("runner", STOPPED), (part, KILLED)] for part in PARTS]
 FORKS = [[(one, KILLED), (other, KILLED)] for one, other in permutations(("fork server", "worker"))]
+ONE_OF_EACH_KIND = ("azurite", "host")
+"""A part that keeps data, and one that keeps none."""
 USUAL = [
     *ALONE,
     *KILLED_BOTH,
     [("runner", STOPPED)],
-    *(faults for faults in RUNNER_STOPPED if faults[1][0] in ("azurite", "host")),
+    *(faults for faults in RUNNER_STOPPED if faults[1][0] in ONE_OF_EACH_KIND),
     *(faults for faults in FORKS if faults not in KILLED_BOTH),
 ]
 REST = [faults for faults in (*RUNNER_STOPPED, *STOPPED_AND_KILLED) if faults not in USUAL]

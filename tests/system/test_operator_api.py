@@ -227,8 +227,8 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
     order = await client.until(order_id, "Error")
     assert HOSTILE in [entry["detail"] for entry in order["history"]]
     operator, shown = CommandLine(client), {}
-    shows = (f"show {order_id}", f"show {order_id} --json", f"explain {order_id}")
-    for command in ("list", "alerts", *shows):
+    about_it = (f"show {order_id}", f"show {order_id} --json", f"explain {order_id}")
+    for command in ("list", "alerts", *about_it):
         code, shown[command], err = await operator.run(*command.split())
         assert code == 0, err
         assert [each for each in shown[command] if not each.isprintable() and each != "\n"] == []
