@@ -1,6 +1,6 @@
 """Tests the tests: plants faults into the code one by one, and fails unless each is noticed.
 
-Part `table`: sixty faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
+Part `table`: faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
 rules, all of core/ or one module of it such as core.orders; what survives is listed, with why, in survivors.toml.
 """
 

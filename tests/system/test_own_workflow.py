@@ -82,11 +82,6 @@ def test_what_the_page_shows_is_in_the_files_that_it_names():
         assert f"\n{part}\n" in (ROOT / file).read_text(), f"{file} has no\n{part}"
 
 
-def test_the_page_is_half_as_long_as_it_was():
-    """A newcomer reads it in ten minutes; what is reference has its own page."""
-    assert PAGE.stat().st_size <= 7127
-
-
 def test_the_entry_of_the_example_is_that_of_a_new_business():
     """Nothing but the names differs."""
     new, own = ((ROOT / place / "function_app.py").read_text() for place in (START, PLACE))

@@ -1,4 +1,4 @@
-"""The pages of the repository lead somewhere, keep their size, and name places that exist."""
+"""The pages of the repository lead somewhere, and name places that exist."""
 
 import re
 from pathlib import Path
@@ -13,17 +13,9 @@ MOST_BYTES = 1_000_000
 """Of the picture in the README."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
-LARGEST = 20_000
-"""Bytes of the page that everybody reads first."""
-WIDEST = 100
-MOST_PLACES = 8
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)")
-USUAL_CHANGES = (
-    "hold and release", "branch", "SOAP", "for each customer", "Slack", "delivery date", "jitter",
-    "Blob", "Kubernetes", "PostgreSQL",
-)  # fmt: skip
 
 
 def without_code(text):
@@ -64,9 +56,8 @@ def symbols_in(cell):
             yield place, token
 
 
-def test_the_architecture_can_be_read_in_one_sitting():
-    """Each page of its own is linked from another one or from the README."""
-    assert ARCHITECTURE.stat().st_size <= LARGEST
+def test_every_page_can_be_reached():
+    """The architecture or the README links to each page of the documents."""
     linked = {
         target
         for page in (ARCHITECTURE, ROOT / "README.md")
@@ -88,14 +79,14 @@ def test_the_diagrams_have_every_state():
 
 
 def test_the_architecture_names_files_and_symbols_that_exist():
-    """What follows from what is a table of at most ten rows; a file that it names has each name."""
+    """Every file in the text, and every name in the table of what follows from what."""
     text = without_code(ARCHITECTURE.read_text())
     named = [name for name in files_in(text) if "/" in name]
     assert [name for name in named if not (ROOT / name).exists()] == []
     code = "".join((ROOT / name).read_text() for name in named if name.endswith(".py"))
     _, section = text.split("## What follows from what\n")
     rows = re.findall(r"^\| (?!kind|-).*", section.split("\n## ")[0], re.MULTILINE)
-    assert len(rows) <= 10
+    assert rows
     for row in rows:
         symbols = {name for name in re.findall(r"`([^`]+)`", row) if not names_file(name)}
         parts = {part for symbol in symbols for part in symbol.split(".")}
@@ -111,29 +102,11 @@ def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page):
         assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_prose_is_at_most_a_hundred_columns_wide(page):
-    """Tables, code, pictures and lines that are one link may be wider."""
-    wide = [line for line in without_code(page.read_text()).splitlines() if len(line) > WIDEST]
-    assert [line for line in wide if not re.match(r"\||\[[^]]+\]: | {4}|(?:- )?\S+$", line)] == []
-
-
-def test_each_usual_change_has_a_row():
-    """A reader who wants one of these finds where it begins."""
-    named = [row[0] for row in changes()]
-    assert [each for each in USUAL_CHANGES if not any(each in name for name in named)] == []
-
-
-def test_no_cell_names_more_than_eight_places():
-    """A change that has more is several changes, or a fault of the code."""
-    rows = changes()
-    assert len(rows) > 20
-    assert [row[0] for row in rows for cell in row if len(files_in(cell)) > MOST_PLACES] == []
-
-
 def test_every_place_of_a_change_exists():
     """The files and folders, and in each file what is named behind it."""
-    for change, places, *more in changes():
+    rows = changes()
+    assert rows
+    for change, places, *more in rows:
         assert files_in(places), change
         named = files_in(places) | {
             name for cell in (change, *more) for name in files_in(cell) if "/" in name

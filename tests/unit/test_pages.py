@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 SITE = Site.read(Page(path="shop", title="Shop", folder=PAGE))
 WITHOUT_PAGE = Site.read()
 COMMON = "web/static/common"
-LONGEST_FILE = 200
 
 
 def functions_of(site):
@@ -187,11 +186,10 @@ def test_another_content_has_another_hash(tmp_path):
     assert Site.read(app=tmp_path).hash != before.hash
 
 
-def test_every_module_that_is_imported_is_there_and_each_can_be_read_at_a_glance():
+def test_every_module_that_is_imported_is_there():
     """Relative paths only, so that all come under one hash."""
     for name, file in SITE.files.items():
         text = file.body.decode()
-        assert len(text.splitlines()) <= LONGEST_FILE, name
         for imported in re.findall(r'^import .*?"([^"]+)";', text, re.MULTILINE | re.DOTALL):
             path = (ROOT / name).parent / imported
             assert path.resolve().relative_to(ROOT).as_posix() in SITE.files, f"{name}: {imported}"
