@@ -18,6 +18,7 @@ from local.connections import service_bus_connection_string, storage_connection_
 from local.data_folder import DataFolder, Layout
 from local.eventgrid import EventGrid
 from local.host.itself import HOSTS_FILE
+from local.host.settings import SHORT_LIFE_SECONDS
 from local.hosts import HostsFile
 from local.ports import HOST, Ports, StackError, listen
 from local.probe import missing_at
@@ -100,10 +101,10 @@ class Stack:
         self._say, self._show = say, show
         self._host_numbers = itertools.count(1)
         self._hosts_file = HostsFile(stack_config.data / "hosts.json")
-        self._supervisor = Supervisor(say, self._tell_of_hosts)
         self._socket: socket.socket | None = None
         self._folder = DataFolder(stack_config.data, stack_config.layout)
         self._env = {**HOST_SETTINGS, **os.environ, **stack_config.settings}
+        self._supervisor = Supervisor(say, self._tell_of_hosts, _short_life_seconds(self._env))
         files = None if stack_config.in_memory else data / "azurite"
         azurite = self._command("azurite", *parts.azurite(self.ports, files))
         broker = self._command(
@@ -309,6 +310,15 @@ class Stack:
     def _put_old_logs_aside(self) -> None:
         for log in self._logs.glob("*.log"):
             log.replace(log.with_suffix(".log.old"))
+
+
+def _short_life_seconds(environment: Mapping[str, str]) -> float:
+    """Return the setting that the hosts read too; raises `StackError`."""
+    text = environment.get("LOCAL_SHORT_LIFE_SECONDS", str(SHORT_LIFE_SECONDS))
+    try:
+        return float(text)
+    except ValueError:
+        raise StackError(f"LOCAL_SHORT_LIFE_SECONDS={text}: expected seconds") from None
 
 
 def _probe(url: str, *, accept: Container[int] = (200,)) -> Probe:

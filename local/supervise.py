@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from local.host.settings import SHORT_LIFE_SECONDS
 from local.ports import StackError
 from local.process import Process
 
-SHORT_LIFE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 2.0
 """What keeps a process from starting may pass at any moment, and then somebody waits for this pause to end."""
 
@@ -18,13 +18,18 @@ LONGEST_PAUSE_SECONDS = 2.0
 class Supervisor:
     """Keeps any number of processes; `say` gets a line for each end and each start that fails.
 
-    `changed` is called after each end and each start.
+    `changed` is called after each end and each start. A process that ends again within `short_life_seconds` is
+    started after a pause.
     """
 
     def __init__(
-        self, say: Callable[[str], None], changed: Callable[[], None] = lambda: None
+        self,
+        say: Callable[[str], None],
+        changed: Callable[[], None] = lambda: None,
+        short_life_seconds: float = SHORT_LIFE_SECONDS,
     ) -> None:
         self._say = say
+        self._short_life_seconds = short_life_seconds
         self._changed = changed
         self._watchers: dict[Process, asyncio.Task[None]] = {}
 
@@ -62,7 +67,7 @@ class Supervisor:
             lived = time.monotonic() - began
             pause = (
                 min(max(2 * pause, 0.5), LONGEST_PAUSE_SECONDS)
-                if lived < SHORT_LIFE_SECONDS
+                if lived < self._short_life_seconds
                 else 0.0
             )
             when = f" in {pause:.1f} s" if pause else ""

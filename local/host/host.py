@@ -44,6 +44,7 @@ class Host:
         self._config = read_host_json(app_dir, environ)
         self._invoker = Invoker(
             timeout=self._config.function_timeout,
+            short_life_seconds=self._own.short_life_seconds,
             process_for_each=self._own.process_for_each,
             in_base64=self._config.extensions.queues.message_encoding == "base64",
         )

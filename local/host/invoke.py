@@ -22,14 +22,21 @@ _log = logging.getLogger("local.host.invoke")
 class Invoker:
     """The worker processes of a host: one, or as in Flex Consumption one for HTTP and one for each other function.
 
-    `timeout` in seconds is host.json's functionTimeout, None for no limit; `in_base64` whether messages to Storage
+    `timeout` in seconds is host.json's functionTimeout, None for no limit; `short_life_seconds` is that of
+    `WorkerProcess`; `in_base64` whether messages to Storage
     Queues are encoded so.
     """
 
     def __init__(
-        self, *, timeout: float | None, process_for_each: bool, in_base64: bool = True
+        self,
+        *,
+        timeout: float | None,
+        short_life_seconds: float,
+        process_for_each: bool,
+        in_base64: bool = True,
     ) -> None:
         self._timeout = timeout
+        self._short_life_seconds = short_life_seconds
         self._in_base64 = in_base64
         self._process_for_each = process_for_each
         self._workers: dict[str, WorkerProcess] = {}
@@ -40,18 +47,23 @@ class Invoker:
 
         They are replaced when they end; a fault in that ends the task group.
         """
-        first = WorkerProcess(fork_server=fork_server, timeout=self._timeout)
+        first = self._worker(fork_server)
         functions = await first.start()
         purposes = list(dict.fromkeys(map(self._purpose, functions))) or [ALL]
-        self._workers = {
-            each: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for each in purposes
-        }
+        self._workers = {purpose: self._worker(fork_server) for purpose in purposes}
         self._workers[purposes[0]] = first
         await asyncio.gather(*(self._workers[each].start() for each in purposes[1:]))
         for purpose, worker in self._workers.items():
             keeping = vital(f"what keeps a worker process for {purpose}", worker.keep(purpose))
             self._keepers.append(group.create_task(keeping))
         return functions
+
+    def _worker(self, fork_server: ForkServer) -> WorkerProcess:
+        return WorkerProcess(
+            fork_server=fork_server,
+            timeout=self._timeout,
+            short_life_seconds=self._short_life_seconds,
+        )
 
     def stop(self) -> None:
         """Do not replace the processes any more."""

@@ -11,6 +11,9 @@ from local.host.errors import HostError
 LEASE_SECONDS = 15
 """Of a timer's lock: the shortest that Blob Storage gives, and what Azure's host takes."""
 
+SHORT_LIFE_SECONDS = 5.0
+"""A process that ends by itself before has its successor wait, so that the machine does more than start processes."""
+
 _PLACEHOLDER = re.compile(r"%([^%]+)%")
 
 
@@ -67,6 +70,7 @@ class HostSettings:
     queue_lock_seconds: int
     timer_lock_seconds: int
     shutdown_seconds: float
+    short_life_seconds: float
     process_for_each: bool
     shortened: Sequence[str]
     """What takes less time than in Azure, in words."""
@@ -84,6 +88,9 @@ class HostSettings:
                     max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS
                 ),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
+                short_life_seconds=float(
+                    values.get("LOCAL_SHORT_LIFE_SECONDS", SHORT_LIFE_SECONDS)
+                ),
                 process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
                 shortened=[
                     f"{name} is {given:g} instead of {usual}"
@@ -92,7 +99,8 @@ class HostSettings:
                 ],
             )
         except ValueError as error:
-            names = " and ".join((*IN_AZURE, "LOCAL_SHUTDOWN_SECONDS"))
+            own = ("LOCAL_SHUTDOWN_SECONDS", "LOCAL_SHORT_LIFE_SECONDS")
+            names = " and ".join((*IN_AZURE, *own))
             raise HostError(f"{names} must be numbers: {error}") from error
 
 

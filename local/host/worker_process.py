@@ -21,18 +21,22 @@ from local.host.outage import longer
 from local.host.outputs import Produced
 from local.host.worker import LOADING
 
-SHORT_LIFE_SECONDS = 5.0
-"""A worker that ends by itself before has its successor wait, so that the host does nothing but start workers."""
-
 _log = logging.getLogger("local.host.worker_process")
 
 
 class WorkerProcess:
-    """The process for some functions: one after the other, as they end."""
+    """The process for some functions: one after the other, as they end.
 
-    def __init__(self, *, fork_server: ForkServer, timeout: float | None) -> None:
+    `timeout` in seconds is that of a function, None for no limit. After a process that ended by itself within
+    `short_life_seconds` the next one waits.
+    """
+
+    def __init__(
+        self, *, fork_server: ForkServer, timeout: float | None, short_life_seconds: float
+    ) -> None:
         self._fork_server = fork_server
         self._timeout = timeout
+        self._short_life_seconds = short_life_seconds
         self._ready = asyncio.Event()
         self._life: Life
 
@@ -51,7 +55,7 @@ class WorkerProcess:
             by_itself = not self._life.why_killed
             pause = (
                 longer(pause)
-                if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS
+                if by_itself and time.monotonic() < began + self._short_life_seconds
                 else 0.0
             )
             self._say_why(how, pause)

@@ -20,12 +20,12 @@ import aiohttp
 import psutil
 import pytest
 from runner import Runner
+from scale import NIGHTLY
 from waiting import PATIENCE_SECONDS
 
 from development.pace import slowness
 from development.servicebus_config import ROOT
 from local.ports import Ports
-from local.supervise import SHORT_LIFE_SECONDS
 
 pytestmark = [
     pytest.mark.soak,
@@ -35,6 +35,8 @@ pytestmark = [
 
 MORE_SECONDS = 5
 STOPPED_SECONDS = 5
+SHORT_LIFE_SECONDS = 2
+"""What ends earlier is started again after a pause; so a fault waits until all parts are older."""
 LONG_SECONDS = SHORT_LIFE_SECONDS + 1
 PARTS = ("azurite", "broker", "host", "fork server", "worker")
 ORDER = {
@@ -161,7 +163,11 @@ async def running(data, **variables):
         *(sys.executable, "-m", "development", "run"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env=os.environ | moved | {"DATA_DIR": str(data), "FAILURE_THRESHOLD": "1000"} | variables,
+        env=os.environ
+        | moved
+        | {"DATA_DIR": str(data), "FAILURE_THRESHOLD": "1000"}
+        | {"LOCAL_SHORT_LIFE_SECONDS": str(SHORT_LIFE_SECONDS)}
+        | variables,
         cwd=ROOT,
     )
     began = time.monotonic()
@@ -205,7 +211,7 @@ USUAL = [
     *(faults for faults in FORKS if faults not in KILLED_BOTH),
 ]
 REST = [faults for faults in (*RUNNER_STOPPED, *STOPPED_AND_KILLED) if faults not in USUAL]
-EVERY = USUAL + (REST if os.environ.get("MATRIX") == "whole" else [])
+EVERY = USUAL + (REST if NIGHTLY else [])
 
 
 def name_of(faults):

@@ -1,8 +1,12 @@
 """How large the large tests are: in `make test` enough to see what they look for, in `make soak` as large as can be."""
 
+import os
 from typing import Any
 
 import pytest
+
+NIGHTLY = bool(os.environ.get("NIGHTLY"))
+"""Whether this is the nightly run, in which the largest sizes and longest outages have their time."""
 
 
 def both_sizes(**sizes: tuple[object, object]) -> pytest.MarkDecorator:
