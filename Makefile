@@ -10,9 +10,6 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-# What a process keeps in its memory matters most to these.
-EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py notices_after_kills.py many_hosts.py)
-
 # Where the machine has no browser, npm has one for Linux on x64.
 HAS_BROWSER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 FITS_NPMS := $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -))
@@ -25,7 +22,7 @@ help:
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure (ARGS="-k sweep" for some)'
-	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills, a process for each function; half an hour, alone'
+	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for the largest sizes)'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
 	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes: ARGS="core", ARGS="scheduler.rules", ARGS="table", or some of the table: ARGS="SUP-5")'
@@ -50,9 +47,7 @@ test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed 
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
-	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 -m 'not soak or each' $(EACH)
-	@test -n '$(ARGS)' || $(BIN)/python -m pytest -n 4 -v --timeout 1800 -m 'soak and not alone'
-	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m $(if $(ARGS),soak $(ARGS),'soak and alone')
+	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
 check: $(VENV)/.installed web/node_modules/.installed
 	@$(BIN)/ruff check .

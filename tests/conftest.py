@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -17,6 +18,7 @@ from stacks import APP, running  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
 
 from development.stack import Stack, StackConfig  # noqa: E402
+from tests.slices import SLICES, faults, slices_of  # noqa: E402
 
 ALL_OF_THEM = 8
 """Workers for a whole run, on two cores: most of them wait at any time. A part of the tests needs none."""
@@ -108,23 +110,52 @@ def pytest_xdist_auto_num_workers(config):
     )
 
 
+def pytest_addoption(parser):
+    parser.addoption("--slice", action="append", choices=[*SLICES], help="soak tests of this slice")
+    parser.addoption(
+        "--note-failures", type=Path, help="a file that gets the id of each failed test"
+    )
+
+
 def pytest_configure(config):
     """Say how it goes where the results arrive; workers only count."""
     count_starts()
     if hasattr(config, "workerinput"):
         return
     plugins = config.pluginmanager
+    if config.option.note_failures:
+        plugins.register(FailureNotes(config.option.note_failures))
     plugins.register(
         Progress(lambda line: plugins.getplugin("terminalreporter").write_line(line, flush=True))
     )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Begin with what belongs together, which is long, and with the folders that wait much; no unit test hangs long."""
+    soak = [item for item in items if item.get_closest_marker("soak")]
+    if wrong := list(faults(item.nodeid for item in soak)):
+        raise pytest.UsageError(*wrong)
+    if wanted := config.option.slice:
+        left_out = [item for item in soak if slices_of(item.nodeid)[0] not in wanted]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     items.sort(key=_place)
     for item in items:
         if folder_of(item.nodeid).endswith("unit") and not item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
+
+
+class FailureNotes:
+    """Notes which tests failed, in a file with one node id a line."""
+
+    def __init__(self, path):
+        self._path, self._failed = path, set()
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed and report.nodeid not in self._failed:
+            self._failed.add(report.nodeid)
+            with self._path.open("a") as file:
+                file.write(f"{report.nodeid}\n")
 
 
 def _place(item):

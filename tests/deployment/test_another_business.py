@@ -5,7 +5,7 @@ has room for. What type checks cost without their cache is for the soak.
 """
 
 import pytest
-from another_business import run, with_claims, with_rental
+from another_business import readers_of_deployed, run, with_claims, with_rental
 
 ITSELF = "--ignore=tests/deployment/test_another_business.py"
 
@@ -48,11 +48,10 @@ def test_the_package_of_the_other_one_does_all_its_work(root):
 
 
 @pytest.mark.soak
-@pytest.mark.alone
-def test_all_other_tests_pass(root):
-    """On the whole system too, whose tests run on the shop; every statement of the pattern has one."""
+def test_what_reads_the_business_passes(root):
+    """Every test that looks at the deployed business; every statement of the pattern still has a test."""
     run(root, "-m", "tests.pattern", "--brief")
-    assert "passed" in run(root, "-m", "pytest", "-n", "4", "tests", ITSELF)
+    passes(root, *readers_of_deployed(root))
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +61,14 @@ def rental(tmp_path_factory):
 
 
 @pytest.mark.soak
-@pytest.mark.alone
-def test_the_checks_and_the_quick_tests_pass_with_many_agents(rental):
-    """Those of units, contracts, fuzz, simulator and deployment."""
+def test_what_reads_the_business_passes_with_many_agents(rental):
+    """The checks of Python too."""
     assert run(rental, "-m", "development.declared") == ""
     run(rental, "-m", "ruff", "check", ".")
-    assert "rental knows neither roles" in run(rental, "-m", "development.checks")
-    tests = [f"tests/{name}" for name in ("unit", "contract", "fuzz", "simulator", "deployment")]
-    assert "passed" in run(rental, "-m", "pytest", "-n", "2", *tests, ITSELF)
+    run(rental, "-m", "development.checks")
+    passes(rental, *readers_of_deployed(rental))
+
+
+def passes(root, *tests):
+    assert tests
+    run(root, "-m", "pytest", "-n", "2", *tests, ITSELF)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from reading import follow
+from scale import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 BUSY_LOOPS = 3
@@ -26,7 +27,7 @@ def busy_loops(number):
 
 @pytest.mark.soak
 @pytest.mark.alone
-@pytest.mark.parametrize("run", range(1, 4))
+@pytest.mark.parametrize("run", range(1, 4 if NIGHTLY else 2))
 async def test_the_walk_through_works_as_written_beside_busy_loops(start_runner, run):
     """Steps get the time that the machine needs, so none of it fails because of the others."""
     with busy_loops(BUSY_LOOPS):

@@ -1,6 +1,7 @@
 """Copies of the repository in which another business is deployed, as `docs/your-own-workflow.md` says."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from development.servicebus_config import ROOT
 from tests.mutants.copies import LEFT_OUT
 
 SHOWN = 'auth=ClientCredentials("BANK_TOKEN_URL", "BANK_CLIENT", "BANK_SECRET")'
+READS_DEPLOYED = re.compile(r"\bDEPLOYED\b|^(?:from|import) deploying\b", re.MULTILINE)
 LINKED = ("local/node_modules", "web/node_modules")
 
 
@@ -50,6 +52,19 @@ def with_rental(folder: Path) -> Path:
     (root / "rental/host.json").symlink_to("../host.json")
     run(root, "-m", "development.declared", "--deploy", "rental.business:RENTAL")
     return root
+
+
+def readers_of_deployed(root: Path) -> list[str]:
+    """Return the test files that read which business is deployed, and the folders whose fixtures do."""
+    reading = [
+        path
+        for pattern in ("test_*.py", "conftest.py")
+        for path in sorted((root / "tests").rglob(pattern))
+        if READS_DEPLOYED.search(path.read_text())
+    ]
+    folders = {path.parent for path in reading if path.name == "conftest.py"}
+    files = {path for path in reading if path.parent not in folders}
+    return [str(path.relative_to(root)) for path in sorted(folders | files)]
 
 
 def run(root: Path, *arguments: str) -> str:

@@ -18,13 +18,14 @@ from away import frozen, stopped
 from client import DONE, GIVES, QUICK, TAKES, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, states_of, unfinished
 from private_queue import REPLY_TO, Mailbox
+from scale import NIGHTLY
 from stacks import APP, running
 from submitting import submit_new
 from waiting import eventually
 
 from development.stack import Stack
 
-AWAY_SECONDS = 300
+AWAY_SECONDS = 300 if NIGHTLY else 120
 PAUSE_SECONDS = 2
 """Between two calls to the shop: the load, and not a wait for anything."""
 SETTINGS = QUICK | {
@@ -35,7 +36,7 @@ SETTINGS = QUICK | {
     "LONGEST_PENDING_SECONDS": "3600",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "3600",
 }
-"""A step could time out eleven times, and its order would fail at the third. Few requests are open at a time, so
+"""A step could time out four times, and its order would fail at the third. Few requests are open at a time, so
 that orders wait for room when it begins. That they wait for long is no alert here."""
 SLOW_MILLISECONDS = 5000
 STORY = ["received", "processing-started", *["step-completed"] * 4, "order-completed"]

@@ -1,0 +1,104 @@
+"""The slices of `make soak`: each soak test is in exactly one, so that CI can run some of them at a time.
+
+`ALWAYS` runs at every change, `NIGHTLY` in the nightly run alone, and of the others one at a time.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+ALWAYS = "always"
+NIGHTLY = "nightly"
+SLICES: Mapping[str, Sequence[str]] = {
+    ALWAYS: ("tests/exploration", "examples/claims/test_explored.py"),
+    "kills": ("tests/stack/test_matrix.py",),
+    "outages": (
+        "tests/system/test_dependencies_away.py",
+        "tests/system/test_disaster.py",
+        "tests/system/test_function_timeout.py",
+        "tests/system/test_host_that_ends.py",
+        "tests/system/test_killed_while_waiting.py",
+        "tests/system/test_locked_timers.py",
+        "tests/system/test_long_outages.py",
+        "tests/system/test_many_hosts.py",
+        "tests/system/test_notices_after_kills.py",
+        "tests/system/test_services_down.py",
+        "tests/system/test_supervisors.py",
+        "tests/system/test_upgrade.py",
+        "tests/system/test_versions_and_clocks.py",
+    ),
+    "pages": ("tests/browser",),
+    "businesses": (
+        "examples/grown",
+        "tests/deployment",
+        "tests/system/test_check.py",
+        "tests/system/test_generated_client.py",
+        "tests/system/test_grown_claims.py",
+        "tests/system/test_own_workflow.py",
+        "tests/system/test_walkthroughs.py",
+        "tests/system/test_workflows.py",
+        "tests/unit/test_code.py",
+        "tests/unit/test_flow.py",
+    ),
+    "platform": ("local/tests", "tests/stack/test_busy_machine.py", "tests/stack/test_runner.py"),
+    "sizes": (
+        "tests/contract",
+        "tests/system/test_bulk.py",
+        "tests/system/test_cost.py",
+        "tests/system/test_limits.py",
+        "tests/system/test_operator_actions.py",
+        "tests/system/test_operator_api.py",
+        "tests/system/test_queries.py",
+        "tests/system/test_what_a_flow_costs.py",
+        "tests/unit/test_agents_away.py",
+        "tests/unit/test_at_the_door.py",
+        "tests/unit/test_fair_scheduling.py",
+        "tests/unit/test_many_processes.py",
+        "tests/unit/test_poisoned_neighbours.py",
+        "tests/unit/test_what_waits.py",
+    ),
+    NIGHTLY: ("tests/system/test_simulated_counts.py",),
+}
+"""The soak tests of each slice: folders, files, or functions such as `tests/a/test_b.py::test_c`."""
+
+IN_TURN = tuple(name for name in SLICES if name not in (ALWAYS, NIGHTLY))
+"""The slices of which CI runs one."""
+
+PROCESS_FOR_EACH = "platform"
+"""The slice in which these files run again, with a process for each function: its memory matters most to them."""
+AGAIN = (
+    "tests/system/test_example.py",
+    "tests/system/test_workflows.py",
+    "tests/system/test_cost.py",
+    "tests/system/test_notices.py",
+    "tests/system/test_notices_after_kills.py",
+    "tests/system/test_many_hosts.py",
+)
+
+
+def slices_of(test: str) -> list[str]:
+    """Return the names of the slices that a test is in, given its node id: one, unless the table is wrong."""
+    name = test.partition("[")[0]
+    return [
+        each for each, entries in SLICES.items() if any(_covers(entry, name) for entry in entries)
+    ]
+
+
+def faults(tests: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each soak test that is in no slice, or in more than one."""
+    for test in tests:
+        found = slices_of(test)
+        if len(found) != 1:
+            yield f"{test} is in {' and '.join(found) or 'no slice'}; name it once in tests/slices.py"
+
+
+def chosen(digest: str) -> str:
+    """Return the slice that CI runs in turn, by the hexadecimal digest of what it checks."""
+    return IN_TURN[int(digest, 16) % len(IN_TURN)]
+
+
+def _covers(entry: str, test: str) -> bool:
+    return test == entry or test.startswith((f"{entry}/", f"{entry}::"))
+
+
+if __name__ == "__main__":
+    print(chosen(sys.argv[1]))
