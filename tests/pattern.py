@@ -45,7 +45,8 @@ def main(*, brief: bool) -> int:
             plugins=[collector],
         )
     if code:
-        print(collected.getvalue())
+        if code != pytest.ExitCode.USAGE_ERROR:  # that stands on standard error already
+            print(collected.getvalue())
         return 1
     known = sorted(set(STATEMENT.findall((ROOT / "docs/pattern.md").read_text())), key=_order)
     if not brief:
