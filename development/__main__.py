@@ -15,10 +15,12 @@ from azure.core.exceptions import AzureError
 
 from core.business import Business
 from development.business import DEPLOYED, named, to_run
+from development.faults import DevelopmentCode
 from development.pace import at_this_pace, slowness
 from development.settings import app_settings
 from development.stack import Stack, StackConfig
 from development.submit import submit
+from local.faults import Fault
 from local.host.connection import RefusedConnections
 from local.ports import Ports, StackError
 from local.supervise import until_signal
@@ -52,25 +54,28 @@ OWN_SETTINGS = {
 `LOCAL_FUNCTION_KEY` is left out because `OPERATOR_KEY` sets it.
 """
 
+MOST_HOSTS = 20
+
 
 def config_from_environment() -> StackConfig:
     """Read what a person has set; raises `StackError` that names every fault."""
-    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), []
+    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), list[Fault]()
     business, app = named(DEPLOYED)
     try:
         ports = Ports.from_environment()
     except StackError as error:
-        faults.append(str(error))
+        faults += error.faults
     try:
         business, app = to_run(os.environ.get("BUSINESS", DEPLOYED))
     except StackError as error:
-        faults.append(str(error))
-    if not (hosts.isdecimal() and 1 <= int(hosts) <= 20):
-        faults.append(f"HOSTS={hosts}: expected a number from 1 to 20")
+        faults += error.faults
+    if not (hosts.isdecimal() and 1 <= int(hosts) <= MOST_HOSTS):
+        facts = {"value": hosts, "most": MOST_HOSTS}
+        faults.append(Fault(DevelopmentCode.HOSTS_INVALID, "HOSTS", facts))
     if not os.environ.get("OPERATOR_KEY", "local-operator"):
-        faults.append("OPERATOR_KEY is empty: leave it out, or give the operators a key")
+        faults.append(Fault(DevelopmentCode.OPERATOR_KEY_EMPTY, "OPERATOR_KEY"))
     if faults:
-        raise StackError("\n".join(faults))
+        raise StackError(*faults)
     replaceable = app_settings(ports, "", "", business.agents).keys() - OWN_SETTINGS
     return StackConfig(
         ports=ports,

@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 
 from core.business import Business
+from development.faults import DevelopmentCode
+from local.faults import Fault
 from local.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
@@ -27,21 +29,24 @@ def named(name: str) -> tuple[Business, Path | None]:
         home = import_module(module)
         business = getattr(home, attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise StackError(f"BUSINESS={name}: {error}; expected a name such as {DEPLOYED}") from error
+        raise StackError(_unknown(name, str(error))) from error
     if not isinstance(business, Business):
-        raise StackError(
-            f"BUSINESS={name}: this is no business; expected a name such as {DEPLOYED}"
-        )
+        raise StackError(_unknown(name, f"{attribute} is a {type(business).__name__}"))
     folder = Path(str(home.__file__)).parent
     has_app = module.endswith(".business") and (folder / ENTRY).exists()
     return business, folder if name != DEPLOYED and has_app else None
+
+
+def _unknown(name: str, reason: str) -> Fault:
+    facts = {"value": name, "reason": reason, "example": DEPLOYED}
+    return Fault(DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS", facts)
 
 
 def to_run(name: str) -> tuple[Business, Path | None]:
     """Return a business and its app as `named` does; raises `StackError` if it has no app."""
     business, app = named(name)
     if app is None and name != DEPLOYED:
-        raise StackError(f"{name}: there is no {ENTRY} beside its business.py, so it has no app")
+        raise StackError(Fault(DevelopmentCode.BUSINESS_WITHOUT_APP, name, {"entry": ENTRY}))
     return business, app
 
 

@@ -16,10 +16,12 @@ import click
 from core.business import Agent
 from core.messages import bus_queues
 from development.business import DEPLOYED, named
+from development.faults import DevelopmentCode
 from development.provision import provision
 from development.servicebus_config import ROOT, config
 from development.stack import ALERTS
 from local.connections import storage_connection_string
+from local.faults import Fault, text_of
 from local.ports import Ports, StackError
 
 TEMPLATE = ROOT / "local.settings.template.json"
@@ -39,30 +41,38 @@ def connections(agents: Sequence[Agent]) -> int:
     return len(bus_queues([agent.name for agent in agents if not agent.optional])) + 2
 
 
-def missing(environ: Mapping[str, str], agents: Sequence[Agent]) -> Iterator[str]:
+def missing(environ: Mapping[str, str], agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield what is not there and how to get it."""
     if (needed := connections(agents)) > MAX_CONNECTIONS:
-        yield (
-            f"{needed} connections to the Service Bus emulator: it allows {MAX_CONNECTIONS}, too few for the agents of"
-            f" {DEPLOYED}; `make run` has no such limit"
-        )
+        facts = {"needed": needed, "allowed": MAX_CONNECTIONS}
+        yield Fault(DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, facts)
     if not shutil.which("func", path=environ.get("PATH")):
-        yield "func: Azure Functions Core Tools 4, https://learn.microsoft.com/azure/azure-functions/functions-run-local"
+        yield FUNC
     if not shutil.which("docker", path=environ.get("PATH")):
-        yield "docker: Docker with Compose 2, https://docs.docker.com/get-started/get-docker"
+        yield DOCKER
     else:
-        yield from (fault for command, fault in DOCKER.items() if not _works(command, environ))
+        yield from (fault for command, fault in OF_DOCKER.items() if not _works(command, environ))
     if environ.get("ACCEPT_EULA") != "Y":
-        yield "ACCEPT_EULA=Y: says that you accept the terms of SQL Server and of the Service Bus emulator"
+        yield Fault(DevelopmentCode.EULA_NOT_ACCEPTED, "ACCEPT_EULA")
 
 
-DOCKER = {
-    (
-        "docker",
-        "compose",
-        "version",
-    ): "docker compose: Compose 2, https://docs.docker.com/compose/install",
-    ("docker", "info"): "a running Docker: `docker info` gets no answer from it",
+def _program(name: str, product: str, url: str) -> Fault:
+    return Fault(DevelopmentCode.PROGRAM_MISSING, name, {"product": product, "url": url})
+
+
+FUNC = _program(
+    "func",
+    "Azure Functions Core Tools 4",
+    "https://learn.microsoft.com/azure/azure-functions/functions-run-local",
+)
+DOCKER = _program(
+    "docker", "Docker with Compose 2", "https://docs.docker.com/get-started/get-docker"
+)
+OF_DOCKER = {
+    ("docker", "compose", "version"): _program(
+        "docker compose", "Compose 2", "https://docs.docker.com/compose/install"
+    ),
+    ("docker", "info"): Fault(DevelopmentCode.DOCKER_NOT_RUNNING, "docker info"),
 }
 
 
@@ -130,9 +140,8 @@ def main() -> None:
     except StackError as error:
         raise click.ClickException(str(error)) from error
     if faults := list(missing(os.environ, agents)):
-        click.echo(
-            "\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True
-        )
+        lines = ["Missing for make func:", *(f"- {text_of(fault)}" for fault in faults)]
+        click.echo("\n".join(lines), err=True)
         sys.exit(1)
     try:
         sys.exit(

@@ -16,8 +16,10 @@ from core.business import Agent, Business
 from core.credentials import Setting
 from core.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
 from development.business import DEPLOYED, to_run
+from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import simulated
+from local.faults import Fault, text_of
 from local.ports import StackError
 
 COMMAND = "python -m development.declared --write"
@@ -36,14 +38,15 @@ WIDTH = 160
 
 def faults(
     name: str, agents: Sequence[Agent], root: Path = ROOT, *, answers: bool = False
-) -> Iterator[str]:
-    """Yield a line for each file that does not fit the business of this name; raises `StackError`.
+) -> Iterator[Fault]:
+    """Yield a fault for each file that does not fit the business of this name; raises `StackError`.
 
     `answers` says whether it waits for answers from outside.
     """
     for place, text, wanted in _files(name, agents, root, answers=answers):
         if text != wanted:
-            yield f"{place}: does not fit {name}; to mend it: {COMMAND}"
+            facts = {"business": name, "command": COMMAND}
+            yield Fault(DevelopmentCode.FILE_OUTDATED, place, facts)
 
 
 def write(
@@ -67,7 +70,8 @@ def _files(
             wanted = _rewritten(place, text, name, agents)
             yield place, text, _answers(wanted, answers=answers) if place == QUEUES else wanted
         except (ValueError, LookupError) as error:
-            raise StackError(f"{place}: cannot be read: {error}") from error
+            reason = {"reason": str(error)}
+            raise StackError(Fault(DevelopmentCode.FILE_UNREADABLE, place, reason)) from error
 
 
 def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str:
@@ -220,7 +224,7 @@ def to_be_deployed(name: str) -> Business:
     """Return the business that is to be deployed; raises `StackError` where that cannot be."""
     business, _ = to_run(name)
     if name.startswith("examples."):
-        raise StackError(f"{name}: examples/ is not deployed; copy its folder out of it first")
+        raise StackError(Fault(DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE, name))
     return business
 
 
@@ -242,7 +246,7 @@ def main(*, to_be_written: bool, deploy: str | None) -> None:
         found = list(faults(name, agents, answers=answers))
     except StackError as error:
         raise click.ClickException(str(error)) from error
-    sys.exit("\n".join(found) or 0)
+    sys.exit("\n".join(map(text_of, found)) or 0)
 
 
 if __name__ == "__main__":

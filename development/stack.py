@@ -20,7 +20,7 @@ from local.ports import Ports
 ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(
-    oldest=OLDEST_ORDERS, newest=SCHEMA_VERSION, way_out="empty the folder with `make clean`"
+    oldest=OLDEST_ORDERS, newest=SCHEMA_VERSION, remedy="empty the folder with `make clean`"
 )
 
 

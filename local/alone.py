@@ -22,6 +22,7 @@ from azure.storage.queue.aio import QueueServiceClient
 from local import parts
 from local.broker_config import configuration
 from local.connections import service_bus_connection_string, storage_connection_string
+from local.faults import Fault, LocalCode
 from local.ports import Ports, StackError
 from local.stack import Stack, StackConfig
 from local.supervise import until_signal
@@ -83,7 +84,8 @@ def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, obje
         check=False,
     )
     if ran.returncode:
-        raise StackError(f"the app in {app} cannot be loaded:\n{ran.stderr.strip()}")
+        output = {"output": ran.stderr.strip()}
+        raise StackError(Fault(LocalCode.APP_UNLOADABLE, str(app), output))
     return [each for function in json.loads(ran.stdout.splitlines()[-1]) for each in function]
 
 
@@ -147,7 +149,8 @@ def install(show: Callable[[str], None]) -> None:
     )
     if ran.returncode:
         shutil.rmtree(parts.HERE / "node_modules", ignore_errors=True)
-        raise StackError(f"Azurite cannot be installed:\n{ran.stderr.strip()}")
+        output = {"output": ran.stderr.strip()}
+        raise StackError(Fault(LocalCode.INSTALL_FAILED, "Azurite", output))
 
 
 async def run(stack: Stack, show: Callable[[str], None]) -> None:

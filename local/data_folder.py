@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.faults import Fault, LocalCode
 from local.ports import StackError
 
 FOLDERS = ("azurite", "broker", "logs")
@@ -17,8 +18,8 @@ class Layout:
 
     oldest: int = 1
     newest: int = 1
-    way_out: str = "empty the folder"
-    """What helps a person who wants to go on without data of another layout."""
+    remedy: str = "empty the folder"
+    """What a person does who wants to start without data of another layout."""
 
 
 class DataFolder:
@@ -38,12 +39,10 @@ class DataFolder:
             self._close_to_others()
         except BlockingIOError as error:
             self.release()
-            raise StackError(
-                f"another stack uses the data in {self._path}: set DATA_DIR to another folder"
-            ) from error
+            raise StackError(Fault(LocalCode.DATA_IN_USE, str(self._path))) from error
         except OSError as error:
             raise StackError(
-                f"the data folder {self._path} cannot be used ({error}): set DATA_DIR"
+                Fault(LocalCode.DATA_UNUSABLE, str(self._path), {"reason": str(error)})
             ) from error
 
     def _check_layout(self) -> None:
@@ -54,8 +53,16 @@ class DataFolder:
         if known and known not in map(str, range(layout.oldest, layout.newest + 1)):
             self.release()
             raise StackError(
-                f"the data in {self._path} are of layout {known}, and this app reads {layout.oldest} to"
-                f" {layout.newest}: {layout.way_out}, or set DATA_DIR to another one"
+                Fault(
+                    LocalCode.DATA_LAYOUT,
+                    str(self._path),
+                    {
+                        "layout": known,
+                        "oldest": layout.oldest,
+                        "newest": layout.newest,
+                        "remedy": layout.remedy,
+                    },
+                )
             )
         mark.write_text(str(layout.newest))
 

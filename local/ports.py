@@ -7,14 +7,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from local.faults import Fault, FaultsError, LocalCode
+
 HOST = "127.0.0.1"
 
 RANDOM_PORTS = range(12_000, 32_000)
 """Below the ports that Linux gives to outgoing connections."""
 
 
-class StackError(Exception):
-    """The stack cannot run; the message says why and what to do."""
+class StackError(FaultsError):
+    """The stack cannot run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,28 +40,29 @@ class Ports:
     @classmethod
     def from_environment(cls) -> "Ports":
         """Read the ports that a person has set; raises `StackError` that names every wrong one."""
-        chosen, faults = {}, []
+        chosen, faults = {}, list[Fault]()
         for field in fields(cls):
-            text = os.environ.get(field.name.upper())
+            name = field.name.upper()
+            text = os.environ.get(name)
             if text is None:
                 continue
             if text.isdecimal() and 1 <= int(text) <= 65535:
                 chosen[field.name] = int(text)
             else:
-                faults.append(f"{field.name.upper()}={text}: expected a port from 1 to 65535")
+                faults.append(Fault(LocalCode.PORT_INVALID, name, {"value": text}))
         ports = cls(**chosen)
         faults += ports.shared()
         if faults:
-            raise StackError("\n".join(faults))
+            raise StackError(*faults)
         return ports
 
-    def shared(self) -> list[str]:
-        """Return a sentence for each port that two parts would use."""
+    def shared(self) -> list[Fault]:
+        """Return a fault for each port that two parts would use."""
         users = defaultdict(list)
         for field in fields(self):
             users[getattr(self, field.name)].append(field.name.upper())
         return [
-            f"{' and '.join(names)} are both {port}"
+            Fault(LocalCode.PORT_SHARED, " and ".join(names), {"port": port})
             for port, names in users.items()
             if len(names) > 1
         ]
@@ -67,15 +70,13 @@ class Ports:
     def check_free(self) -> None:
         """Raise `StackError` that names every port somebody else listens on, and the variable that moves it."""
         if taken := self.taken(*(field.name for field in fields(self))):
-            raise StackError(
-                "\n".join(["these ports are in use (is the stack running already?):", *taken])
-            )
+            raise StackError(*taken)
 
-    def taken(self, *names: str) -> list[str]:
-        """Return a line for each of these ports that somebody listens on, with the variable that moves it."""
+    def taken(self, *names: str) -> list[Fault]:
+        """Return a fault for each of these ports that somebody listens on; its place is the variable that moves it."""
         numbers = {name: getattr(self, name) for name in names}
         return [
-            f"- {port}: set {name.upper()} to another one"
+            Fault(LocalCode.PORT_IN_USE, name.upper(), {"port": port})
             for name, port in numbers.items()
             if not is_free(port)
         ]

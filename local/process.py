@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from local.faults import Fault, LocalCode
 from local.ports import StackError
 
 PR_SET_PDEATHSIG = 1
@@ -108,13 +109,11 @@ class Process:
         while (missing := await probe()) or not self.alive:
             now = time.monotonic()
             if not self.alive:
-                raise StackError(
-                    f"{self.name} ended while starting ({self.how_it_ended}){self._last_words()}"
-                )
+                facts = {"exit": self.how_it_ended, **self._last_words()}
+                raise StackError(Fault(LocalCode.PART_ENDED, self.name, facts))
             if now > began + seconds:
-                raise StackError(
-                    f"{self.name} was not ready after {seconds:.0f} s: {missing}{self._last_words()}"
-                )
+                facts = {"seconds": f"{seconds:.0f}", "missing": missing, **self._last_words()}
+                raise StackError(Fault(LocalCode.PART_NOT_READY, self.name, facts))
             if now > said + SAY_AGAIN_SECONDS:
                 said = now
                 say(f"still waiting for {self.name}: {missing}")
@@ -162,9 +161,10 @@ class Process:
             self.signal(signal.SIGKILL)
             self._command.say(f"the output of {self.name} cannot be read ({fault}); killed it")
 
-    def _last_words(self, lines: int = 15) -> str:
+    def _last_words(self, lines: int = 15) -> Mapping[str, str]:
+        """Return the facts of a fault: the log, and the end of the output."""
         tail = self.output().splitlines()[-lines:]
-        return "\n".join(["; the end of its output:", *tail]) if tail else ""
+        return {"log": str(self.log), "output": "\n".join(tail)}
 
     def _open_log(self) -> BinaryIO:
         self.log.parent.mkdir(parents=True, exist_ok=True)

@@ -17,8 +17,10 @@ from local import parts
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.data_folder import DataFolder, Layout
 from local.eventgrid import EventGrid
+from local.faults import Fault, LocalCode
+from local.host.errors import HostError
 from local.host.itself import HOSTS_FILE
-from local.host.settings import SHORT_LIFE_SECONDS
+from local.host.settings import SHORT_LIFE, seconds_in
 from local.hosts import HostsFile
 from local.ports import HOST, Ports, StackError, listen
 from local.probe import missing_at
@@ -199,9 +201,9 @@ class Stack:
         try:
             await self._event_grid.start()
         except OSError as error:
-            taken = self.ports.taken("eventgrid_port")
+            place = f"port {self.ports.eventgrid_port} (EVENTGRID_PORT)"
             raise StackError(
-                "\n".join([f"the Event Grid stand-in cannot listen ({error})", *taken])
+                Fault(LocalCode.CANNOT_LISTEN, place, {"reason": str(error)})
             ) from error
 
     async def stop_event_grid(self) -> None:
@@ -243,7 +245,7 @@ class Stack:
         self, functions: str, app: Path | None = None, own: Mapping[str, str] | None = None
     ) -> Process:
         if self._socket is None:
-            raise StackError("the stack is not started")
+            raise RuntimeError("the stack is not started")
         fd = self._socket.fileno()
         arguments = (
             ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
@@ -271,9 +273,7 @@ class Stack:
             await process.wait_ready(probe, START_SECONDS, self._say)
         except StackError as error:
             taken = [] if process.alive else self.ports.taken(*ports)
-            raise StackError(
-                "\n".join([str(error), *(["these ports are in use:", *taken] if taken else [])])
-            ) from error
+            raise StackError(*error.faults, *taken) from error
         self._say(f"{process.name} is ready after {time.monotonic() - began:.1f} s")
         if self.config.restart:
             self._supervisor.keep(process)
@@ -314,11 +314,10 @@ class Stack:
 
 def _short_life_seconds(environment: Mapping[str, str]) -> float:
     """Return the setting that the hosts read too; raises `StackError`."""
-    text = environment.get("LOCAL_SHORT_LIFE_SECONDS", str(SHORT_LIFE_SECONDS))
     try:
-        return float(text)
-    except ValueError:
-        raise StackError(f"LOCAL_SHORT_LIFE_SECONDS={text}: expected seconds") from None
+        return seconds_in(environment, SHORT_LIFE)
+    except HostError as error:
+        raise StackError(*error.faults) from None
 
 
 def _probe(url: str, *, accept: Container[int] = (200,)) -> Probe:

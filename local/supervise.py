@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from local.faults import Fault, LocalCode
 from local.host.settings import SHORT_LIFE_SECONDS
 from local.ports import StackError
 from local.process import Process
@@ -36,7 +37,7 @@ class Supervisor:
     def keep(self, process: Process) -> None:
         """Start a process, which runs now, again whenever it ends."""
         self._watchers[process] = asyncio.create_task(
-            self._restart_when_it_ends(process), name=f"what starts {process.name} again"
+            self._restart_when_it_ends(process), name=process.name
         )
 
     async def leave_alone(self, process: Process) -> None:
@@ -57,7 +58,8 @@ class Supervisor:
                 {stopped, *self._watchers.values()}, return_when=asyncio.FIRST_COMPLETED
             )
             for watcher in done - {stopped}:
-                raise StackError(f"{watcher.get_name()} has ended: {watcher.exception()!r}")
+                reason = {"reason": repr(watcher.exception())}
+                raise StackError(Fault(LocalCode.PART_NOT_SUPERVISED, watcher.get_name(), reason))
 
     async def _restart_when_it_ends(self, process: Process) -> None:
         pause, began = 0.0, -math.inf

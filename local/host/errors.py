@@ -1,8 +1,18 @@
 """What can go wrong in the host itself, as opposed to in the app."""
 
+from dataclasses import replace
+from typing import Self
 
-class HostError(Exception):
-    """The host cannot start, or cannot go on; the message is meant for a person at a terminal."""
+from local.faults import FaultsError
+
+
+class HostError(FaultsError):
+    """The host cannot start, or cannot go on."""
+
+    def within(self, place: str) -> Self:
+        """Return the same faults, located more closely."""
+        located = (replace(fault, place=f"{place}, {fault.place}") for fault in self.faults)
+        return type(self)(*located)
 
 
 class InvocationFailed(Exception):  # noqa: N818 - named like the event in Azure's own logs

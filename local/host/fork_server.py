@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn, Self
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 from local.process import end_with_parent, how_it_ended
 
@@ -63,7 +64,9 @@ class ForkServer:
             while answer := await loop.sock_recv(self._control, _NUMBER.size):
                 self._answers.put_nowait(int(_NUMBER.unpack(answer)[0]))
         how = how_it_ended(_wait_for(self._pid))
-        raise HostError(f"the process that forks the workers has ended ({how})")
+        raise HostError(
+            Fault(LocalCode.COMPONENT_ENDED, "the process that forks the workers", {"reason": how})
+        )
 
     async def fork(self) -> tuple[int, socket.socket]:
         """Make a worker; returns its process id and our end of the connection to it.
@@ -99,7 +102,8 @@ class ForkServer:
 
 
 def _no_worker(number: int | None) -> HostError:
-    return HostError(f"no process can be forked: {os.strerror(number or errno.EAGAIN)}")
+    reason = os.strerror(number or errno.EAGAIN)
+    return HostError(Fault(LocalCode.FORK_FAILED, "a worker process", {"reason": reason}))
 
 
 def _live(live: Callable[[], None]) -> NoReturn:

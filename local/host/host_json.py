@@ -19,7 +19,9 @@ from pydantic import (
     field_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 
 _TIME_SPAN = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
@@ -138,12 +140,21 @@ def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
                 _replace(content, name.removeprefix(OVERRIDE).split("__"), value)
         return HostJson.model_validate(content)
     except OSError as error:
-        raise HostError(f"cannot read {path}: {error.strerror}") from error
+        raise HostError(_unreadable(path, error.strerror)) from error
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise HostError(f"{path}: {faults}") from error
+        raise HostError(*(_invalid(path, each) for each in error.errors())) from error
     except ValueError as error:
-        raise HostError(f"{path}: {error}") from error
+        raise HostError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, reason: object) -> Fault:
+    return Fault(LocalCode.HOST_JSON_UNREADABLE, str(path), {"reason": str(reason)})
+
+
+def _invalid(path: Path, error: ErrorDetails) -> Fault:
+    place = ".".join(map(str, error["loc"])) or "the whole"
+    facts = {"file": str(path), "reason": error["msg"]}
+    return Fault(LocalCode.HOST_JSON_INVALID, place, facts)
 
 
 def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
@@ -152,5 +163,5 @@ def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
             name = f"{OVERRIDE}{'__'.join(path)}"
-            raise ValueError(f"{name} goes through {section}, which is a value")  # noqa: TRY004 - it is somebody's input
+            raise HostError(Fault(LocalCode.HOST_JSON_OVERRIDE, name, {"section": section}))
     content[last] = value

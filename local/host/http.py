@@ -160,7 +160,7 @@ def _endpoint(function: Function, prefix: str, invoker: Invoker) -> Endpoint:
     try:
         route = compile_route(prefix, function.trigger.route)
     except HostError as error:
-        raise HostError(f"function {function.name}: {error}") from error
+        raise error.within(f"function {function.name}") from error
     return Endpoint(route=route, trigger=function.trigger, call=invoker.prepare(function))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import azure.functions as func
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 from local.host.settings import AppSettings
 
@@ -104,19 +105,20 @@ def index_functions(
     by_name = {str(each.get_function_name()): each for each in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
     if unknown:
+        known = {"functions": ", ".join(sorted(by_name))}
         raise HostError(
-            f"no such function: {', '.join(unknown)} (there are: {', '.join(sorted(by_name))})"
+            *(Fault(LocalCode.FUNCTION_UNKNOWN, f"function {name}", known) for name in unknown)
         )
     chosen = only if only is not None else by_name.keys()
     names = [name for name in by_name if name in chosen and not settings.is_disabled(name)]
-    functions, faults = [], []
+    functions, faults = [], list[Fault]()
     for name in names:
         try:
             functions.append(_index_one(name, by_name[name], settings))
         except HostError as error:
-            faults.append(str(error))
+            faults += error.faults
     if faults:
-        raise HostError("\n".join(faults))
+        raise HostError(*faults)
     settings.require_complete()
     return functions
 
@@ -125,18 +127,19 @@ INSTEAD = {
     "serviceBus": "send with ServiceBusClient of azure-servicebus in the function",
     "table": "read and write with TableClient of azure-data-tables in the function",
     "blob": "read and write with BlobClient of azure-storage-blob in the function",
-    "blobTrigger": "let whoever writes the blob put a message on a queue",
+    "blobTrigger": "have the writer of the blob send a message to a queue",
     "eventGrid": "publish with EventGridPublisherClient of azure-eventgrid in the function",
-    "eventGridTrigger": "let Event Grid deliver to a Storage Queue",
-    "topics": "let the subscription forward to a queue",
-    "policies": "catch what fails and try again in the function; a message comes again by itself",
+    "eventGridTrigger": "have Event Grid deliver to a Storage Queue",
+    "topics": "have the subscription forward to a queue",
+    "policies": "catch the error and retry in the function; a failed message is delivered again",
 }
 """What does the same without what this host lacks; for all else there are Azure Functions Core Tools."""
 
 
-def _lacks(name: str, kind: str, what: str) -> str:
-    instead = INSTEAD.get(what, "run the app with Azure Functions Core Tools")
-    return f"function {name}: this host has no {kind} {what}; instead: {instead}"
+def _lacks(name: str, kind: str, what: str) -> Fault:
+    alternative = INSTEAD.get(what, "run the app with Azure Functions Core Tools")
+    facts = {"feature": f"{kind} {what}", "alternative": alternative}
+    return Fault(LocalCode.FEATURE_UNSUPPORTED, f"function {name}", facts)
 
 
 def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> IndexedFunction:
@@ -147,7 +150,7 @@ def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Indexe
     further = [b for b in bindings if b not in triggers and b["type"] != "http"]
     others = [str(b["type"]) for b in further if not _is_output(b)]
     if others:
-        raise HostError("\n".join(_lacks(name, "binding", each) for each in others))
+        raise HostError(*(_lacks(name, "binding", each) for each in others))
     trigger_type = str(triggers[0]["type"])
     reader = _READERS.get(trigger_type)
     if reader is None:
@@ -199,7 +202,7 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
     if binding.get("isSessionsEnabled"):
         raise HostError(_lacks(name, "Service Bus", "sessions"))
     if binding.get("autoCompleteMessages", True) is False:
-        raise HostError(f"function {name}: a Python function cannot settle messages itself")
+        raise HostError(Fault(LocalCode.MESSAGES_NOT_COMPLETED, f"function {name}"))
     return ServiceBusTrigger(
         queue=settings.substitute(binding["queueName"]),
         connection=settings.connection(binding["connection"]),
@@ -209,9 +212,7 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
 
 def _timer(name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:
     if binding.get("useMonitor") is not False:
-        raise HostError(
-            f"function {name}: this host keeps no past times of timers; it needs use_monitor=False"
-        )
+        raise HostError(Fault(LocalCode.TIMER_MONITORED, f"function {name}"))
     return TimerTrigger(
         schedule=settings.substitute(binding["schedule"]),
         run_on_startup=bool(binding.get("runOnStartup")),

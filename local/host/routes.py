@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 
 # A part of a template: {name}, {*rest}, {name:int}, {name?}.
@@ -71,7 +72,7 @@ def compile_route(prefix: str, template: str) -> Route:
     """Compile `prefix/template`; raises `HostError` for what this host cannot match."""
     parts = [part for part in f"{prefix}/{template}".split("/") if part]
     if parts and parts[0].lower() in ("admin", "runtime"):
-        raise HostError(f"route {template}: paths under /admin and /runtime are the host's own")
+        raise HostError(Fault(LocalCode.ROUTE_RESERVED, f"route {template}"))
     pattern = ""
     for part in parts:
         expression = f"/{_pattern_of(part, template)}"
@@ -97,7 +98,7 @@ def _pattern_of(part: str, template: str) -> str:
 
 def _literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
-        raise HostError(f"route {template}: cannot read {text}")
+        raise HostError(Fault(LocalCode.ROUTE_UNREADABLE, f"route {template}", {"part": text}))
     return re.escape(text)
 
 
@@ -106,7 +107,12 @@ def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
     if unknown := [
         each for listed in named.values() for each in listed if each not in _CONSTRAINTS
     ]:
-        raise HostError(f"route {template}: this host has no constraint {', '.join(unknown)}")
+        raise HostError(
+            *(
+                Fault(LocalCode.ROUTE_CONSTRAINT_UNKNOWN, f"route {template}", {"constraint": each})
+                for each in unknown
+            )
+        )
     return {name: _listed(listed) for name, listed in named.items()}
 
 

@@ -7,6 +7,7 @@ import socket
 from functools import partial
 from pathlib import Path
 
+from local.faults import Fault, LocalCode
 from local.host import worker
 from local.host.connection import RefusedConnections
 from local.host.errors import HostError
@@ -64,7 +65,8 @@ def _listen(port: int, listen_fd: int | None) -> socket.socket:
         return socket.create_server(("127.0.0.1", port), backlog=512)
     except OSError as error:
         where = f"file descriptor {listen_fd}" if listen_fd is not None else f"port {port}"
-        raise HostError(f"cannot listen on {where}: {error.strerror}") from error
+        reason = {"reason": str(error.strerror)}
+        raise HostError(Fault(LocalCode.CANNOT_LISTEN, where, reason)) from error
 
 
 def _stop_on_signal(stopping: asyncio.Event) -> None:

@@ -1,16 +1,19 @@
 """App settings as the Functions host sees them: plain environment variables."""
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from local.faults import Fault, LocalCode
 from local.host.cors import origins_in
 from local.host.errors import HostError
 
 LEASE_SECONDS = 15
 """Of a timer's lock: the shortest that Blob Storage gives, and what Azure's host takes."""
 
+SHORT_LIFE = "LOCAL_SHORT_LIFE_SECONDS"
 SHORT_LIFE_SECONDS = 5.0
 """A process that ends by itself before has its successor wait, so that the machine does more than start processes."""
 
@@ -46,7 +49,7 @@ class AppSettings:
     def require_complete(self) -> None:
         """Raise `HostError` with every setting found missing so far."""
         if self.missing:
-            raise HostError(f"missing app settings: {', '.join(self.missing)}")
+            raise HostError(*(Fault(LocalCode.SETTING_MISSING, name) for name in self.missing))
 
     def _value_of(self, match: re.Match[str]) -> str:
         name = match.group(1)
@@ -57,6 +60,11 @@ class AppSettings:
 
 IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600, "LOCAL_TIMER_LOCK_SECONDS": LEASE_SECONDS}
 """Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise."""
+DEFAULT_SECONDS = {
+    **IN_AZURE,
+    "LOCAL_SHUTDOWN_SECONDS": 10,
+    SHORT_LIFE: SHORT_LIFE_SECONDS,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,38 +85,42 @@ class HostSettings:
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> Self:
-        """Read them from the environment; raises `HostError` for a value that is no number."""
-        try:
-            return cls(
-                function_key=values.get("LOCAL_FUNCTION_KEY", ""),
-                origins=origins_in(values.get("Host__CORS", "")),
-                queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
-                host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
-                timer_lock_seconds=min(
-                    max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS
-                ),
-                shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
-                short_life_seconds=float(
-                    values.get("LOCAL_SHORT_LIFE_SECONDS", SHORT_LIFE_SECONDS)
-                ),
-                process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
-                shortened=[
-                    f"{name} is {given:g} instead of {usual}"
-                    for name, usual in IN_AZURE.items()
-                    if (given := _seconds(name, values)) < usual
-                ],
-            )
-        except ValueError as error:
-            own = ("LOCAL_SHUTDOWN_SECONDS", "LOCAL_SHORT_LIFE_SECONDS")
-            names = " and ".join((*IN_AZURE, *own))
-            raise HostError(f"{names} must be numbers: {error}") from error
+        """Read them from the environment; raises `HostError` for a value that makes no sense."""
+        queue_lock = seconds_in(values, "LOCAL_QUEUE_LOCK_SECONDS")
+        timer_lock = seconds_in(values, "LOCAL_TIMER_LOCK_SECONDS")
+        return cls(
+            function_key=values.get("LOCAL_FUNCTION_KEY", ""),
+            origins=origins_in(values.get("Host__CORS", "")),
+            queue_lock_seconds=max(1, int(queue_lock)),
+            host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
+            timer_lock_seconds=min(max(1, int(timer_lock)), LEASE_SECONDS),
+            shutdown_seconds=seconds_in(values, "LOCAL_SHUTDOWN_SECONDS"),
+            short_life_seconds=seconds_in(values, SHORT_LIFE),
+            process_for_each=_process_for_each(values),
+            shortened=[
+                f"{name} is {given:g} instead of {usual}"
+                for name, usual in IN_AZURE.items()
+                if (given := seconds_in(values, name)) < usual
+            ],
+        )
 
 
-def _process_for_each(text: str) -> bool:
-    if text not in ("one", "each"):
-        raise HostError(f"LOCAL_FUNCTION_PROCESSES={text}: expected one or each")
-    return text == "each"
+def _process_for_each(values: Mapping[str, str]) -> bool:
+    name, choices = "LOCAL_FUNCTION_PROCESSES", ("one", "each")
+    chosen = values.get(name, "one")
+    if chosen not in choices:
+        facts = {"value": chosen, "choices": ", ".join(choices)}
+        raise HostError(Fault(LocalCode.SETTING_NOT_A_CHOICE, name, facts))
+    return chosen == "each"
 
 
-def _seconds(name: str, values: Mapping[str, str]) -> float:
-    return float(values.get(name, IN_AZURE[name]))
+def seconds_in(values: Mapping[str, str], name: str) -> float:
+    """Return a time among the host's settings, or its default; raises `HostError` if it is no finite number."""
+    text = values.get(name, DEFAULT_SECONDS[name])
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise HostError(Fault(LocalCode.SETTING_NOT_A_NUMBER, name, {"value": text}))
+    return seconds

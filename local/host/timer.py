@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from azure.functions.meta import Datum
 from cronsim import CronSim, CronSimError
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 from local.host.host_json import seconds_of
 from local.host.index import TimerTrigger
@@ -34,7 +35,7 @@ def parse_schedule(text: str) -> Schedule:
     try:
         CronSim(text, datetime.now(UTC))
     except CronSimError as error:
-        raise HostError(f"schedule {text!r}: {error}") from error
+        raise HostError(_invalid(text, str(error))) from error
     return lambda now: next(CronSim(text, now))
 
 
@@ -42,17 +43,21 @@ def _every(text: str) -> Schedule:
     try:
         interval = timedelta(seconds=seconds_of(text))
     except ValueError as error:
-        raise HostError(f"schedule {text!r}: {error}") from error
+        raise HostError(_invalid(text, str(error))) from error
     if not interval:
-        raise HostError(f"schedule {text!r}: must be longer than nothing")
+        raise HostError(_invalid(text, "the interval is zero"))
     return lambda now: now + interval
+
+
+def _invalid(text: str, reason: str) -> Fault:
+    return Fault(LocalCode.SCHEDULE_INVALID, f"schedule {text!r}", {"reason": reason})
 
 
 def _schedule_of(trigger: TimerTrigger, call: Call) -> Schedule:
     try:
         return parse_schedule(trigger.schedule)
     except HostError as error:
-        raise HostError(f"function {call.function.name}: {error}") from error
+        raise error.within(f"function {call.function.name}") from error
 
 
 class TimerListener:

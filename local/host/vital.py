@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 from local.host.outage import in_a_few_words
 
@@ -59,4 +60,5 @@ async def vital(what: str, work: Awaitable[None]) -> None:
         if task is not None and task.cancelling():
             raise
         _log.exception("%s has ended", what)
-        raise HostError(f"{what} has ended: {in_a_few_words(error)}") from error
+        reason = {"reason": in_a_few_words(error)}
+        raise HostError(Fault(LocalCode.COMPONENT_ENDED, what, reason)) from error

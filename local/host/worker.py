@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from azure.functions.decorators.function_app import FunctionRegister
 from azure.functions.meta import Datum
 
+from local.faults import Fault, LocalCode
 from local.host.channel import Channel
 from local.host.errors import HostError
 from local.host.http_answer import http_answer
@@ -37,7 +38,8 @@ from local.host.outputs import Out, produced
 from local.host.settings import AppSettings
 
 LOADING = 0
-"""The number of the answer that says which functions there are, or why there are none."""
+"""The number of the answer that has the functions, or the faults because of which there are none."""
+ENTRY = "function_app.py"
 
 _log = logging.getLogger("local.host.worker")
 
@@ -93,10 +95,10 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
         app = find_app(import_app(app_dir))
         functions = index_functions(app.get_functions(), AppSettings(values=os.environ), only)
     except HostError as error:
-        return False, str(error)
+        return False, error.faults
     except Exception as error:  # noqa: BLE001 - whatever an app does when it is imported
         traceback.print_exc()
-        return False, f"function_app.py cannot be loaded ({type(error).__name__})"
+        return False, [Fault(LocalCode.APP_FAILED, ENTRY, {"error": type(error).__name__})]
     worker.functions = {each.name: each for each in functions}
     return True, [
         Function(name=each.name, trigger=each.trigger, outputs=each.outputs) for each in functions
@@ -171,8 +173,8 @@ class Worker:
 
 def import_app(app_dir: Path) -> ModuleType:
     """Import `function_app.py` with its folder as working directory, as Azure does."""
-    if not (app_dir / "function_app.py").is_file():
-        raise HostError(f"there is no function_app.py in {app_dir}")
+    if not (app_dir / ENTRY).is_file():
+        raise HostError(Fault(LocalCode.APP_MISSING, str(app_dir)))
     os.chdir(app_dir)
     sys.path.insert(0, str(app_dir))
     try:
@@ -181,7 +183,7 @@ def import_app(app_dir: Path) -> ModuleType:
         if hasattr(
             error, "faults"
         ):  # it names what is wrong: where in the code that was seen is no help
-            raise HostError(str(error)) from error
+            raise HostError(Fault(LocalCode.APP_REFUSED, ENTRY, {"reason": str(error)})) from error
         raise
 
 
@@ -189,7 +191,5 @@ def find_app(module: ModuleType) -> FunctionRegister:
     """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
     found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
     if len(found) != 1:
-        raise HostError(
-            f"function_app.py must have one FunctionApp at top level; it has {len(found)}"
-        )
+        raise HostError(Fault(LocalCode.APP_NOT_UNIQUE, ENTRY, {"count": len(found)}))
     return next(iter(found.values()))

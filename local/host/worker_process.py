@@ -13,13 +13,14 @@ from typing import Any, Self
 
 from azure.functions.meta import Datum
 
+from local.faults import Fault, LocalCode
 from local.host.channel import Channel
 from local.host.errors import HostError, InvocationFailed
 from local.host.fork_server import ForkServer
 from local.host.index import Function
 from local.host.outage import longer
 from local.host.outputs import Produced
-from local.host.worker import LOADING
+from local.host.worker import ENTRY, LOADING
 
 _log = logging.getLogger("local.host.worker_process")
 
@@ -87,17 +88,22 @@ class WorkerProcess:
         life = await Life.begin(pid, connection, self._ready.clear)
         try:
             functions: Sequence[Function] = await life.loaded
+        except HostError as error:
+            await self._end(life, str(error))
+            raise
         except InvocationFailed as error:
-            life.kill(str(error))
-            await life.ended.wait()
-            how = await self._fork_server.reap(pid)
-            raise HostError(
-                str(error) or f"the worker process ended while it loaded the app ({how})"
-            ) from error
+            how = await self._end(life, str(error))
+            raise HostError(Fault(LocalCode.APP_ENDED, ENTRY, {"exit": how})) from error
         self._life = life
         if not life.ended.is_set():
             self._ready.set()
         return functions
+
+    async def _end(self, life: "Life", why: str) -> str:
+        """End a process that has not loaded the app, and return how it ended."""
+        life.kill(why)
+        await life.ended.wait()
+        return await self._fork_server.reap(life.pid)
 
     async def _replace(self, pause: float) -> None:
         while True:
@@ -169,7 +175,7 @@ class Life:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
-    def _answered(self, answer: tuple[int, bool, object]) -> None:
+    def _answered(self, answer: tuple[int, bool, Any]) -> None:
         number, succeeded, result = answer
         waiting = self._calls.pop(number, None)
         if waiting is None or waiting.done():
@@ -177,7 +183,8 @@ class Life:
         if succeeded:
             waiting.set_result(result)
         else:
-            waiting.set_exception(InvocationFailed(result or ""))
+            failed = HostError(*result) if number == LOADING else InvocationFailed()
+            waiting.set_exception(failed)
 
     def _gone(self) -> None:
         self._on_end()

@@ -9,6 +9,7 @@ import pytest
 from adapters.settings import Settings, SettingsError
 from development.servicebus_config import ROOT
 from development.settings import app_settings
+from local.faults import LocalCode
 from local.ports import Ports
 from shop.business import SHOP
 
@@ -49,7 +50,9 @@ def test_the_app_does_not_start_and_says_why():
     assert ran.returncode == 1
     assert "very-secret" not in ran.stdout + ran.stderr
     wrong = {*WRONG, "INVENTORY_URL"} - {"REPLY_TO_PREFIX"}
-    assert named(ran.stderr.removeprefix("error: ").splitlines()) == wrong
+    first, *said = ran.stderr.splitlines()
+    assert f"[{LocalCode.APP_REFUSED}]" in first
+    assert named(said) == wrong
 
 
 def test_everything_that_is_missing_is_named(monkeypatch):

@@ -21,9 +21,12 @@ from adapters.azure import connect
 from adapters.settings import Settings
 from core.messages import DEAD_LETTERS
 from development import core_tools
+from development.business import DEPLOYED
+from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT, config, queues
 from development.settings import app_settings
 from development.stack import Stack, StackConfig
+from local.faults import Fault
 from local.ports import Ports
 from shop.business import SHOP
 
@@ -134,7 +137,9 @@ def test_a_business_with_too_many_agents_for_the_emulator_is_told(tmp_path):
     assert list(core_tools.missing(environ, most)) == []
     one_more = replace(SHOP.agents[0], name="agent-3")
     [fault] = core_tools.missing(environ, [*most, one_more])
-    assert fault.startswith("11 connections to the Service Bus emulator: it allows 10")
+    assert fault == Fault(
+        DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED, {"needed": 11, "allowed": 10}
+    )
     assert list(core_tools.missing(environ, [*most, replace(one_more, optional=True)])) == []
 
 
@@ -146,7 +151,7 @@ def fake(folder, *names):
 
 
 def test_everything_that_is_missing_is_named(tmp_path):
-    """With nothing there, one message names all of it, and nothing is started."""
+    """With nothing there, one run names all of it, and nothing is started."""
     environ = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "development.core_tools"]
     ran = subprocess.run(
@@ -154,17 +159,17 @@ def test_everything_that_is_missing_is_named(tmp_path):
     )
     assert ran.returncode == 1
     too_many = core_tools.connections(AGENTS) > core_tools.MAX_CONNECTIONS
-    assert [line.split(":")[0] for line in ran.stderr.splitlines()] == [
-        "Missing for make func",
-        *(
-            [f"- {core_tools.connections(AGENTS)} connections to the Service Bus emulator"]
-            if too_many
-            else []
-        ),
-        "- func",
-        "- docker",
-        "- ACCEPT_EULA=Y",
+    wanted = [
+        *([(DevelopmentCode.TOO_MANY_CONNECTIONS, DEPLOYED)] if too_many else []),
+        (DevelopmentCode.PROGRAM_MISSING, "`func`"),
+        (DevelopmentCode.PROGRAM_MISSING, "`docker`"),
+        (DevelopmentCode.EULA_NOT_ACCEPTED, "ACCEPT_EULA"),
     ]
+    _, *said = ran.stderr.splitlines()
+    assert len(said) == len(wanted)
+    for line, (code, place) in zip(said, wanted, strict=True):
+        assert place in line
+        assert f"[{code}]" in line
 
 
 def test_a_docker_that_does_not_answer_is_missing(tmp_path):
@@ -173,9 +178,10 @@ def test_a_docker_that_does_not_answer_is_missing(tmp_path):
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ACCEPT_EULA": "Y"}
     assert list(core_tools.missing(environ, SHOP.agents)) == []
     (tmp_path / "docker").write_text("#!/bin/sh\nexit 1\n")
-    assert [line.split(":")[0] for line in core_tools.missing(environ, SHOP.agents)] == [
-        "docker compose",
-        "a running Docker",
+    found = [(fault.code, fault.place) for fault in core_tools.missing(environ, SHOP.agents)]
+    assert found == [
+        (DevelopmentCode.PROGRAM_MISSING, "docker compose"),
+        (DevelopmentCode.DOCKER_NOT_RUNNING, "docker info"),
     ]
 
 

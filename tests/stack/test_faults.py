@@ -4,8 +4,10 @@ import pytest
 from click.testing import CliRunner
 
 from development.__main__ import at_pace, config_from_environment, describe, main
+from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from development.stack import Stack, StackConfig
+from development.stack import LAYOUT, Stack, StackConfig
+from local.faults import Fault, LocalCode
 from local.ports import StackError
 
 STEP = {"STEP_TIMEOUT_SECONDS": "8"}
@@ -24,22 +26,40 @@ def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(StackError) as raised:
         config_from_environment()
-    assert all(name in str(raised.value) for name in wrong)
+    assert {
+        (fault.code, fault.place, fault.facts.get("value", "")) for fault in faults_of(raised)
+    } == {
+        (LocalCode.PORT_INVALID, "HTTP_PORT", "70000"),
+        (LocalCode.PORT_INVALID, "AMQP_PORT", "amqp"),
+        (DevelopmentCode.HOSTS_INVALID, "HOSTS", "0"),
+        (DevelopmentCode.OPERATOR_KEY_EMPTY, "OPERATOR_KEY", ""),
+        (DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS", "tea"),
+    }
+
+
+def faults_of(raised):
+    return list(raised.value.faults)
 
 
 def test_a_start_that_fails_ends_with_the_reason():
-    """The command's exit code is 1."""
+    """The command's exit code is 1, and the output has each variable, its value and the code of its fault."""
     ended = CliRunner().invoke(main, ["run"], env={"TABLE_PORT": "no", "HOSTS": "0"})
     assert ended.exit_code == 1
-    assert ended.stderr.startswith("The stack cannot start: TABLE_PORT=no: expected a port")
-    assert "HOSTS=0" in ended.stderr
+    said = ended.stderr.splitlines()
+    parts = [("TABLE_PORT=no", LocalCode.PORT_INVALID), ("HOSTS=0", DevelopmentCode.HOSTS_INVALID)]
+    assert len(said) == len(parts)
+    for line, (variable, code) in zip(said, parts, strict=True):
+        assert variable in line
+        assert f"[{code}]" in line
 
 
 def test_two_parts_on_one_port_are_named(monkeypatch):
     """A port given twice would look like one that somebody else has taken."""
     monkeypatch.setenv("BLOB_PORT", "7071")
-    with pytest.raises(StackError, match="HTTP_PORT and BLOB_PORT are both 7071"):
+    with pytest.raises(StackError) as raised:
         config_from_environment()
+    shared = Fault(LocalCode.PORT_SHARED, "HTTP_PORT and BLOB_PORT", {"port": 7071})
+    assert faults_of(raised) == [shared]
 
 
 def test_settings_of_the_app_replace_the_defaults_but_connections_do_not(monkeypatch):
@@ -95,14 +115,22 @@ def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, 
 def test_what_cannot_be_submitted_is_said(payload):
     """Before anything is sent."""
     ended = CliRunner().invoke(main, ["submit", payload])
-    assert (ended.exit_code, ended.stderr[:30]) == (1, "The order cannot be submitted:")
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert isinstance(ended.exception, SystemExit)
+    assert ended.stderr
 
 
 async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
     """Before anything is started, and nothing of them is touched."""
     (tmp_path / "azurite").mkdir()
-    with pytest.raises(
-        StackError, match=r"are of layout 1, .*: empty the folder with `make clean`"
-    ):
+    with pytest.raises(StackError) as raised:
         await Stack(StackConfig.for_tests(tmp_path)).start()
+    [fault] = faults_of(raised)
+    assert (fault.code, fault.place) == (LocalCode.DATA_LAYOUT, str(tmp_path))
+    assert fault.facts == {
+        "layout": "1",
+        "oldest": LAYOUT.oldest,
+        "newest": LAYOUT.newest,
+        "remedy": LAYOUT.remedy,
+    }
     assert {each.name for each in tmp_path.iterdir()} == {"azurite", "lock"}

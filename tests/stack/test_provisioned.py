@@ -10,6 +10,7 @@ from azure.storage.queue.aio import QueueServiceClient
 from development.provision import provision
 from development.servicebus_config import ROOT, queues
 from development.stack import Stack, StackConfig
+from local.faults import LocalCode
 from local.ports import StackError
 
 WRONG = {"LEASE_SECONDS": "3", "BUCKETS": "none"}
@@ -45,6 +46,7 @@ async def test_a_wrong_setting_of_the_app_ends_its_start_with_its_name(services)
     with pytest.raises(StackError) as raised:
         await services.start_host(**WRONG)
     services.hosts.clear()
-    assert "host-1 ended while starting (exit code 1)" in str(raised.value)
-    assert "LEASE_SECONDS" in str(raised.value)
-    assert "BUCKETS" in str(raised.value)
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (LocalCode.PART_ENDED, "host-1")
+    assert fault.facts["exit"] == "exit code 1"
+    assert all(name in fault.facts["output"] for name in WRONG)

@@ -14,9 +14,11 @@ from core.business import Agent
 from core.credentials import ApiKey, ClientCredentials
 from development import declared
 from development.business import DEPLOYED, named, packages, to_run
-from development.declared import APP, CHOICE, FILES, to_be_deployed
+from development.declared import APP, CHOICE, COMMAND, FILES, to_be_deployed
+from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from examples.claims.business import CLAIMS
+from local.faults import Fault
 from local.ports import StackError
 from shop.business import SHOP
 
@@ -56,10 +58,8 @@ def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
     agents = [*SHOP.agents, GIFT_WRAP]
     write(SHOP.agents, root)
     found = faults(agents, root)
-    assert [line.partition(":")[0] for line in found] == list(FILES)
-    assert all(
-        line.endswith("to mend it: python -m development.declared --write") for line in found
-    )
+    facts = {"business": NAME, "command": COMMAND}
+    assert found == [Fault(DevelopmentCode.FILE_OUTDATED, place, facts) for place in FILES]
     assert write(agents, root) == list(FILES)
     assert (faults(agents, root), write(agents, root)) == ([], [])
     assert [
@@ -151,8 +151,10 @@ def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(
     """Whatever has become of it."""
     (root / place).write_text(text)
     before = texts(root)
-    with pytest.raises(StackError, match=f"^{place}: cannot be read"):
+    with pytest.raises(StackError) as raised:
         write([*AGENTS, GIFT_WRAP], root)
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (DevelopmentCode.FILE_UNREADABLE, place)
     assert texts(root) == before
 
 
@@ -193,20 +195,23 @@ def test_the_command_says_what_it_did(root, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "code"),
     [
-        ("examples.claims.business:CLAIMS", "examples/ is not deployed"),
-        ("bench.workflows:MEASURED", "there is no function_app.py beside"),
-        ("examples.claims.test_claims:CLAIMS", "there is no function_app.py beside"),
-        ("shop.business:TEA", "expected a name such as"),
+        ("examples.claims.business:CLAIMS", DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE),
+        ("bench.workflows:MEASURED", DevelopmentCode.BUSINESS_WITHOUT_APP),
+        ("examples.claims.test_claims:CLAIMS", DevelopmentCode.BUSINESS_WITHOUT_APP),
+        ("shop.business:TEA", DevelopmentCode.BUSINESS_UNKNOWN),
     ],
 )
-def test_what_cannot_be_deployed_is_said(name, why):
+def test_what_cannot_be_deployed_is_said(name, code):
     """Before anything is written."""
-    with pytest.raises(StackError, match=why):
+    with pytest.raises(StackError) as raised:
         to_be_deployed(name)
+    assert [fault.code for fault in raised.value.faults] == [code]
     ended = CliRunner().invoke(declared.main, ["--deploy", name])
-    assert (ended.exit_code, why in ended.stderr) == (1, True)
+    assert ended.exit_code == 1
+    assert name in ended.stderr
+    assert f"[{code}]" in ended.stderr
 
 
 def test_a_business_is_a_folder_with_its_entry(tmp_path):
@@ -231,8 +236,11 @@ def test_a_business_is_found_by_its_name_and_its_app_beside_it():
 
 def test_a_business_without_an_app_is_not_run():
     """That of the repository would run in its place, and nobody would know."""
-    with pytest.raises(StackError, match="it has no app"):
+    with pytest.raises(StackError) as raised:
         to_run("bench.workflows:MEASURED")
+    [fault] = raised.value.faults
+    assert fault.code == DevelopmentCode.BUSINESS_WITHOUT_APP
+    assert fault.place == "bench.workflows:MEASURED"
     assert to_run(DEPLOYED) == named(DEPLOYED)
 
 
@@ -241,8 +249,11 @@ def test_a_business_without_an_app_is_not_run():
 )
 def test_a_name_of_no_business_is_said_with_what_is_expected(name):
     """However wrong it is."""
-    with pytest.raises(StackError, match=f"^BUSINESS={name}: .*{DEPLOYED}"):
+    with pytest.raises(StackError) as raised:
         named(name)
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS")
+    assert (fault.facts["value"], fault.facts["example"]) == (name, DEPLOYED)
 
 
 SAID = re.compile(r"BUSINESS=([\w.]+:\w+) make run")

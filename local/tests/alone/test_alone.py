@@ -9,11 +9,14 @@ from functools import partial
 
 import aiohttp
 import pytest
-from places import LOCAL
+from click.testing import CliRunner
+from places import LOCAL, ROOT
 from waiting import eventually
 
-from local.alone import Needs, connections, needs_of
-from local.ports import Ports
+from local import parts
+from local.alone import Needs, bindings_of, connections, install, main, needs_of
+from local.faults import LocalCode
+from local.ports import Ports, StackError
 
 READY = "Ctrl-C stops it"
 PARCEL = {"type": "queueTrigger", "queueName": "%NAME%", "connection": "Parcels"}
@@ -36,6 +39,35 @@ def test_a_connection_that_is_set_is_not_replaced():
     needs = Needs(storage_connections=["Parcels"], bus_connections=["Vans", "Trains"])
     env = {"AzureWebJobsParcels": "theirs", "Trains": "theirs"}
     assert set(connections(needs, Ports(), env)) == {"AzureWebJobsStorage", "Vans"}
+
+
+def test_an_app_that_cannot_be_loaded_is_named_with_what_it_said(tmp_path):
+    """With its folder; here no app is in it."""
+    with pytest.raises(StackError) as raised:
+        bindings_of(tmp_path, {"PYTHONPATH": str(ROOT)})
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (LocalCode.APP_UNLOADABLE, str(tmp_path))
+    assert f"[{LocalCode.APP_MISSING}]" in fault.facts["output"]
+
+
+def test_what_npm_says_is_shown_when_the_parts_cannot_be_installed(tmp_path, monkeypatch):
+    """Nothing is left of a half installation; here there is no package-lock.json."""
+    (tmp_path / "node_modules").mkdir()
+    monkeypatch.setattr(parts, "HERE", tmp_path)
+    with pytest.raises(StackError) as raised:
+        install(lambda _: None)
+    [fault] = raised.value.faults
+    assert fault.code == LocalCode.INSTALL_FAILED
+    assert "package-lock.json" in fault.facts["output"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_cannot_run_the_app_ends_with_the_code(tmp_path):
+    """Its exit code is 1."""
+    ended = CliRunner().invoke(main, [str(tmp_path)], env={"HTTP_PORT": "door"})
+    assert ended.exit_code == 1
+    assert f"[{LocalCode.PORT_INVALID}]" in ended.stderr
+    assert "HTTP_PORT=door" in ended.stderr
 
 
 async def answer(runner, path, **more):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from local.faults import LocalCode
 from local.host import timer
 from local.host.errors import HostError
 from local.host.index import TimerTrigger
@@ -29,8 +30,10 @@ def test_schedules(schedule, due):
 @pytest.mark.parametrize("schedule", ["", "* *", "61 * * * * *", "00:00:00", "1:2"])
 def test_bad_schedules(schedule):
     """What is no schedule is refused."""
-    with pytest.raises(HostError):
+    with pytest.raises(HostError) as caught:
         parse_schedule(schedule)
+    [fault] = caught.value.faults
+    assert (fault.code, fault.place) == (LocalCode.SCHEDULE_INVALID, f"schedule {schedule!r}")
 
 
 def test_a_timer_runs_again_and_again_but_never_twice_at_a_time(host):

@@ -13,13 +13,13 @@ from places import ROOT
 from runner import alive
 from waiting import until
 
+from local.faults import LocalCode
 from local.host.host_json import ServiceBusOptions
 from local.host.index import ServiceBusTrigger
 from local.host.service_bus import ServiceBusListener
 
-ENDED = "error: the process that forks the workers has ended (killed by SIGKILL)\n"
-NO_FILES = "no process can be forked: Too many open files"
-NO_PROCESS = "no process can be forked: Resource temporarily unavailable"
+FORKING = "the process that forks the workers"
+NO_FORK = f"[{LocalCode.FORK_FAILED}]"
 PROCESSES = pytest.mark.parametrize(
     "processes", [pytest.param("one", marks=pytest.mark.soak), "each"]
 )
@@ -46,6 +46,14 @@ def start(tmp_path, settings):
             host.stop(signal.SIGKILL)
 
 
+def assert_it_lost(host, place, reason):
+    """The last line of the log names what the host cannot do without, and why it is gone."""
+    last = host.said().splitlines()[-1]
+    assert f"[{LocalCode.COMPONENT_ENDED}]" in last
+    assert place in last
+    assert reason in last
+
+
 def family_of(host):
     """The process that forks, and the workers."""
     workers = [psutil.Process(pid) for pid in host.workers()]
@@ -59,7 +67,7 @@ def test_a_host_whose_fork_server_is_killed_ends_and_says_so(start, processes):
     fork_server, workers = family_of(host)
     fork_server.kill()
     assert host.ended() == 1
-    assert host.said().endswith(ENDED)
+    assert_it_lost(host, FORKING, "killed by SIGKILL")
     until(lambda: alive(workers), lambda left: left == [])
 
 
@@ -74,7 +82,7 @@ def test_a_host_ends_also_when_it_waits_for_an_answer_of_the_fork_server(start, 
     until(lambda: alive(workers[-1:]), lambda left: left == [])
     fork_server.kill()
     assert host.ended() == 1
-    assert host.said().endswith(ENDED)
+    assert_it_lost(host, FORKING, "killed by SIGKILL")
 
 
 @pytest.mark.soak
@@ -137,7 +145,7 @@ def test_a_host_ends_although_one_of_its_tasks_heeds_no_cancellation(start):
     fork_server, _ = family_of(host)
     fork_server.kill()
     assert host.ended() == 1
-    assert host.said().endswith(ENDED)
+    assert_it_lost(host, FORKING, "killed by SIGKILL")
 
 
 def test_a_service_bus_trigger_ends_although_the_sdk_swallowed_its_cancellation():
@@ -171,38 +179,41 @@ SERVING = "the trigger of function from_queue"
 
 
 @pytest.mark.parametrize(
-    ("where", "error", "said"),
+    ("where", "error", "place", "reason"),
     [
         pytest.param(
             KEEPER,
             "RuntimeError('told to')",
-            f"{KEEPING} has ended: RuntimeError: told to",
+            KEEPING,
+            "RuntimeError: told to",
             marks=pytest.mark.soak,
         ),
-        (TRIGGER, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to"),
+        (TRIGGER, "RuntimeError('told to')", SERVING, "RuntimeError: told to"),
         pytest.param(
             TRIGGER,
             "asyncio.CancelledError",
-            f"{SERVING} has ended: CancelledError",
+            SERVING,
+            "CancelledError",
             marks=pytest.mark.soak,
         ),
         pytest.param(
             RENEWALS,
             "RuntimeError('told to')",
-            f"{SERVING} has ended: RuntimeError: told to",
+            SERVING,
+            "RuntimeError: told to",
             marks=pytest.mark.soak,
         ),
     ],
     ids=["keeper", "trigger", "cancelled", "renewals"],
 )
-def test_a_host_of_which_a_task_fails_ends_and_says_so(start, where, error, said):
+def test_a_host_of_which_a_task_fails_ends_and_says_so(start, where, error, place, reason):
     """The task that has a worker replaced, a trigger, and what a trigger has going on beside it."""
     host = start(patch=FAILS.format(**where, error=error))
     if where is KEEPER:
         _, [worker] = family_of(host)
         worker.kill()
     assert host.ended() == 1
-    assert host.said().endswith(f"error: {said}\n")
+    assert_it_lost(host, place, reason)
 
 
 @pytest.mark.soak
@@ -218,7 +229,7 @@ def test_without_a_free_file_descriptor_a_fork_is_tried_again(start, who):
     )
     for worker in workers:
         worker.kill()
-    until(lambda: host.logged(NO_FILES), lambda times: times > len(workers))
+    until(lambda: host.logged(NO_FORK), lambda times: times > len(workers))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
     works_with_the_same(host, fork_server, len(workers))
 
@@ -255,6 +266,6 @@ def test_a_fork_that_fails_is_tried_again(start, tmp_path, processes):
     told.touch()
     for worker in workers:
         worker.kill()
-    until(lambda: host.logged(NO_PROCESS), lambda times: times > len(workers))
+    until(lambda: host.logged(NO_FORK), lambda times: times > len(workers))
     told.unlink()
     works_with_the_same(host, fork_server, len(workers))

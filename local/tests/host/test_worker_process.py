@@ -11,12 +11,14 @@ from host_process import HostProcess
 from runner import alive
 from waiting import until
 
+from local.faults import LocalCode
+
 TIMEOUT = {"AzureFunctionsJobHost__functionTimeout": "00:00:02"}
 TRIES = {"AzureFunctionsJobHost__extensions__queues__maxDequeueCount": "100"}
 ENDED = {"overruns": (["does"], 0), "exits": ([], 1)}
 """The functions that overran, and how often the process ended by itself."""
 FAILED_START = re.compile(
-    r"no new worker process \(next try in ([\d.]+) s\): function_app.py cannot be loaded \(RuntimeError\)"
+    rf"next try in ([\d.]+) s\): .*function_app\.py.* RuntimeError.*\[{LocalCode.APP_FAILED}\]"
 )
 OVERRUN = re.compile(r"is replaced: function (\w+) ran for more than 2 s")
 

@@ -1,17 +1,21 @@
 """What is in the way of a start is named, with what to do; nobody else reads what is kept."""
 
+import os
 import socket
 from contextlib import ExitStack
 
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from local.data_folder import FOLDERS, DataFolder, Layout
+from local.faults import Fault, LocalCode
 from local.ports import HOST, Ports, StackError
+from local.process import Command, Process
 from local.stack import Stack
 
 
 async def test_every_taken_port_is_named_before_anything_starts(tmp_path, config_of):
-    """All of them in one message, each with the variable that moves it."""
+    """All of them by one start, each with the variable that moves it."""
     ports = Ports.free()
     taken = ("http_port", "queue_port", "amqp_port", "eventgrid_port")
     with ExitStack() as sockets:
@@ -19,11 +23,12 @@ async def test_every_taken_port_is_named_before_anything_starts(tmp_path, config
             sockets.enter_context(socket.create_server((HOST, getattr(ports, name))))
         with pytest.raises(StackError) as raised:
             await Stack(config_of(ports=ports)).start()
-    named = [
-        name for name in Ports.__dataclass_fields__ if f"set {name.upper()}" in str(raised.value)
-    ]
-    assert named == list(taken)
+    assert list(raised.value.faults) == [in_use(ports, name) for name in taken]
     assert list(tmp_path.iterdir()) == []
+
+
+def in_use(ports, name):
+    return Fault(LocalCode.PORT_IN_USE, name.upper(), {"port": getattr(ports, name)})
 
 
 async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_variable(config_of):
@@ -31,15 +36,69 @@ async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_vari
     stack = Stack(config_of(in_memory=True))
     with socket.create_server((HOST, stack.ports.blob_port)), pytest.raises(StackError) as raised:
         await stack.start_azurite()
-    assert "azurite ended while starting" in str(raised.value)
-    assert f"{stack.ports.blob_port}: set BLOB_PORT" in str(raised.value)
-    assert "QUEUE_PORT" not in str(raised.value)
+    ended, *taken = raised.value.faults
+    assert (ended.code, ended.place) == (LocalCode.PART_ENDED, "azurite")
+    assert taken == [in_use(stack.ports, "blob_port")]
+
+
+async def test_an_event_grid_that_cannot_listen_is_named(config_of):
+    """With its port, and the variable that moves it."""
+    stack = Stack(config_of())
+    with (
+        socket.create_server((HOST, stack.ports.eventgrid_port)),
+        pytest.raises(StackError) as raised,
+    ):
+        await stack.start_event_grid()
+    [fault] = raised.value.faults
+    assert fault.code == LocalCode.CANNOT_LISTEN
+    assert str(stack.ports.eventgrid_port) in fault.place
+    assert "EVENTGRID_PORT" in fault.place
 
 
 async def test_two_stacks_cannot_use_one_data_folder(services, config_of):
     """They would write each other's files to pieces."""
-    with pytest.raises(StackError, match="set DATA_DIR to another folder"):
+    with pytest.raises(StackError) as raised:
         await Stack(config_of(data=services.config.data)).start()
+    [fault] = raised.value.faults
+    assert fault == Fault(LocalCode.DATA_IN_USE, str(services.config.data))
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path, config_of):
+    """A file is in its place, say."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StackError) as raised:
+        await Stack(config_of(data=tmp_path / "file")).start()
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (LocalCode.DATA_UNUSABLE, str(tmp_path / "file"))
+
+
+async def test_a_part_that_is_late_is_named_with_what_it_said(tmp_path):
+    """Its log, its output, and what is still missing."""
+    log = tmp_path / "log"
+    sleeper = Command(
+        name="sleeper",
+        arguments=["sh", "-c", "echo hello; exec sleep 99"],
+        env=os.environ,
+        cwd=tmp_path,
+        log=log,
+    )
+    process = Process(sleeper)
+    await process.start()
+
+    async def probe():
+        return "" if process.output() else "no output"
+
+    async def never():
+        return "the kettle"
+
+    await process.wait_ready(probe, PATIENCE_SECONDS)
+    try:
+        with pytest.raises(StackError) as raised:
+            await process.wait_ready(never, 0)
+    finally:
+        await process.kill()
+    facts = {"seconds": "0", "missing": "the kettle", "log": str(log), "output": "hello"}
+    assert list(raised.value.faults) == [Fault(LocalCode.PART_NOT_READY, "sleeper", facts)]
 
 
 def test_nobody_else_on_the_machine_can_read_what_customers_sent(tmp_path):

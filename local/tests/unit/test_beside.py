@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from waiting import eventually, until
 
+from local.faults import LocalCode
 from local.hosts import HostsFile
 from local.ports import StackError
 from local.process import Command, Process
@@ -233,8 +234,11 @@ async def test_what_would_start_nothing_again_ends_the_runner(tmp_path):
 
     supervisor = Supervisor(fail)
     supervisor.keep(process)
-    with pytest.raises(StackError, match=r"what starts x again has ended: .*told to"):
+    with pytest.raises(StackError) as raised:
         await supervisor.until_it_fails(stopped)
+    [fault] = raised.value.faults
+    assert (fault.code, fault.place) == (LocalCode.PART_NOT_SUPERVISED, "x")
+    assert fault.facts["reason"] == repr(RuntimeError("told to"))
     stopped.cancel()
 
 

@@ -1,0 +1,66 @@
+"""The faults that keep `make run`, `make func` or a deployment from starting, besides those of the local platform."""
+
+from local.faults import Code
+
+
+class DevelopmentCode(Code):
+    """See `local.faults.Code`."""
+
+    HOSTS_INVALID = (
+        "hosts-invalid",
+        ("value", "most"),
+        "{place}={value} is not valid. Set {place} to a number from 1 to {most}.",
+    )
+    OPERATOR_KEY_EMPTY = (
+        "operator-key-empty",
+        (),
+        "{place} is empty. Leave it unset, or set a key for the operators.",
+    )
+    BUSINESS_UNKNOWN = (
+        "business-unknown",
+        ("value", "reason", "example"),
+        "{place}={value} names no business: {reason}. Use a name such as {example}.",
+    )
+    BUSINESS_WITHOUT_APP = (
+        "business-without-app",
+        ("entry",),
+        "{place} has no app: there is no {entry} beside its business.py. Add one, or name another business.",
+    )
+    EXAMPLE_NOT_DEPLOYABLE = (
+        "example-not-deployable",
+        (),
+        "{place} is an example, and examples/ is not deployed. Copy its folder out of examples/ first.",
+    )
+    FILE_UNREADABLE = (
+        "file-unreadable",
+        ("reason",),
+        "{place} cannot be read: {reason}. Repair the file; nothing was written.",
+    )
+    FILE_OUTDATED = (
+        "file-outdated",
+        ("business", "command"),
+        "{place} does not fit {business}. Run: {command}",
+    )
+    TOO_MANY_CONNECTIONS = (
+        "too-many-connections",
+        ("needed", "allowed"),
+        (
+            "The agents of {place} need {needed} connections to the Service Bus emulator, which allows {allowed}."
+            " Use `make run`, which has no such limit."
+        ),
+    )
+    PROGRAM_MISSING = (
+        "program-missing",
+        ("product", "url"),
+        "`{place}` does not work. Install {product}: {url}",
+    )
+    DOCKER_NOT_RUNNING = (
+        "docker-not-running",
+        (),
+        "`{place}` gets no answer. Start Docker.",
+    )
+    EULA_NOT_ACCEPTED = (
+        "eula-not-accepted",
+        (),
+        "{place} is not Y. Set {place}=Y if you accept the terms of SQL Server and of the Service Bus emulator.",
+    )

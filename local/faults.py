@@ -1,0 +1,225 @@
+"""Faults that keep a stack or a host from starting. Code compares their fields; only `text_of` makes words of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+
+class Code(StrEnum):
+    """Base of the tables of codes: each member is a code, the names of its facts, and the template of its text."""
+
+    facts: tuple[str, ...]
+    template: str
+    """Names the place and every fact. Output of other programs stands on lines of its own, at the end."""
+
+    def __new__(cls, value: str, facts: tuple[str, ...], template: str) -> Self:
+        """Make a member from its row of the table."""
+        code = str.__new__(cls, value)
+        code._value_ = value
+        code.facts, code.template = facts, template
+        return code
+
+
+class LocalCode(Code):
+    """The faults of the stack and of the functions host."""
+
+    PORT_INVALID = (
+        "port-invalid",
+        ("value",),
+        "{place}={value} is not a port. Set {place} to a number from 1 to 65535.",
+    )
+    PORT_SHARED = (
+        "port-shared",
+        ("port",),
+        "{place} have the same port {port}. Give each a port of its own.",
+    )
+    PORT_IN_USE = (
+        "port-in-use",
+        ("port",),
+        "Port {port} is in use. Stop the stack that runs there, or set {place} to another port.",
+    )
+    CANNOT_LISTEN = (
+        "cannot-listen",
+        ("reason",),
+        "Cannot listen on {place}: {reason}. Choose another port.",
+    )
+    DATA_IN_USE = (
+        "data-folder-in-use",
+        (),
+        "Another stack uses the data folder {place}. Stop it, or set DATA_DIR to another folder.",
+    )
+    DATA_UNUSABLE = (
+        "data-folder-unusable",
+        ("reason",),
+        "The data folder {place} cannot be used: {reason}. Set DATA_DIR to another folder.",
+    )
+    DATA_LAYOUT = (
+        "data-folder-layout",
+        ("layout", "oldest", "newest", "remedy"),
+        (
+            "The data in {place} have layout {layout}; this app reads layouts {oldest} to {newest}."
+            " To start without these data, {remedy}, or set DATA_DIR to another folder."
+        ),
+    )
+    PART_ENDED = (
+        "part-ended",
+        ("exit", "log", "output"),
+        "{place} ended while it started ({exit}). See {log}.\n{output}",
+    )
+    PART_NOT_READY = (
+        "part-not-ready",
+        ("seconds", "missing", "log", "output"),
+        "{place} was not ready after {seconds} s. See {log}.\nStill missing: {missing}\n{output}",
+    )
+    PART_NOT_SUPERVISED = (
+        "part-not-supervised",
+        ("reason",),
+        "{place} would not be started again any more: {reason}. Start the stack again.",
+    )
+    INSTALL_FAILED = (
+        "install-failed",
+        ("output",),
+        "{place} cannot be installed from npm. Check the network, then start again.\n{output}",
+    )
+    APP_UNLOADABLE = (
+        "app-unloadable",
+        ("output",),
+        "The app in {place} cannot be loaded. Correct the error below.\n{output}",
+    )
+    APP_MISSING = (
+        "app-missing",
+        (),
+        "There is no function_app.py in {place}. Name the folder of an app.",
+    )
+    APP_REFUSED = (
+        "app-refused",
+        ("reason",),
+        "{place} refuses to start. Correct what it names below.\n{reason}",
+    )
+    APP_FAILED = (
+        "app-failed",
+        ("error",),
+        "{place} cannot be loaded: it raised {error}. The traceback is above.",
+    )
+    APP_NOT_UNIQUE = (
+        "app-not-unique",
+        ("count",),
+        "{place} has {count} FunctionApp objects at top level. It must have exactly one.",
+    )
+    APP_ENDED = (
+        "app-ended",
+        ("exit",),
+        "The worker process ended while it loaded {place} ({exit}). An app must not end its process.",
+    )
+    HOST_JSON_UNREADABLE = (
+        "host-json-unreadable",
+        ("reason",),
+        "{place} cannot be read: {reason}. The host needs a valid host.json beside function_app.py.",
+    )
+    HOST_JSON_INVALID = (
+        "host-json-invalid",
+        ("file", "reason"),
+        "{file}: {place} is not valid: {reason}. Correct the file, or the setting that replaces it.",
+    )
+    HOST_JSON_OVERRIDE = (
+        "host-json-override",
+        ("section",),
+        "Setting {place} replaces nothing: {section} of host.json is a value, not a section.",
+    )
+    SETTING_MISSING = (
+        "setting-missing",
+        (),
+        "App setting {place} is missing. Set this environment variable.",
+    )
+    SETTING_NOT_A_NUMBER = (
+        "setting-not-a-number",
+        ("value",),
+        "{place}={value} is not a number. Set {place} to a number of seconds.",
+    )
+    SETTING_NOT_A_CHOICE = (
+        "setting-not-a-choice",
+        ("value", "choices"),
+        "{place}={value} is not valid. Set {place} to one of: {choices}.",
+    )
+    FUNCTION_UNKNOWN = (
+        "function-unknown",
+        ("functions",),
+        "The app has no {place}. Choose from: {functions}.",
+    )
+    FEATURE_UNSUPPORTED = (
+        "feature-unsupported",
+        ("feature", "alternative"),
+        "{place}: this host does not support {feature}. Instead, {alternative}.",
+    )
+    MESSAGES_NOT_COMPLETED = (
+        "messages-not-completed",
+        (),
+        "{place}: a Python function cannot complete messages. Remove auto_complete_messages=False.",
+    )
+    TIMER_MONITORED = (
+        "timer-monitored",
+        (),
+        "{place}: this host does not store the runs of timers. Set use_monitor=False.",
+    )
+    SCHEDULE_INVALID = (
+        "schedule-invalid",
+        ("reason",),
+        "{place} is not valid: {reason}. Use NCRONTAB with six fields, or hh:mm:ss.",
+    )
+    ROUTE_RESERVED = (
+        "route-reserved",
+        (),
+        "{place}: paths under /admin and /runtime belong to the host. Choose another route.",
+    )
+    ROUTE_UNREADABLE = (
+        "route-unreadable",
+        ("part",),
+        "{place}: {part} is not a parameter. Write parameters as {{name}} or {{name:constraint}}.",
+    )
+    ROUTE_CONSTRAINT_UNKNOWN = (
+        "route-constraint-unknown",
+        ("constraint",),
+        "{place}: this host does not support the constraint {constraint}. Check it in the function.",
+    )
+    COMPONENT_ENDED = (
+        "component-ended",
+        ("reason",),
+        "The host ends because it lost {place}: {reason}. Start the host again.",
+    )
+    FORK_FAILED = (
+        "fork-failed",
+        ("reason",),
+        "{place} cannot be forked: {reason}. Raise the limits of the machine if this stays so.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong. `place` says where: a variable, a file, a function, a part of the stack."""
+
+    code: Code
+    place: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.facts.keys() != set(self.code.facts):
+            raise TypeError(f"{self.code} has the facts {self.code.facts}, not {[*self.facts]}")
+
+
+def text_of(fault: Fault) -> str:
+    """Return what is wrong and what to do; the first line ends with the code, for a search in docs and logs."""
+    text = fault.code.template.format(place=fault.place, **fault.facts).rstrip()
+    first, newline, rest = text.partition("\n")
+    return f"{first} [{fault.code}]{newline}{rest}"
+
+
+class FaultsError(Exception):
+    """Base of errors that consist of faults, each of which is a paragraph of the text."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults: Sequence[Fault] = faults
+
+    def __str__(self) -> str:
+        return "\n".join(map(text_of, self.faults))
