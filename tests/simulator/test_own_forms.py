@@ -191,6 +191,14 @@ def test_a_body_that_is_no_object_is_refused():
     assert call_of(SERVICES["stripe"], "charge", "o1", b"{}") == Call(order_id="o1")
 
 
+def test_the_key_names_order_and_step_where_the_body_does_not():
+    """A body that is the content alone says neither, and a call without a body has no content."""
+    charged = call_of(SERVICES["stripe"], "charge", "o1:pay:2", b'{"amount": 5}')
+    assert charged == Call(order_id="o1", step="pay", order={"amount": 5})
+    cancelled = call_of(SERVICES["carrier"], "cancel", "o1:send", b"")
+    assert cancelled == Call(order_id="o1", step="send")
+
+
 @pytest.mark.proves("AGT-3", "AGT-11", "AGT-12")
 def test_no_fault_leads_to_a_second_effect_at_both_services():
     """Whatever goes wrong once, and an operator resubmits at any moment."""

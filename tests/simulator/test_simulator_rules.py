@@ -16,6 +16,8 @@ from simulator.rules import (
     Fault,
     FaultInForce,
     Plan,
+    action_of,
+    call_of,
     check,
     content_of,
     fault_for,
@@ -223,6 +225,16 @@ def test_a_call_names_its_order():
         Call.model_validate({"step": "payment"})
 
 
+def test_a_call_in_the_default_form_says_whose_it_is():
+    """The path names the action; order and step stand in the body, whatever the key is."""
+    assert action_of(PAYMENT, "POST", "/authorise") == "authorise"
+    body = b'{"orderId": "o1", "step": "payment", "order": {"amount": "5.00"}}'
+    expected = Call(order_id="o1", step="payment", order={"amount": "5.00"})
+    assert call_of(PAYMENT, "authorise", "o2:capture", body) == expected
+    with pytest.raises(InvalidError):
+        call_of(PAYMENT, "authorise", "o2:capture", b'{"order": {}}')
+
+
 def test_results_are_the_same_for_every_repetition():
     """They follow from service, action and key; the amount is that of the order."""
     call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
@@ -244,6 +256,13 @@ def test_a_service_answers_what_its_agent_says_that_it_does():
     assert result["amount"] == "25.00"
     in_cents = replace(PAYMENT, answers={"authorise": {"amount": 2500}})
     assert result_of(in_cents, "authorise", "o1:payment", call)["amount"] == 2500
+
+
+def test_an_action_without_an_example_of_its_answer_has_a_result():
+    """It has a reference, as every result."""
+    service = replace(PAYMENT, answers={})
+    result = result_of(service, "authorise", "k", Call(order_id="o"))
+    assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
 
 
 def test_every_undo_undoes_an_action_of_its_own_service():
