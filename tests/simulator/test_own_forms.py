@@ -159,6 +159,16 @@ async def test_a_carrier_like_service_accepts_first_and_takes_back(played):
     assert headers["X-Request-Id"] == f"{ORDER_ID}:step"
 
 
+def test_a_service_has_the_form_and_the_refusals_of_its_agent():
+    """The first status that the agent declares, or 422."""
+    services = simulated(PARCELS)
+    assert {name: each.form for name, each in services.items()} == {
+        each.name: each.form for each in PARCELS.agents
+    }
+    statuses = {name: each.refuses_with for name, each in services.items()}
+    assert statuses == {"stripe": 402, "carrier": 422}
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [
