@@ -10,10 +10,6 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Where the machine has no browser, npm has one for Linux on x64.
-HAS_BROWSER := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
-FITS_NPMS := $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -))
-BROWSER := $(if $(HAS_BROWSER),,$(if $(FITS_NPMS),tests/browser/chromium/node_modules/.installed))
 
 .PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
 
@@ -22,6 +18,7 @@ help:
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure (ARGS="-k sweep" for some)'
+	@echo '             (TEST_BROWSER=npm: with the browser from npm, although this machine has one)'
 	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for the largest sizes)'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
@@ -43,10 +40,10 @@ operator: $(VENV)/.installed
 	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
 		$(BIN)/python -m operators $(ARGS)
 
-test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled $(BROWSER)
+test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
+soak: $(VENV)/.installed local/node_modules/.installed browser
 	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
 check: $(VENV)/.installed web/node_modules/.installed
@@ -68,7 +65,7 @@ mutants: $(VENV)/.installed local/node_modules/.installed
 pattern: $(VENV)/.installed
 	@$(BIN)/python -m tests.pattern
 
-pictures: $(VENV)/.installed local/node_modules/.installed $(BROWSER)
+pictures: $(VENV)/.installed local/node_modules/.installed browser
 	@$(BIN)/python -m tests.pictures
 
 bench: $(VENV)/.installed local/node_modules/.installed
@@ -110,10 +107,10 @@ $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed
 	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
 	@touch $@
 
-tests/browser/chromium/node_modules/.installed: tests/browser/chromium/package-lock.json | $(VENV)/.installed
-	@echo '[setup] there is no browser here: getting one for the tests of the pages (half a minute, the first time only)'
-	@cd tests/browser/chromium && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node unpack.mjs \
-		&& touch node_modules/.installed || echo '[setup] it cannot be had; going on without'
+# Which browser the tests use is decided there, for the tests too.
+.PHONY: browser
+browser: $(VENV)/.installed
+	@$(BIN)/python tests/support/browsers.py
 
 web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
 	@echo '[setup] installing what checks the pages into web/node_modules (10 seconds, the first time only)'

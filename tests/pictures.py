@@ -4,6 +4,7 @@ Each is taken at the width of a phone and of a desk, in light and dark. Somebody
 """
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -15,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "local/tests/support")]
 
-from browsers import KEY, browser  # noqa: E402 - the tests' support is no package
+from browsers import KEY, browser, browser_here  # noqa: E402 - the tests' support is no package
 from client import Client  # noqa: E402
 from moving import record  # noqa: E402
 from playwright.async_api import Browser, Page  # noqa: E402
@@ -107,7 +108,7 @@ async def fill(client: Client) -> dict[str, str]:
 async def take_all(url: str, client: Client) -> None:
     """Go through all pages."""
     FOLDER.mkdir(exist_ok=True)
-    async with browser() as found:
+    async with browser(browser_here(os.environ), FOLDER / "browser.log") as found:
         for width, theme in product(WIDTHS, THEMES):
             async with seen(found, url, width, theme) as page:
                 for name, path in EMPTY.items():
@@ -160,7 +161,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with (
             running(Path(folder), hosts=2, restart=True) as (stack, _),
-            browser() as found,
+            browser(browser_here(os.environ), FOLDER / "browser.log") as found,
             seen(found, stack.http_url, 1440, "light") as page,
         ):
             await record(page, FOLDER / "live.json")

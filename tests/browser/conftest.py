@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import partial
 
 import pytest
-from browsers import CHROMIUM, KEY, MISSING, browser
+from browsers import KEY, NoBrowserError, browser, browser_here, exit_reason
 from playwright.async_api import expect
 
 PATIENCE = 60_000
@@ -18,14 +18,35 @@ QUIET = 5
 """So many looks in a row, a hundredth of a second apart."""
 
 
+LOG = pytest.StashKey()
+"""The file with the messages of the browser."""
+
+
 @pytest.fixture(scope="session")
-async def chromium():
+async def chromium(pytestconfig, tmp_path_factory):
     """The browser. Where there is none the tests of the pages are left out, but not where CI runs."""
-    if CHROMIUM is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    log = tmp_path_factory.mktemp("browser") / "log"
+    pytestconfig.stash[LOG] = log
     expect.set_options(timeout=PATIENCE)
-    async with browser() as found:
+    async with browser(browser_or_skip(os.environ), log) as found:
         yield found
+
+
+def browser_or_skip(environment, **more):
+    try:
+        return browser_here(environment, **more)
+    except NoBrowserError as reason:
+        (pytest.fail if environment.get("CI") else pytest.skip)(str(reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """A browser that exited by itself is the reason of the failure; Playwright's log says less on many lines."""
+    report = yield
+    log = item.config.stash.get(LOG, None)
+    if report.failed and log and (reason := exit_reason(log)):
+        report.longrepr = reason
+    return report
 
 
 class Visitor:

@@ -1,12 +1,13 @@
 """What `make test` says: a line for each folder when its tests have ended, and at the end what the run has cost."""
 
+import os
 import resource
 import time
 from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
-from browsers import MISSING
+from browsers import missing
 from starts import STARTED
 
 
@@ -72,7 +73,7 @@ class Progress:
     def pytest_unconfigure(self) -> None:
         """Say last of all what could not be tested here."""
         if self._outcomes["browser"]["skipped"]:
-            self._say(f"NOT TESTED: {MISSING}")
+            self._say(f"NOT TESTED: {missing(os.environ)}")
 
     def _line(self, folder: str) -> str:
         outcomes = ", ".join(
