@@ -7,8 +7,9 @@ from collections import defaultdict
 from functools import partial
 
 import pytest
-from browsers import KEY, NoBrowserError, browser, browser_here, exit_reason
+from browsers import KEY, browser, exit_reason
 from playwright.async_api import expect
+from prerequisites import browser_program
 
 PATIENCE = 60_000
 """Milliseconds for what is awaited on a page: no claim, but less than a test with a planted fault may take."""
@@ -28,15 +29,8 @@ async def chromium(pytestconfig, tmp_path_factory):
     log = tmp_path_factory.mktemp("browser") / "log"
     pytestconfig.stash[LOG] = log
     expect.set_options(timeout=PATIENCE)
-    async with browser(browser_or_skip(os.environ), log) as found:
+    async with browser(browser_program(os.environ), log) as found:
         yield found
-
-
-def browser_or_skip(environment, **more):
-    try:
-        return browser_here(environment, **more)
-    except NoBrowserError as reason:
-        (pytest.fail if environment.get("CI") else pytest.skip)(str(reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from itertools import combinations, permutations
-from pathlib import Path
 from uuid import uuid4
 
 import aiohttp
 import psutil
 import pytest
+from prerequisites import faketime_library
 from runner import Runner
 from scale import NIGHTLY
 from waiting import PATIENCE_SECONDS
@@ -279,17 +279,15 @@ async def test_a_disk_that_is_full_for_a_while_costs_no_order(small_disk):
         await shop.heals(shop.fresh_start_and_more())
 
 
-CLOCK = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 JUMP_SECONDS = 60
 
 
-@pytest.mark.skipif(not CLOCK.exists(), reason="Debian's package faketime is not there")
 async def test_a_clock_that_jumps_forward_and_back_costs_no_order(tmp_path):
     """That of the machine, for all parts at once; what runs between two looks at it does not jump."""
     ahead = tmp_path / "ahead"
     ahead.write_text("+0")
     moved = {
-        "LD_PRELOAD": str(CLOCK),
+        "LD_PRELOAD": str(faketime_library()),
         "FAKETIME_TIMESTAMP_FILE": str(ahead),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
