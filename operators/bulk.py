@@ -24,7 +24,7 @@ from core.errors import (
 )
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import Snapshot
+from core.orders import OrderState, Snapshot
 from core.ports import Clock
 from entrypoints.models import View
 from operators import views
@@ -57,6 +57,8 @@ class BulkPage(View):
     matching: list[ListedOrder]
     """The orders of this page that match."""
     done: list[str]
+    still_waiting: list[str]
+    """Those of `done` that wait for an operator all the same: another step has failed too."""
     refused: list[NotDone]
     changed: list[str]
     """Orders that were changed meanwhile and do not match any more."""
@@ -88,16 +90,26 @@ class BulkService:
             until=until,
             matching=meant,
             done=[],
+            still_waiting=[],
             refused=[],
             changed=[],
             continuation=continuation,
         )
         if request.dry_run:
             return page
-        done, refused = await self._act_on(meant, request, until)
+        orders, refused = await self._act_on(meant, request, until)
+        done = [order.order_id for order in orders]
+        waiting = [order.order_id for order in orders if order.meaning.waits_for_operator]
         handled = {*done, *(each.order_id for each in refused)}
         changed = [each.order_id for each in meant if each.order_id not in handled]
-        return page.model_copy(update={"done": done, "refused": refused, "changed": changed})
+        return page.model_copy(
+            update={
+                "done": done,
+                "still_waiting": waiting,
+                "refused": refused,
+                "changed": changed,
+            }
+        )
 
     def _until(self, request: BulkRequest) -> datetime:
         """Return the time up to which the orders match.
@@ -116,11 +128,11 @@ class BulkService:
 
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
-    ) -> tuple[list[str], list[NotDone]]:
+    ) -> tuple[list[OrderState], list[NotDone]]:
         outcomes = await run_all(
             (self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE
         )
-        done = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        done = [outcome for outcome in outcomes if isinstance(outcome, OrderState)]
         log.info(
             "operators.bulk_page",
             extra={"action": request.action, "done": len(done), "meant": len(meant)},
@@ -129,8 +141,8 @@ class BulkService:
 
     async def _one(
         self, order_id: str, request: BulkRequest, until: datetime
-    ) -> str | NotDone | None:
-        """Act on one order; return its id, why it was not done, or None if it no longer matches."""
+    ) -> OrderState | NotDone | None:
+        """Act on one order that still matches; return its new state, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
         asked = Asked(
             operator=request.operator,
@@ -152,7 +164,7 @@ class BulkService:
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
             return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
-        return order_id if decision else None
+        return decision.after.state if isinstance(decision, Change) else None
 
 
 def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:

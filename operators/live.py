@@ -17,6 +17,7 @@ from core.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.overview import RECENT
 from operators.owed import Look, Owed
+from operators.requests import SHARED, Reading
 from operators.views import ListedOrder, listed
 from stores.agent_health import AgentHealth, AgentHealthLog, closed_until
 from stores.sweeps import Sweep, SweepLog
@@ -137,9 +138,10 @@ class LiveService:
     submissions: TextQueue
     clock: Clock
 
-    async def look(self) -> Live:
+    async def look(self, reading: Reading = SHARED) -> Live:
         """Show where each open order stands; raises `UnavailableError`, alone or in a group."""
-        owed, now = await self.owed.recent(SHARED_FOR), self.clock()
+        owed = await (self.owed.look() if reading.fresh else self.owed.recent(SHARED_FOR))
+        now = self.clock()
         health = await self.agent_health.since(now - RECENT)
         beginners = _beginners(health)
         orders = [_live(order, beginners, now) for order in newest(owed)]

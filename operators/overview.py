@@ -13,7 +13,7 @@ from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
-from operators.requests import FollowRequest
+from operators.requests import SHARED, FollowRequest, Reading
 from operators.views import ListedOrder, listed
 from stores import outbox
 from stores.agent_health import AgentHealth, AgentHealthLog, hold_of
@@ -121,9 +121,9 @@ class OverviewService:
     queues: Mapping[str, TextQueue]
     clock: Clock
 
-    async def look(self) -> Overview:
+    async def look(self, reading: Reading = SHARED) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
-        owed = await self.owed.recent(SHARED_FOR)
+        owed = await (self.owed.look() if reading.fresh else self.owed.recent(SHARED_FOR))
         waiting, running = owed.orders[Kind.PENDING], owed.orders[Kind.RUNNING]
         pending = {order_id for order_id, row in waiting.items() if not _is_processing(row)}
         processing = running.keys() - pending  # of a pending order, other steps may still run
@@ -149,11 +149,12 @@ class OverviewService:
         )
 
     async def follow(self, request: FollowRequest) -> Followed:
-        """Tell what became of some orders, from the same reading as `look`: nothing more is read.
+        """Tell what became of some orders that were acted on.
 
-        Raises `UnavailableError`, alone or in a group.
+        They are read after the call came, and so after the action: an order that is in `Error` then
+        has failed since. Raises `UnavailableError`, alone or in a group.
         """
-        owed = await self.owed.recent(SHARED_FOR)
+        owed = await self.owed.look()
         found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
         for order_id in dict.fromkeys(request.orders):
             found[_stands(owed, order_id)].append(order_id)

@@ -57,7 +57,10 @@ class Owed:
     _last: list[Look] = field(default_factory=list)
 
     async def recent(self, kept: timedelta) -> Look:
-        """Return a reading younger than `kept`, a new one if need be; raises as `look` does."""
+        """Return a reading younger than `kept`, a new one if need be; raises as `look` does.
+
+        It may be older than an action that was made just now, perhaps by another host.
+        """
         age = self.clock() - self._last[0].at if self._last else kept
         return self._last[0] if timedelta(0) <= age < kept else await self.look()
 

@@ -37,6 +37,19 @@ ListName = Annotated[
 ]
 
 
+class Reading(Parameters):
+    """How old the answer may be."""
+
+    fresh: bool = False
+    """Whether it has to be read after the call came, as a call after an action needs it.
+
+    Otherwise a reading of the last seconds may be reused, which is older than the action.
+    """
+
+
+SHARED = Reading()
+
+
 class Page(Parameters):
     """One page of a list."""
 

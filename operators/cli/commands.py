@@ -328,13 +328,14 @@ def bulk(
         "until": until,
         "matching": [],
         "done": [],
+        "stillWaiting": [],
         "refused": [],
         "changed": [],
     }
     for page in api.each_page(body):
         summary["until"] = page["until"]
-        for name in ("matching", "done", "refused", "changed"):
-            summary[name] += page[name]
+        for name in ("matching", "done", "stillWaiting", "refused", "changed"):
+            summary[name] += page.get(name, [])  # an older host has fewer
         click.echo(
             f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done",
             err=True,
@@ -410,7 +411,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     """Show how the system is doing."""
 
     def draw() -> tuple[Json, str]:
-        answer = api.get("overview")
+        answer = api.get("overview", fresh="true")
         return answer, formatting.overview_text(answer)
 
     show(draw, in_json=in_json, every=watch)

@@ -95,12 +95,16 @@ def bulk_text(summary: Json, *, go: bool) -> str:
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
+    waiting = [
+        f"{order_id}: waits for an operator still, since another step has failed too"
+        for order_id in summary["stillWaiting"]
+    ]
     again = (
         f"; to try those that were refused again: --go --until {summary['until']}"
         if refused
         else ""
     )
-    return "\n".join([*refused, f"{counts}{again}"])
+    return "\n".join([*refused, *waiting, f"{counts}{again}"])
 
 
 def alerts_table(found: Iterable[Json]) -> str:

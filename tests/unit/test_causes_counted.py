@@ -8,12 +8,13 @@ from apps import app
 from builders import NOW, ORDER_ID, answer, claimed, new_order, scheduler, seconds, some
 from pydantic import ValidationError
 
+from core.actions import Asked, resubmit
 from core.alerts import Acknowledgement, Alert
-from core.changes import Change, Event, HistoryEntry
-from core.life import ProcessState
+from core.changes import Change, Event, HistoryEntry, transition
+from core.life import Outcome, ProcessState
 from kit.memory import in_memory
 from operators.alerts import causes
-from operators.requests import FollowRequest
+from operators.requests import FollowRequest, Reading
 
 
 def id_of(number):
@@ -93,6 +94,34 @@ async def test_orders_that_were_acted_on_are_followed_until_they_end_or_fail_aga
     found = await made.operators.overview.follow(asked)
     assert (found.failed, found.under_way, found.over) == ([id_of(1)], [id_of(2)], [id_of(3)])
     assert not found.may_be_open
+
+
+@pytest.mark.proves("OPR-3")
+async def test_what_is_shown_after_an_action_was_read_after_it():
+    """Though another reading is shared at that moment (bugs2.md 66)."""
+    made = app(in_memory(clock=lambda: NOW))
+    before = await recorded(made, 1, failed("card declined"))
+    operators = made.operators
+    assert (await operators.overview.look()).open_orders["Error"].count == 1
+
+    async def seen():
+        followed = await operators.overview.follow(FollowRequest(orders=(id_of(1),)))
+        overview = await operators.overview.look(Reading(fresh=True))
+        live = await operators.live.look(Reading(fresh=True))
+        (order,) = live.orders
+        return followed.failed, overview.open_orders["Error"].count, order.situation
+
+    again = await made.store.commit(resubmit(before, Asked(operator="ada", note="mended"), NOW))
+    assert await seen() == ([], 0, "pending")
+    await made.store.commit(failing_again(again))
+    assert await seen() == ([id_of(1)], 1, "failed")
+
+
+def failing_again(order):
+    """A change by which the order waits for an operator once more."""
+    entry = HistoryEntry(at=NOW + seconds(1), actor="t", happened=some("noted"))
+    after = order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
+    return transition(order, after, entry)
 
 
 @pytest.mark.parametrize("orders", [(), ("no id",), (ORDER_ID,) * 2001, (f"x{ORDER_ID}",)])

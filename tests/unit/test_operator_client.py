@@ -17,7 +17,7 @@ from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, Un
 from operators.requests import HoldRequest, OperatorRequest
 from operators.views import order_view
 
-PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "changed": []}
+PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
 
 
 def api(answer, signed_in=None):
@@ -222,6 +222,19 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
         ("/api/operator/agents/payment/release", who),
     ]
     assert run(*hold)[0] == ApiError.exit_code
+
+
+def test_the_overview_in_the_terminal_is_no_reading_from_before_the_last_command(monkeypatch):
+    """Two commands follow each other at once, perhaps on two hosts (bugs2.md 66)."""
+    sent = []
+
+    def answered(request):
+        sent.append(request.url.params.get("fresh"))
+        return httpx.Response(503, json={"title": "away"})
+
+    monkeypatch.setattr(commands, "Api", lambda *_: api(answered))
+    CliRunner().invoke(commands.main, ["--key", "k", "overview"])
+    assert sent == ["true"]
 
 
 async def test_the_overview_names_the_held_agents_in_the_terminal():

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { call } from "../static/common/api.js";
-import { send } from "../static/console/session.js";
+import { send, sinceActing } from "../static/console/session.js";
 import { giveStorage } from "./support.js";
 
 test("nothing of what was answered is left on the disk", async (context) => {
@@ -36,6 +36,19 @@ test("an action that nobody answers may have been done", async (context) => {
   const acted = send("/api/operator/bulk", {});
   context.mock.timers.tick(60_000);
   await assert.rejects(acted, ({ faults }) => /may have been done/.test(faults));
+});
+
+test("what is asked after an action is no reading from before it", async (context) => {
+  giveStorage();
+  let now = 1_000_000;
+  context.mock.method(performance, "now", () => now);
+  assert.equal(sinceActing("/api/operator/overview"), "/api/operator/overview");
+  context.mock.method(globalThis, "fetch", async () => Response.json({}));
+  await send("/api/operator/bulk", {});
+  now += 3_000;
+  assert.equal(sinceActing("/api/operator/overview"), "/api/operator/overview?fresh=true");
+  now += 3_000;
+  assert.equal(sinceActing("/api/operator/overview"), "/api/operator/overview");
 });
 
 function neverAnswers(_, { signal }) {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { follow, words } from "../static/console/followed.js";
+import { follow, isFinal, words } from "../static/console/followed.js";
 import { giveStorage } from "./support.js";
 
 const ids = (count) => Array.from({ length: count }, (_, number) => `b00-${number}`);
@@ -30,6 +30,12 @@ test("they are told by how they stand, and none of which there is none", () => {
 
 test("where not all open orders were read, none is said to have ended", () => {
   assert.match(words(followed(2), became(2, 0, 0, true)), /2 seem to have ended/);
+});
+
+test("the page asks on while an order is under way, or may be", () => {
+  assert.ok(isFinal(became(2, 0, 1)));
+  assert.ok(!isFinal(became(1, 1, 0)));
+  assert.ok(!isFinal(became(2, 0, 0, true)));
 });
 
 test("orders are followed through a reload, as many as the app takes, and nobody follows none", () => {

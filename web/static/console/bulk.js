@@ -90,14 +90,17 @@ async function begin(action, where, until, place) {
 async function run(request, total, progress) {
   /** @type {[string[], {orderId: string, why: string}[], string[]]} */
   const [done, refused, changed] = [[], [], []];
+  const stillWaiting = new Set();
   const since = new Date(now()).toISOString();
   await eachPage(request, (page) => {
     done.push(...page.done);
     refused.push(...page.refused);
     changed.push(...page.changed);
+    page.stillWaiting?.forEach((id) => stillWaiting.add(id)); // an older host does not say
     progress(`${done.length + refused.length + changed.length} of ${total}`);
   });
-  follow({ done: action(request.action).done ?? request.action, orders: done, since });
+  const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again
+  follow({ done: action(request.action).done ?? request.action, orders, since });
   return h(
     "div",
     { role: "status", class: "outcome" },
@@ -106,6 +109,8 @@ async function run(request, total, progress) {
       null,
       h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
     ),
+    stillWaiting.size > 0 &&
+      h("p", null, `${many(stillWaiting.size, "order")} of them still need you: another step has failed too.`),
     refused.length > 0 &&
       h(
         "ul",

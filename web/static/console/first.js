@@ -9,7 +9,7 @@ import { charts } from "./charts.js";
 import { card, groupsOf, takenOf } from "./causes.js";
 import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, numbered, outside, since } from "./parts.js";
-import { ask } from "./session.js";
+import { ask, sinceActing } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
 import { list, runbook } from "./words.js";
 
@@ -35,7 +35,7 @@ let askedAt = 0;
 
 async function load(signal) {
   const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
-  const overview = await ask("/api/operator/overview", { signal });
+  const overview = await ask(sinceActing("/api/operator/overview"), { signal });
   if (Date.now() - askedAt >= FIGURES_EVERY) [hour, askedAt] = [await figures(signal), Date.now()];
   return { overview, causes, groups: groupsOf(overview, causes), hour };
 }

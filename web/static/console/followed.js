@@ -12,7 +12,7 @@ const CHANGED = "followed-changed";
 const MOST = 2000;
 
 /** @typedef {{done: string, orders: string[], since: string}} Followed what was done to which orders, and since when */
-/** @typedef {{failed: string[], underWay: string[], over: string[], mayBeOpen: boolean}} Became */
+/** @typedef {{failed: string[], underWay: string[], over: string[], mayBeOpen: boolean}} Became read after the action */
 
 /** Follow these orders, in place of others. @param {Followed} followed */
 export function follow(followed) {
@@ -34,6 +34,9 @@ export function words({ done, orders }, { failed, underWay, over, mayBeOpen }) {
   return `${many(orders.length, "order")} ${done} by you: ${parts.join(", ")}. `;
 }
 
+/** Whether no later answer can differ but by a new failure. @param {Became} became */
+export const isFinal = ({ underWay, mayBeOpen }) => !underWay.length && !mayBeOpen;
+
 /** Show on every page what became of them. @param {HTMLElement} node */
 export function watchFollowed(node) {
   const poll = new Poll(look, () => {});
@@ -43,7 +46,7 @@ export function watchFollowed(node) {
     if (!followed) return { next: null, changed: false };
     const became = await ask("/api/operator/follow", { body: { orders: followed.orders }, signal });
     draw(followed, became);
-    return { next: became.underWay.length ? EVERY_SECONDS : null, changed: true };
+    return { next: isFinal(became) ? null : EVERY_SECONDS, changed: true };
   }
 
   /** @param {Followed} followed @param {Became} became */

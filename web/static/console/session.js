@@ -35,6 +35,13 @@ export const operator = () => localStorage.getItem(NAME) ?? "";
 /** @param {string} name */
 export const setOperator = (name) => localStorage.setItem(NAME, name);
 
+/** The app reuses what it read for two seconds: for longer than that, what is asked after an action is read anew. */
+const READ_ANEW_MS = 4_000;
+let actedAt = -Infinity;
+
+/** The address of what may be a reading that others share; after an action of this tab, of a new one. @param {string} path */
+export const sinceActing = (path) => (performance.now() - actedAt < READ_ANEW_MS ? `${path}?fresh=true` : path);
+
 /** What was answered last, by path: what has not changed is not sent again. @type {Map<string, {etag: string, data: any}>} */
 const known = new Map();
 
@@ -65,6 +72,8 @@ export async function send(path, body) {
     if (fault instanceof Problem && fault.status === 0)
       fault.faults.push("It may have been done all the same: look before you do it again.");
     throw fault;
+  } finally {
+    actedAt = performance.now();
   }
 }
 

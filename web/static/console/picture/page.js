@@ -4,7 +4,7 @@ import { Problem } from "../../common/api.js";
 import { h } from "../../common/dom.js";
 import { now } from "../../common/time.js";
 import { live } from "../live.js";
-import { ask } from "../session.js";
+import { ask, sinceActing } from "../session.js";
 import { controls, tale } from "./controls.js";
 import { draw } from "./draw.js";
 import { hammersOf } from "./hammers.js";
@@ -44,7 +44,7 @@ export function picturePage(place) {
 
   async function look(signal) {
     const [live, simulated, host] = await Promise.all([
-      ask("/api/operator/live", { signal }),
+      ask(sinceActing("/api/operator/live"), { signal }),
       optional("/simulator", signal),
       optional(HOST, signal),
     ]);
