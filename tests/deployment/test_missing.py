@@ -1,5 +1,7 @@
 """What README and `make help` promise where something is missing on the machine."""
 
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,8 @@ from progress import Progress
 from development.servicebus_config import ROOT
 
 only_where_npms_fits = pytest.mark.skipif(
-    sys.platform != "linux", reason="npm's browser is for Linux"
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"),
+    reason="npm's browser is for Linux on x64",
 )
 PRINTS = '#!/bin/sh\necho "$(basename "$0") $*"\n'
 FAILS = "#!/bin/sh\nexit 1\n"
@@ -75,15 +78,27 @@ def test_the_last_line_names_what_was_not_tested():
 
 
 def got_by_make(folder, machine, environment):
-    """What is installed for the tests of the pages in a copy of their folders."""
-    for part in ("support", "browser/chromium"):
+    """What `make test` does for the tests of the pages, in a copy of their folders."""
+    return run_with(copied(folder), programs(folder / "bin", **machine), **environment)
+
+
+def run_with(program, path, **environment):
+    environment["PATH"] = f"{path}:/bin:/usr/bin"
+    command = [sys.executable, program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def calls_of(ran):
+    """The programs that were called, in order."""
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    return [words[0] for words in lines if words and words[0] in NPMS]
+
+
+def copied(folder):
+    for part in ("support", "browser/chromium/node_modules"):
         (folder / "tests" / part).mkdir(parents=True)
-    program = shutil.copy(ROOT / "tests/support/browsers.py", folder / "tests/support")
-    (folder / "tests/browser/chromium/node_modules").mkdir()
-    path = {"PATH": f"{programs(folder / 'bin', **machine)}:/bin:/usr/bin"} | environment
-    return subprocess.run(
-        [sys.executable, program], env=path, capture_output=True, text=True, check=False
-    )
+    (folder / "tests/browser/chromium/package-lock.json").touch()
+    return shutil.copy(ROOT / "tests/support/browsers.py", folder / "tests/support")
 
 
 NPMS = {"npm": PRINTS, "node": PRINTS}
@@ -102,11 +117,23 @@ def test_make_gets_npms_browser_where_it_is_needed(tmp_path, machine, environmen
     """Where it cannot be had, the other tests run."""
     got = got_by_make(tmp_path, machine, environment)
     assert got.returncode == 0, got.stderr
-    assert [
-        line.split()[0] for line in got.stdout.splitlines() if line.startswith(("npm", "node"))
-    ] == calls
+    assert calls_of(got) == calls
     stamp = tmp_path / "tests/browser/chromium/node_modules/.installed"
     assert stamp.exists() == bool(calls)
+
+
+@only_where_npms_fits
+@pytest.mark.parametrize(("age_seconds", "calls"), [(1, []), (-1, ["npm", "node"])])
+def test_npms_browser_is_got_again_for_another_version(tmp_path, age_seconds, calls):
+    """One that is older than the lock file is replaced."""
+    program = copied(tmp_path)
+    chromium = tmp_path / "tests/browser/chromium"
+    stamp = chromium / "node_modules/.installed"
+    stamp.touch()
+    at = (chromium / "package-lock.json").stat().st_mtime + age_seconds
+    os.utime(stamp, (at, at))
+    ran = run_with(program, programs(tmp_path / "bin", **NPMS), TEST_BROWSER=NPM)
+    assert calls_of(ran) == calls
 
 
 def test_without_npm_make_uses_the_one_of_its_environment(tmp_path):

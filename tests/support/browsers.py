@@ -25,6 +25,7 @@ NPM = "npm"
 """The value of `TEST_BROWSER` that selects npm's browser, although the machine has one."""
 FOLDER = Path(__file__).parents[1] / "browser/chromium"
 STAMP = FOLDER / "node_modules/.installed"
+LOCK = FOLDER / "package-lock.json"
 UNPACKED = FOLDER / "node_modules/.unpacked"
 NPM_ENVIRONMENT = {
     "LD_LIBRARY_PATH": str(UNPACKED / "al2023/lib"),
@@ -103,10 +104,15 @@ def exit_reason(log: Path) -> str | None:
     return f"The browser exited with code {code[1]}: {message}"
 
 
+def _is_installed() -> bool:
+    """Whether npm's browser is there, in the version of the lock file."""
+    return STAMP.exists() and STAMP.stat().st_mtime >= LOCK.stat().st_mtime
+
+
 def install(environment: Mapping[str, str]) -> None:
     """Get npm's browser if the tests need it and it fits; raises `OSError`, `CalledProcessError`."""
     fits = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-    if machine_browser(environment) or STAMP.exists() or not fits:
+    if machine_browser(environment) or _is_installed() or not fits:
         return
     print("[setup] getting a browser for the tests of the pages from npm (half a minute, once)")
     sys.stdout.flush()
