@@ -28,6 +28,7 @@ from agents.service import AgentService
 from alerts.relay import Relay
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
+from core.faults import Fault, FaultCode
 from core.keys import buckets
 from core.links import Links
 from core.messages import bus_queues
@@ -521,8 +522,9 @@ def _check_links(settings: Settings, business: Business) -> None:
     workflows = (each.name for each in business.workflows.all if each.waits_for_answers)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
     if settings.public_url is None and (name := next(waiting, None)):
-        expected = f"expected {EXPECTED['PUBLIC_URL']}"
-        raise SettingsError([f"PUBLIC_URL: missing; {name} waits for answers; {expected}"])
+        expected = EXPECTED["PUBLIC_URL"]
+        fault = Fault(FaultCode.PUBLIC_URL_MISSING, "PUBLIC_URL", name=name, expected=expected)
+        raise SettingsError([fault])
 
 
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:

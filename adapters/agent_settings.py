@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from adapters.credentials import context_of
 from core.business import Agent, is_simulated
 from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken, Setting
+from core.faults import Fault, FaultCode
 from core.forms import HEADER_VALUE
 
 URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
@@ -44,8 +45,8 @@ def values_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, SecretS
     return {name: SecretStr(environ[name]) for name in sorted(names) if environ.get(name)}
 
 
-def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[str]:
-    """Yield a line for each setting of the agents that is missing or wrong, without its value."""
+def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[Fault]:
+    """Yield a fault for each setting of the agents that is missing or wrong, without its value."""
     for agent in agents:
         address = environ.get(agent.address, "")
         if agent.address and (address or not agent.optional):
@@ -54,38 +55,36 @@ def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[str]:
             yield from _other_faults(agent, environ)
 
 
-def _address_faults(agent: Agent, address: str) -> Iterator[str]:
-    service = f"the address of the {agent.name} service"
-    expected = f"expected {service}, https:// (http:// on this machine only)"
+def _address_faults(agent: Agent, address: str) -> Iterator[Fault]:
     if not address:
-        yield f"{agent.address}: missing; {expected}"
+        yield Fault(FaultCode.ADDRESS_MISSING, agent.address, agent=agent.name)
+    elif not is_private(address) and agent.optional:
+        yield Fault(FaultCode.OPTIONAL_ADDRESS_INVALID, agent.address, agent=agent.name)
     elif not is_private(address):
-        alternative = ", or nothing" if agent.optional else ""
-        yield f"{agent.address}: no address; {expected}{alternative}"
+        yield Fault(FaultCode.ADDRESS_INVALID, agent.address, agent=agent.name)
 
 
-def _other_faults(agent: Agent, environ: Environ) -> Iterator[str]:
+def _other_faults(agent: Agent, environ: Environ) -> Iterator[Fault]:
     shown = () if is_simulated(agent.name, environ.get(agent.address, "")) else agent.auth_settings
     for setting in (*shown, *agent.code_settings):
         value = environ.get(setting.name, "")
-        if not value:
-            if setting.required:
-                yield f"{setting.name}: missing; expected {setting.meaning}, for agent {agent.name}"
-        elif value.startswith(UNRESOLVED):
-            yield f"{setting.name}: its reference to a Key Vault leads to no secret"
-        elif fault := _fault_in(agent, setting, value):
-            yield f"{setting.name}: {fault}; expected {setting.meaning}, for agent {agent.name}"
+        if value.startswith(UNRESOLVED):
+            yield Fault(FaultCode.KEY_VAULT_UNRESOLVED, setting.name)
+        elif code := _fault_in(agent, setting, value):
+            yield Fault(code, setting.name, expected=setting.meaning, agent=agent.name)
 
 
-def _fault_in(agent: Agent, setting: Setting, value: str) -> str | None:
+def _fault_in(agent: Agent, setting: Setting, value: str) -> FaultCode | None:
     """Return what is wrong with the value of a setting; None if nothing is."""
+    if not value:
+        return FaultCode.AGENT_SETTING_MISSING if setting.required else None
     match agent.auth:
         case ApiKey() if not HEADER_VALUE.fullmatch(value):
-            return "a header cannot hold it"
+            return FaultCode.AGENT_SETTING_NOT_IN_HEADER
         case ClientCredentials(token_url=name) if name == setting.name and not is_private(value):
-            return "no address"
+            return FaultCode.AGENT_SETTING_NO_ADDRESS
         case ClientCertificate() if not _is_certificate(value):
-            return "it cannot be used"
+            return FaultCode.AGENT_SETTING_UNUSABLE
     return None
 
 

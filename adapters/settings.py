@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.agent_settings import URL, addresses_of, faults_of, scopes_of, values_of
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
-from core.errors import AppError
+from core.faults import Fault, FaultCode, StartUpError, text_of
 from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
@@ -30,6 +30,9 @@ ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|
 """Addresses that nobody else can listen to."""
 
 EXPECTED = {
+    "StateStorage__tableServiceUri": "an https:// address",
+    "StateStorage__queueServiceUri": "an https:// address",
+    "StateStorage__blobServiceUri": "an https:// address",
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, https:// (http:// on this machine)",
     "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
@@ -45,13 +48,13 @@ EXPECTED = {
 }
 
 
-class SettingsError(AppError):
+class SettingsError(StartUpError):
     """The settings are not usable; `faults` lists all of their faults."""
 
-    def __init__(self, faults: list[str]) -> None:
-        head = f"{len(faults)} setting(s) missing or wrong:"
-        super().__init__("\n".join([head, *(f"- {fault}" for fault in faults)]))
-        self.faults = faults
+    heading = "{count} setting(s) missing or wrong:"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(sorted(faults, key=text_of))
 
 
 def default_instance_id() -> str:
@@ -194,38 +197,48 @@ class Settings(BaseSettings):
                 declared={agent.name: agent for agent in agents},
             )
         except ValidationError as error:
-            raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
+            raise SettingsError([*faults, *_field_faults(error)]) from None
         faults += _cross_faults(settings)
         if faults:
-            raise SettingsError(sorted(faults))
+            raise SettingsError(faults)
         return settings
 
 
-def _field_faults(error: ValidationError) -> Iterator[str]:
-    for fault in error.errors(include_url=False, include_input=False):
-        name = str(fault["loc"][0])
-        what = "missing" if fault["type"] == "missing" else fault["msg"]
-        yield f"{name}: {what}" + (f"; expected {EXPECTED[name]}" if name in EXPECTED else "")
+def missing(name: str) -> Fault:
+    """Return the fault of a setting that has to be set; `EXPECTED` describes its value."""
+    return Fault(FaultCode.SETTING_MISSING, name, expected=EXPECTED[name])
 
 
-def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
-    uris = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "blob")]
-    if not environ.get("StateStorage"):
-        missing = [uri for uri in uris if not environ.get(uri)]
-        if len(missing) == len(uris):
-            yield f"StateStorage: missing; expected a connection string, or {', '.join(uris)}"
+def _field_faults(error: ValidationError) -> Iterator[Fault]:
+    for found in error.errors(include_url=False, include_input=False):
+        name, message = str(found["loc"][0]), found["msg"]
+        if found["type"] == "missing":
+            yield missing(name)
+        elif name in EXPECTED:
+            expected = EXPECTED[name]
+            yield Fault(FaultCode.SETTING_MALFORMED, name, message=message, expected=expected)
         else:
-            yield from (f"{uri}: missing; expected an https:// address" for uri in missing)
-    if not environ.get("ServiceBus") and not environ.get("ServiceBus__fullyQualifiedNamespace"):
-        namespace = "ServiceBus__fullyQualifiedNamespace"
-        yield f"ServiceBus: missing; expected a connection string, or {namespace}"
+            yield Fault(FaultCode.SETTING_INVALID, name, message=message)
 
 
-def _cross_faults(settings: Settings) -> Iterator[str]:
+def _connection_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    uris = tuple(f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "blob"))
+    if not environ.get("StateStorage"):
+        unset = [uri for uri in uris if not environ.get(uri)]
+        if len(unset) == len(uris):
+            yield Fault(FaultCode.CONNECTION_MISSING, "StateStorage", alternatives=uris)
+        else:
+            yield from map(missing, unset)
+    namespace = "ServiceBus__fullyQualifiedNamespace"
+    if not environ.get("ServiceBus") and not environ.get(namespace):
+        yield Fault(FaultCode.CONNECTION_MISSING, "ServiceBus", alternatives=(namespace,))
+
+
+def _cross_faults(settings: Settings) -> Iterator[Fault]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
-        yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
+        yield Fault(FaultCode.TOPIC_KEY_MISSING, "EVENT_GRID_KEY")
     if _is_readable_on_its_way(settings.event_grid_endpoint):
-        yield "EVENT_GRID_ENDPOINT: its key goes there, so it needs https://"
+        yield Fault(FaultCode.NOT_HTTPS, "EVENT_GRID_ENDPOINT")
     names = settings.agents
     by_agent: Mapping[str, Mapping[str, float]] = {
         "CALLS_IN_FLIGHT": settings.calls_in_flight,
@@ -233,16 +246,16 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     }
     for setting, given in by_agent.items():
         for name in given.keys() - names:
-            yield f"{setting}: there is no agent {name}; expected {', '.join(names)}"
+            yield Fault(FaultCode.SETTING_UNKNOWN_AGENT, setting, agent=name, agents=tuple(names))
     if _is_readable_on_its_way(settings.public_url or ""):
-        yield "PUBLIC_URL: links carry a right, so they need https://"
+        yield Fault(FaultCode.NOT_HTTPS, "PUBLIC_URL")
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
     own_names = (*bus_queues(names), DEAD_LETTERS, OPERATORS)
-    if taken := [name for name in own_names if name.startswith(prefix)]:
-        yield f"REPLY_TO_PREFIX: names of the app's own begin with it, {', '.join(taken)}"
+    if taken := tuple(name for name in own_names if name.startswith(prefix)):
+        yield Fault(FaultCode.PREFIX_TAKEN, "REPLY_TO_PREFIX", queues=taken)
     if settings.agent_margin_seconds >= settings.step_timeout_seconds:
-        expected = "expected less than STEP_TIMEOUT_SECONDS"
-        yield f"AGENT_MARGIN_SECONDS: leaves an agent no time; {expected}"
+        limit = "STEP_TIMEOUT_SECONDS"
+        yield Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit=limit)
 
 
 def _is_readable_on_its_way(address: str) -> bool:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from core.code import Code
 from core.credentials import SCOPE, SETTING, Auth, Setting
 from core.errors import InvalidError, as_one
+from core.faults import Fault, FaultCode
 from core.forms import Form
 from core.messages import (
     SCHEDULER_REQUESTS,
@@ -173,6 +174,11 @@ class Agent:
     """The settings that these functions read; any may be a secret."""
 
     @property
+    def place(self) -> str:
+        """The place of its faults."""
+        return f"agent {self.name}"
+
+    @property
     def settings(self) -> tuple[Setting, ...]:
         """All settings that the agent reads; an optional agent that has no address reads none."""
         address = Setting(name=self.address, meaning=f"the address of the {self.name} service")
@@ -198,13 +204,14 @@ class Agent:
         return (Setting(name=name, required=False, meaning="the scope of a token"),)
 
     def __post_init__(self) -> None:
-        """Refuse statuses that are no refusal, or that may pass."""
+        """Raise `DeclarationError` for statuses that are no refusal, or that may pass."""
         faults = [
-            status for status in self.refusals if not 400 <= status < 500 or status in PASSING
+            Fault(FaultCode.NOT_A_REFUSAL, self.place, status=status, excluded=PASSING)
+            for status in self.refusals
+            if not 400 <= status < 500 or status in PASSING
         ]
         if faults:
-            expected = f"expected 400 to 499 without {PASSING}"
-            raise ValueError(f"agent {self.name}: no refusals are {faults}: {expected}")
+            raise DeclarationError(faults)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -275,17 +282,19 @@ class Business:
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         for workflow in self.workflows.all:
             steps = workflow.initial_steps(timeout=timeout, threshold=threshold, cooldown=cooldown)
-            which = f"{workflow.name} version {workflow.version}"
-            faults += [f"{which}: {fault}" for fault in _outlasting_keys(steps, deployed)]
-        if self.workflows.latest(self.default_workflow) is None:
-            faults.append(f"there is no workflow {self.default_workflow}, which is the default")
+            faults += [fault.within(workflow.place) for fault in _outlasting_keys(steps, deployed)]
+        faults += self._unknown_workflow("default_workflow", self.default_workflow)
         faults += self._faults_of_code()
         faults += self._faults_of_sample()
         faults += chain.from_iterable(map(self._faults_of_door, self.doors))
         if faults:
             raise DeclarationError(faults)
 
-    def _faults_of_code(self) -> Iterator[str]:
+    def _unknown_workflow(self, place: str, name: str) -> Iterator[Fault]:
+        if self.workflows.latest(name) is None:
+            yield Fault(FaultCode.UNKNOWN_WORKFLOW, place, workflow=name)
+
+    def _faults_of_code(self) -> Iterator[Fault]:
         """Yield the operations that have neither a function nor an address."""
         asked = {
             (step.capability, operation)
@@ -298,61 +307,86 @@ class Business:
             for capability, operation in sorted(asked):
                 offered = capability == agent.offers and operation not in agent.code
                 if offered and not agent.address:
-                    yield f"agent {agent.name}: {operation} has no function, nor an address"
+                    yield Fault(FaultCode.OPERATION_NOT_REACHABLE, agent.place, operation=operation)
 
-    def _faults_of_sample(self) -> Iterator[str]:
+    def _faults_of_sample(self) -> Iterator[Fault]:
         if self.sample is None:
             return
-        if self.sample.workflow and self.workflows.latest(self.sample.workflow) is None:
-            yield f"sample: there is no workflow {self.sample.workflow}"
+        if self.sample.workflow:
+            yield from self._unknown_workflow("sample", self.sample.workflow)
         try:
             self.payload.accept(self.sample.payload)
         except InvalidError as error:
-            yield from (f"sample: {fault}" for fault in error.faults)
+            for message in error.faults:
+                yield Fault(FaultCode.SAMPLE_INVALID, "sample", message=message)
 
-    def _faults_of_door(self, door: Door) -> Iterator[str]:
+    def _faults_of_door(self, door: Door) -> Iterator[Fault]:
         workflow = self.workflows.latest(door.workflow)
         if workflow is None:
-            yield f"door: there is no workflow {door.workflow}"
+            yield from self._unknown_workflow("door", door.workflow)
         elif door.cancel_until not in (None, *(step.name for step in workflow.steps)):
-            version = f"{workflow.name} version {workflow.version}"
-            yield f"{version}: its door names the step {door.cancel_until}, which it does not have"
+            place = f"{workflow.place}: door"
+            yield Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=door.cancel_until)
 
 
-def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
+def _faults_of(agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield the faults of agents, whose names are parts of row keys, queues and functions."""
     for agent in agents:
-        if not re.fullmatch(STEP_NAME, agent.name):
-            yield f"agent {agent.name}: its name has to match {STEP_NAME}"
-        if requests_queue(agent.name) == SCHEDULER_REQUESTS:
-            yield f"agent {agent.name}: its queue would be that of the scheduler"
-        if agent.offers == OUTSIDE:
-            yield f"agent {agent.name}: what it offers, {OUTSIDE}, stands for answers from outside"
-        if not re.fullmatch(STEP_NAME, agent.offers):
-            yield f"agent {agent.name}: what it offers, {agent.offers}, has to match {STEP_NAME}"
-        if agent.calls_in_flight < 1:
-            calls = agent.calls_in_flight
-            yield f"agent {agent.name}: calls_in_flight is {calls}; it has to be more"
-        rate = agent.per_second
-        if rate is not None and not LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
-            expected = f"expected {LEAST_PER_SECOND} to {MOST_PER_SECOND:.0f}"
-            yield f"agent {agent.name}: per_second is {rate}; {expected}"
-        yield from (f"agent {agent.name}: {fault}" for fault in _faults_of_calls(agent))
-        yield from _faults_of_times(agent)
-    counted = Counter(agent.name for agent in agents)
-    yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
+        faults = chain(
+            _faults_of_names(agent),
+            _faults_of_rates(agent),
+            _faults_of_calls(agent),
+            _faults_of_times(agent),
+        )
+        yield from (fault.within(agent.place) for fault in faults)
+    counted = Counter(agent.place for agent in agents)
+    for place, count in counted.items():
+        if count > 1:
+            yield Fault(FaultCode.DUPLICATE_AGENT, place)
 
 
-def _faults_of_calls(agent: Agent) -> Iterator[str]:
+def _faults_of_names(agent: Agent) -> Iterator[Fault]:
+    if not re.fullmatch(STEP_NAME, agent.name):
+        yield Fault(FaultCode.PATTERN_MISMATCH, field="name", value=agent.name, pattern=STEP_NAME)
+    if requests_queue(agent.name) == SCHEDULER_REQUESTS:
+        yield Fault(FaultCode.QUEUE_OF_SCHEDULER, queue=SCHEDULER_REQUESTS)
+    if agent.offers == OUTSIDE:
+        yield Fault(FaultCode.CAPABILITY_RESERVED, capability=OUTSIDE)
+    if not re.fullmatch(STEP_NAME, agent.offers):
+        yield Fault(
+            FaultCode.PATTERN_MISMATCH, field="capability", value=agent.offers, pattern=STEP_NAME
+        )
+
+
+def _faults_of_rates(agent: Agent) -> Iterator[Fault]:
+    if agent.calls_in_flight < 1:
+        yield Fault(FaultCode.NOT_POSITIVE, field="calls_in_flight", value=agent.calls_in_flight)
+    rate = agent.per_second
+    if rate is not None and not LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
+        yield Fault(
+            FaultCode.OUT_OF_RANGE,
+            field="per_second",
+            value=rate,
+            least=LEAST_PER_SECOND,
+            most=MOST_PER_SECOND,
+        )
+
+
+def _faults_of_calls(agent: Agent) -> Iterator[Fault]:
     """Yield the faults in the form of the agent's calls, and in how it shows who calls."""
     yield from agent.form.faults()
     if agent.auth is not None:
-        yield from agent.auth.faults()
+        yield from (fault.within("auth") for fault in agent.auth.faults())
     if agent.auth is not None and not agent.address:
-        yield "its auth is for calls over HTTP, and all of its operations are functions"
+        yield Fault(FaultCode.AUTH_WITHOUT_CALLS)
     for setting in agent.settings:
         if not SETTING.fullmatch(setting.name):
-            yield f"no name of a setting is {setting.name}"
+            yield Fault(
+                FaultCode.PATTERN_MISMATCH,
+                field="setting",
+                value=setting.name,
+                pattern=SETTING.pattern,
+            )
 
 
 def is_simulated(agent: str, address: str) -> bool:
@@ -363,31 +397,44 @@ def is_simulated(agent: str, address: str) -> bool:
     return address.rstrip("/").endswith(f"/simulator/{agent}")
 
 
-def _faults_of_times(agent: Agent) -> Iterator[str]:
+def _faults_of_times(agent: Agent) -> Iterator[Fault]:
     """Yield the faults of the times that an agent declares of its service."""
     for name in ("answer_within", "keys_last"):
         time = getattr(agent, name)
         if time is not None and time <= timedelta():
-            yield f"agent {agent.name}: {name} is {time}; it has to be more"
+            yield Fault(FaultCode.NOT_POSITIVE, field=name, value=time)
     within, last = agent.answer_within, agent.keys_last
     if agent.calls_back and not within:
-        yield f"agent {agent.name}: it calls back, and has no answer_within"
+        yield Fault(FaultCode.CALLBACK_WITHOUT_TIME)
     if within and last and within > last:
-        yield f"agent {agent.name}: answer_within is {within}; it forgets a key after {last}"
+        yield Fault(FaultCode.ANSWER_OUTLASTS_KEY, answer_within=within, keys_last=last)
 
 
-def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator[str]:
+def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield a fault for each time after which a service may have forgotten a step's key."""
     for step in steps:
-        tries = step.timeout * step.threshold
-        waits = {"cooldown": step.cooldown, f"{step.threshold} attempts": tries}
+        place = f"step {step.name}"
+        attempts = step.timeout * step.threshold
         for agent in agents:
             if agent.offers != step.capability or agent.keys_last is None:
                 continue
-            forgets = f"{agent.name} forgets a key after {agent.keys_last}"
-            long = {what: time for what, time in waits.items() if time > agent.keys_last}
-            for what, time in long.items():
-                yield f"step {step.name}: its {what} may take {time}; {forgets}"
+            if step.cooldown > agent.keys_last:
+                yield Fault(
+                    FaultCode.COOLDOWN_OUTLASTS_KEY,
+                    place,
+                    time=step.cooldown,
+                    agent=agent.name,
+                    keys_last=agent.keys_last,
+                )
+            if attempts > agent.keys_last:
+                yield Fault(
+                    FaultCode.ATTEMPTS_OUTLAST_KEY,
+                    place,
+                    attempts=step.threshold,
+                    time=attempts,
+                    agent=agent.name,
+                    keys_last=agent.keys_last,
+                )
 
 
 def offers_of(agents: Sequence[Agent]) -> Mapping[str, Sequence[str]]:

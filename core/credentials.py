@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
+from core.faults import Fault, FaultCode
 from core.forms import HEADER, HEADER_VALUE
 
 SCOPE = "_SCOPE"
@@ -40,12 +41,17 @@ class ApiKey:
         del address
         return (Setting(name=self.setting, secret=True, meaning="the key of the service"),)
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield what no call could show."""
         if not HEADER.fullmatch(self.header):
-            yield f"no header for a key is {self.header}"
+            yield Fault(
+                FaultCode.PATTERN_MISMATCH,
+                field="header",
+                value=self.header,
+                pattern=HEADER.pattern,
+            )
         if self.prefix and not HEADER_VALUE.fullmatch(f"{self.prefix}x"):
-            yield "the prefix of the key is not printable ASCII"
+            yield Fault(FaultCode.NOT_PRINTABLE, field="prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class EntraToken:
         """Return the settings that hold it, beside the one with the service's address."""
         return (Setting(name=self.scope or address + SCOPE, meaning="the scope of a token"),)
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield nothing: its setting is checked with all others."""
         yield from ()
 
@@ -92,7 +98,7 @@ class ClientCredentials:
             named.append(Setting(name=self.scope, meaning="the scope of a token"))
         return tuple(named)
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield nothing: its settings are checked with all others."""
         yield from ()
 
@@ -110,7 +116,7 @@ class ClientCertificate:
         meaning = "a certificate and its key without a password, as PEM text or the path of a file"
         return (Setting(name=self.setting, secret=True, meaning=meaning),)
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield nothing: its setting is checked with all others."""
         yield from ()
 

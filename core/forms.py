@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from core.faults import Fault, FaultCode
+
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 WITHOUT_BODY = ("DELETE", "GET")
 """The methods whose calls have no body: what they say stands in their path."""
@@ -73,14 +75,14 @@ class Route:
         literals = map(re.escape, parts[::2])
         return re.fullmatch("[^/]+".join(literals), path) is not None
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield what no call could follow."""
         if self.method not in METHODS:
-            yield f"its method is {self.method}; expected one of {', '.join(METHODS)}"
+            yield Fault(FaultCode.METHOD_UNKNOWN, method=self.method, methods=METHODS)
         if self.path is None:
             return
         if not PATH.fullmatch(self.path) or UP.search(self.path):
-            yield f"no path is {self.path}; expected one such as /v1/parcels/{{orderId}}"
+            yield Fault(FaultCode.PATH_INVALID, path=self.path)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,21 +101,22 @@ class Form:
         """Return where the operation is called."""
         return self.routes.get(operation, Route())
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield every fault of the declaration."""
         for name, value in self.headers.items():
-            yield from _header_faults(name, value, self.key_header)
+            faults = _header_faults(name, value, self.key_header)
+            yield from (fault.within("headers") for fault in faults)
         if not _may_be_declared(self.key_header):
-            yield f"key_header: no header for idempotency keys is {self.key_header}"
+            yield Fault(FaultCode.HEADER_NOT_ALLOWED, "key_header", header=self.key_header)
         for operation, route in self.routes.items():
-            yield from (f"operation {operation}: {fault}" for fault in route.faults())
+            yield from (fault.within(f"operation {operation}") for fault in route.faults())
 
 
-def _header_faults(name: str, value: str, key_header: str) -> Iterator[str]:
+def _header_faults(name: str, value: str, key_header: str) -> Iterator[Fault]:
     if not _may_be_declared(name) or name.casefold() == key_header.casefold():
-        yield f"headers: {name} is none that can be declared"
+        yield Fault(FaultCode.HEADER_NOT_ALLOWED, header=name)
     if not HEADER_VALUE.fullmatch(value):
-        yield f"headers: the value of {name} is not printable ASCII"
+        yield Fault(FaultCode.NOT_PRINTABLE, field=name)
 
 
 def _may_be_declared(name: str) -> bool:

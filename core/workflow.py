@@ -1,6 +1,7 @@
 """A workflow: the business logic as data, apart from the scheduler that runs it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any
 
-from core.errors import AppError
+from core.faults import Fault, FaultCode, StartUpError
 from core.messages import OPERATION, STEP_NAME
 from core.orders import OUTSIDE, OnFailure, Order, Snapshot, Step
 
@@ -164,6 +165,11 @@ class Workflow:
     version: int
     steps: tuple[StepDefinition, ...]
 
+    @property
+    def place(self) -> str:
+        """The place of its faults."""
+        return f"{self.name} version {self.version}"
+
     def definition(self, step: str) -> StepDefinition | None:
         """Return the definition of a step; None for a name that the workflow does not have."""
         return next((definition for definition in self.steps if definition.name == step), None)
@@ -217,45 +223,53 @@ class Workflow:
 
         return tuple(record(definition) for definition in self.steps)
 
-    def faults(self, capabilities: Container[str]) -> Iterator[str]:
+    def faults(self, capabilities: Container[str]) -> Iterator[Fault]:
         """Yield every fault of the definition, given the capabilities of the app's agents."""
         known = [definition.name for definition in self.steps]
         if not re.fullmatch(STEP_NAME, self.name):
-            yield f"its name has to match {STEP_NAME}"
+            yield Fault(
+                FaultCode.PATTERN_MISMATCH, field="name", value=self.name, pattern=STEP_NAME
+            )
         if not 1 <= self.version <= MOST_VERSION:
-            yield f"its version has to be from 1 to {MOST_VERSION}"
+            yield Fault(
+                FaultCode.OUT_OF_RANGE,
+                field="version",
+                value=self.version,
+                least=1,
+                most=MOST_VERSION,
+            )
         if not known:
-            yield "there is no step"
+            yield Fault(FaultCode.NO_STEP)
         if len(known) > MAX_STEPS:
-            yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
+            yield Fault(FaultCode.TOO_MANY_STEPS, steps=len(known), limit=MAX_STEPS)
         for name in dict.fromkeys(known):
             if known.count(name) > 1:
-                yield f"step {name} is defined twice"
+                yield Fault(FaultCode.DUPLICATE_STEP, step=name)
         for index, definition in enumerate(self.steps):
             faults = chain(
                 _faults(definition, known[:index], capabilities),
                 self._missing_results(definition),
                 self._undo_after_a_pivot(definition),
             )
-            yield from (f"step {definition.name}: {fault}" for fault in faults)
+            yield from (fault.within(f"step {definition.name}") for fault in faults)
 
-    def _missing_results(self, definition: StepDefinition) -> Iterator[str]:
+    def _missing_results(self, definition: StepDefinition) -> Iterator[Fault]:
         """Yield a fault for each step whose result is used before it is certain to be there."""
         before = self._before(definition)
         for name in definition.uses:
             if name not in before:
-                yield f"it uses what {name} answers, and does not come after it"
+                yield Fault(FaultCode.RESULT_NOT_AFTER, step=name)
             used = self.definition(name)
             if used and used.may_be_skipped and name not in definition.may_lack:
-                yield f"it uses what {name} answers, which may be skipped, and has to allow None"
+                yield Fault(FaultCode.RESULT_MAY_BE_MISSING, step=name)
 
-    def _undo_after_a_pivot(self, definition: StepDefinition) -> Iterator[str]:
+    def _undo_after_a_pivot(self, definition: StepDefinition) -> Iterator[Fault]:
         """Yield a fault if the step asks for an undo where there is no way back (UND-6)."""
         if definition.on_failure is OnFailure.UNDO:
             before = self._before(definition)
-            for each in self.steps:
-                if each.pivot and each.name in before:
-                    yield f"it comes after {each.name}, a point of no return: it cannot say UNDO"
+            for step in self.steps:
+                if step.pivot and step.name in before:
+                    yield Fault(FaultCode.UNDO_AFTER_PIVOT, step=step.name)
 
     def _before(self, definition: StepDefinition) -> set[str]:
         """Return the steps that have to be done before this one, directly or not."""
@@ -268,40 +282,40 @@ class Workflow:
 
 def _faults(
     definition: StepDefinition, above: Collection[str], capabilities: Container[str]
-) -> Iterator[str]:
+) -> Iterator[Fault]:
     for name in definition.after:
         if name not in above:
-            yield f"it comes after {name}, which is no step above it"
+            yield Fault(FaultCode.NOT_ABOVE, step=name)
     if definition.capability == OUTSIDE:
         yield from _faults_of_answer(definition)
     elif definition.capability not in capabilities:
-        yield f"no agent offers {definition.capability}"
+        yield Fault(FaultCode.CAPABILITY_NOT_OFFERED, capability=definition.capability)
     kept = definition.result_fields
-    missing = [name for name in definition.compensation_needs if name not in kept]
+    missing = tuple(name for name in definition.compensation_needs if name not in kept)
     if missing:
-        yield f"its undo needs {', '.join(missing)}, which is not kept"
+        yield Fault(FaultCode.UNDO_NEEDS_NOT_KEPT, fields=missing)
     if definition.compensation_needs and definition.compensation is None:
-        yield "it says what its undo needs, but not what undoes it"
+        yield Fault(FaultCode.UNDO_NEEDS_WITHOUT_UNDO)
     if len(definition.title) > MAX_TITLE:
-        yield f"its title has {len(definition.title)} characters; it can have {MAX_TITLE}"
+        yield Fault(FaultCode.TITLE_TOO_LONG, length=len(definition.title), limit=MAX_TITLE)
     yield from _out_of_bounds(definition)
     yield from _malformed_names(definition)
 
 
-def _faults_of_answer(definition: StepDefinition) -> Iterator[str]:
+def _faults_of_answer(definition: StepDefinition) -> Iterator[Fault]:
     """Yield what a step that is answered from outside lacks, or cannot have."""
     if definition.read_answer is None:
-        yield "it is answered from outside, and does not say what an answer is"
+        yield Fault(FaultCode.EXTERNAL_WITHOUT_MODEL)
     if definition.timeout is None:
-        yield "it is answered from outside, and does not say within which time"
+        yield Fault(FaultCode.EXTERNAL_WITHOUT_TIMEOUT)
     if definition.compensation is not None:
-        yield "it is answered from outside, so there is nothing to undo"
+        yield Fault(FaultCode.EXTERNAL_WITH_UNDO)
     if definition.pivot:
-        yield "it is answered from outside, so it is no point of no return"
+        yield Fault(FaultCode.EXTERNAL_AS_PIVOT)
 
 
 MORE_THAN_NOTHING = ("timeout", "threshold", "cooldown")
-AT_MOST = {
+AT_MOST: Mapping[str, timedelta | int] = {
     "timeout": LONGEST_TIMEOUT,
     "threshold": MOST_TRIES,
     "cooldown": LONGEST_WAIT,
@@ -310,40 +324,52 @@ AT_MOST = {
 }
 
 
-def _out_of_bounds(definition: StepDefinition) -> Iterator[str]:
+def _out_of_bounds(definition: StepDefinition) -> Iterator[Fault]:
     waits = {"timeout": LONGEST_WAIT} if definition.capability == OUTSIDE else {}
     for name, most in {**AT_MOST, **waits}.items():
         value = getattr(definition, name)
         if value is None:
             continue
         nothing = type(most)()
-        if value < nothing or (value == nothing and name in MORE_THAN_NOTHING):
-            yield f"{name} is {value}; it has to be more"
+        if name in MORE_THAN_NOTHING:
+            if value <= nothing:
+                yield Fault(FaultCode.NOT_POSITIVE, field=name, value=value)
+        elif value < nothing:
+            yield Fault(FaultCode.NEGATIVE, field=name, value=value)
         if value > most:
-            yield f"{name} is {value}; it can be {most} at most"
+            yield Fault(FaultCode.TOO_HIGH, field=name, value=value, limit=most)
 
 
-def _malformed_names(definition: StepDefinition) -> Iterator[str]:
+def _malformed_names(definition: StepDefinition) -> Iterator[Fault]:
     """Yield a fault for each name that cannot be part of a request."""
     if not re.fullmatch(STEP_NAME, definition.name):
-        yield f"its name has to match {STEP_NAME}"
+        yield Fault(
+            FaultCode.PATTERN_MISMATCH, field="name", value=definition.name, pattern=STEP_NAME
+        )
     if not re.fullmatch(STEP_NAME, definition.capability):
-        yield f"capability {definition.capability} has to match {STEP_NAME}"
+        yield Fault(
+            FaultCode.PATTERN_MISMATCH,
+            field="capability",
+            value=definition.capability,
+            pattern=STEP_NAME,
+        )
     for field, function in definition.judges.items():
         if len(name_of(function)) > MAX_TITLE or name_of(function) == LAMBDA:
-            yield f"{field}: its function needs a name of at most {MAX_TITLE} characters"
+            yield Fault(FaultCode.FUNCTION_WITHOUT_NAME, field, limit=MAX_TITLE)
     for operation in (definition.operation, definition.compensation):
         if operation is not None and not OPERATION.fullmatch(operation):
-            yield f"operation {operation} has to match {OPERATION.pattern}"
+            yield Fault(
+                FaultCode.PATTERN_MISMATCH,
+                field="operation",
+                value=operation,
+                pattern=OPERATION.pattern,
+            )
 
 
-class DeclarationError(AppError):
+class DeclarationError(StartUpError):
     """The declarations of the business are not usable; `faults` lists all of their faults."""
 
-    def __init__(self, faults: list[str]) -> None:
-        head = f"{len(faults)} fault(s) in what the business declares:"
-        super().__init__("\n".join([head, *(f"- {fault}" for fault in faults)]))
-        self.faults = faults
+    heading = "{count} fault(s) in the declarations of the business:"
 
 
 class Workflows:
@@ -358,13 +384,14 @@ class Workflows:
         if faults := list(self.faults(capabilities)):
             raise DeclarationError(faults)
 
-    def faults(self, capabilities: Container[str]) -> Iterator[str]:
+    def faults(self, capabilities: Container[str]) -> Iterator[Fault]:
         """Yield every fault of the workflows, given the capabilities of the app's agents."""
         for workflow in self.all:
-            which = f"{workflow.name} version {workflow.version}"
-            yield from (f"{which}: {fault}" for fault in workflow.faults(capabilities))
-        if len(self._known) < len(self.all):
-            yield "two workflows have the same name and version"
+            yield from (fault.within(workflow.place) for fault in workflow.faults(capabilities))
+        counted = Counter(workflow.place for workflow in self.all)
+        for place, count in counted.items():
+            if count > 1:
+                yield Fault(FaultCode.DUPLICATE_WORKFLOW, place)
 
     def find(self, name: str, version: int) -> Workflow | None:
         """Return the workflow that an order was started with, if this app still has it."""

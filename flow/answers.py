@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
+from core.faults import Fault, FaultCode
 from core.messages import decode, json_text
 from core.orders import OUTSIDE, OnFailure
 from core.workflow import ANSWER
@@ -62,12 +63,12 @@ class OfService:
         return recorded(self.model, content).model_dump(mode="json", by_alias=True)
 
 
-def faults_of(answers: type[Model]) -> Iterator[str]:
+def faults_of(answers: type[Model]) -> Iterator[Fault]:
     """Yield the personal data in an answer that an erasure would not find."""
     for name, field in answers.model_fields.items():
         inner = models_in(field.annotation)
         if not mark_of(field) and any(map(_has_marks, inner)):
-            yield f"its answer: mark the field {name} as personal, and not a part of it"
+            yield Fault(FaultCode.PERSONAL_INSIDE_FIELD, f"field {name}")
 
 
 def _has_marks(model: type[Any]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from core.business import Agent as Declared
 from core.business import Business, Door, Sample
+from core.faults import Fault, FaultCode
 from core.workflow import DeclarationError, Workflows
 from flow.faults import faults_of
 from flow.model import Model
@@ -30,7 +31,7 @@ def business(
     each new payload that its model allows. Sample and greeting are for people who try the app.
     """
     if not flows:
-        raise DeclarationError(["there is no workflow"])
+        raise DeclarationError([Fault(FaultCode.NO_WORKFLOW)])
     faults = [*_of_flows(flows), *_of_functions(agents)]
     declared = list(_declared(agents, faults))
     made = Business(
@@ -48,19 +49,19 @@ def business(
     return made
 
 
-def _workflows(flows: Sequence[Flow], faults: Sequence[str]) -> Workflows:
+def _workflows(flows: Sequence[Flow], faults: Sequence[Fault]) -> Workflows:
     try:
         return Workflows(*(flow.workflow() for flow in flows))
     except NameError:  # a fault of a flow, which is among them
         raise _all(faults) from None
 
 
-def _all(faults: Sequence[str]) -> DeclarationError:
+def _all(faults: Sequence[Fault]) -> DeclarationError:
     """Return the error that names each fault once."""
     return DeclarationError(list(dict.fromkeys(faults)))
 
 
-def _of_flows(flows: Sequence[Flow]) -> Iterator[str]:
+def _of_flows(flows: Sequence[Flow]) -> Iterator[Fault]:
     for flow in flows:
         yield from faults_of(flow)
     yield from _of_several_payloads(flows)
@@ -74,50 +75,58 @@ def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
             yield flow.door.declaration(flow.name, flow.payload)
 
 
-def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:
+def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[Fault]:
     first = flows[0].payload
     for flow in flows:
         if flow.payload is not first:
-            which = f"{flow.name} version {flow.version}"
-            yield f"{which}: its payload is {flow.payload.__name__}; it has to be {first.__name__}"
+            yield Fault(
+                FaultCode.PAYLOAD_DIFFERS,
+                flow.place,
+                payload=flow.payload.__name__,
+                expected=first.__name__,
+            )
 
 
-def _of_functions(agents: Sequence[Agent]) -> Iterator[str]:
+def _of_functions(agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield the faults of operations that are functions."""
     for agent in agents:
         offered = {each.name for each in agent.operations().values()}
         counted = Counter(each.operation for each in agent.functions)
-        for each in agent.functions:
-            yield from each.faults()
-            if each.operation not in offered:
-                yield f"{each.place}: agent {agent.name}: it has no operation {each.operation}"
-            if counted[each.operation] > 1:
-                yield f"{each.place}: agent {agent.name}: {each.operation} has several functions"
+        for function in agent.functions:
+            yield from function.faults()
+            place, operation = f"{function.place}: agent {agent.name}", function.operation
+            if operation not in offered:
+                yield Fault(FaultCode.ACTIVITY_UNKNOWN_OPERATION, place, operation=operation)
+            if counted[operation] > 1:
+                yield Fault(FaultCode.DUPLICATE_ACTIVITY, place, operation=operation)
 
 
-def _declared(agents: Sequence[Agent], faults: list[str]) -> Iterator[Declared]:
-    """Yield the agents as the engine knows them; add the fault of one that cannot be declared."""
+def _declared(agents: Sequence[Agent], faults: list[Fault]) -> Iterator[Declared]:
+    """Yield the agents as the engine knows them; add the faults of those it cannot know."""
     for agent in agents:
         try:
             yield agent.declaration()
-        except ValueError as error:
-            faults.append(str(error))
+        except DeclarationError as error:
+            faults += error.faults
 
 
 def _sample(content: Model | None) -> Sample | None:
     return Sample(payload=content.model_dump(mode="json", by_alias=True)) if content else None
 
 
-def _of_engine(made: Business, flows: Sequence[Flow]) -> Iterator[str]:
+def _of_engine(made: Business, flows: Sequence[Flow]) -> Iterator[Fault]:
     """Yield what the engine finds, with the file and line of a step."""
     places = {
-        f"{flow.name} version {flow.version}: step {step.name}: ": step.place
-        for flow in flows
-        for step in flow.steps
+        f"{flow.place}: step {step.name}": step.place for flow in flows for step in flow.steps
     }
     try:
         made.check(made.agents)
     except DeclarationError as error:
         for fault in error.faults:
-            place = next((at for which, at in places.items() if fault.startswith(which)), None)
-            yield f"{place}: {fault}" if place else fault
+            of_step = (at for step, at in places.items() if _is_in(fault, step))
+            place = next(of_step, None)
+            yield fault.within(place) if place else fault
+
+
+def _is_in(fault: Fault, place: str) -> bool:
+    return f"{fault.place}: ".startswith(f"{place}: ")

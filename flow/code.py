@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
 from core.code import Call, Code
+from core.faults import Fault, FaultCode
 from flow.model import Model, recorded
 
 Asked = TypeVar("Asked", bound=Model)
@@ -65,40 +66,48 @@ class Function:
             raise TypeError(f"{type(answer).__name__} is no {self.answers.__name__}")
         return answer.model_dump(mode="json", by_alias=True)
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Yield what a type checker would say of the function, with its place."""
         for fault in self._faults():
-            yield f"{self.place}: operation {self.operation}: {fault}"
+            yield fault.within(f"{self.place}: operation {self.operation}")
 
-    def _faults(self) -> Iterator[str]:
+    def _faults(self) -> Iterator[Fault]:
         generates = inspect.isgeneratorfunction(self.work) or inspect.isasyncgenfunction(self.work)
         if generates or not inspect.isfunction(self.work):
-            yield "expected a function that returns its answer"
+            yield Fault(FaultCode.ACTIVITY_NOT_A_FUNCTION)
             return
         try:
             signature = self.signature
         except NameError as error:
-            yield f"its types cannot be read: {error}"
+            yield Fault(FaultCode.TYPES_UNREADABLE, message=str(error))
             return
         try:
             call, ask = signature.bind(Call, self.asks).arguments
         except (TypeError, ValueError):
-            yield f"its function has to take a Call and a {self.asks.__name__}"
+            yield Fault(FaultCode.ACTIVITY_PARAMETERS, model=self.asks.__name__)
             return
         taken = signature.parameters[call].annotation, signature.parameters[ask].annotation
         for given, wanted in zip((Call, self.asks), taken, strict=True):
             if not _is_one(given, wanted):
-                yield f"its function is given a {_name(given)}, and takes a {_name(wanted)}"
+                yield Fault(
+                    FaultCode.ACTIVITY_PARAMETER_TYPE,
+                    given=type_name(given),
+                    declared=type_name(wanted),
+                )
         if not _is_one(signature.return_annotation, self.answers):
-            returned = _name(signature.return_annotation)
-            yield f"its function returns {returned}, not a {self.answers.__name__}"
+            yield Fault(
+                FaultCode.RETURN_TYPE,
+                expected=self.answers.__name__,
+                returned=type_name(signature.return_annotation),
+            )
 
 
 def _is_one(kind: Any, wanted: Any) -> bool:
     return isinstance(kind, type) and isinstance(wanted, type) and issubclass(kind, wanted)
 
 
-def _name(annotation: Any) -> str:
+def type_name(annotation: Any) -> str | None:
+    """Return the name of a type as its author wrote it; None if there is no annotation."""
     if annotation is inspect.Signature.empty:
-        return "something of no declared type"
+        return None
     return str(getattr(annotation, "__name__", annotation))

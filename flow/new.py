@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from core.faults import Fault, FaultCode, StartUpError
+
 ROOT = Path(__file__).parent.parent
 FROM, TEST = "examples/start", "tests/unit/test_start.py"
 NAME, LONGEST = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"), 30
 IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)
 
 
-class NewBusinessError(Exception):
+class NewBusinessError(StartUpError):
     """A business of this name cannot be made; `faults` lists all reasons."""
 
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = faults
+    heading = "{count} fault(s) in the name of the business:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +71,17 @@ def sample() -> str:
     return json.dumps({"customer": customer, "item": "a bicycle"})
 
 
-def _faults(names: Names, root: Path) -> Iterator[str]:
+def _faults(names: Names, root: Path) -> Iterator[Fault]:
     if not NAME.fullmatch(names.workflow) or len(names.workflow) > LONGEST:
-        expected = f"a name such as car-rental, of up to {LONGEST} small letters, digits and dashes"
-        yield f"{names.workflow!r}: expected {expected}"
+        yield Fault(FaultCode.BUSINESS_NAME_INVALID, repr(names.workflow), limit=LONGEST)
         return
     if keyword.iskeyword(names.package) or keyword.issoftkeyword(names.package):
-        yield f"{names.package} is a word of Python's, and no name of a package"
+        yield Fault(FaultCode.PYTHON_KEYWORD, names.package)
     for place in (names.package, names.test):
         if (root / place).exists():
-            yield f"{place} exists already"
+            yield Fault(FaultCode.FILE_EXISTS, place)
     if not (root / names.package).exists() and find_spec(names.package):
-        yield f"{names.package} is the name of a module that is installed: choose another"
+        yield Fault(FaultCode.MODULE_EXISTS, names.package)
 
 
 def _texts(names: Names) -> Mapping[str, str]:

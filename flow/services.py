@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from core import business
 from core.credentials import Auth
+from core.faults import Fault, FaultCode
 from core.forms import Body, Form, Route
+from core.workflow import DeclarationError
 from flow.code import Answered, Asked, Does, Function
 from flow.examples import examples_of
 from flow.model import Model
@@ -139,7 +141,7 @@ class Agent:
     def declaration(self) -> business.Agent:
         """Return the agent as the engine knows it.
 
-        Raises ValueError for impossible refusals, and for an operation with two routes.
+        Raises `DeclarationError` for impossible refusals, and for an operation with two routes.
         """
         return business.Agent(
             name=self.name,
@@ -178,7 +180,8 @@ class Agent:
         routes: dict[str, Route] = {}
         for each in self.operations().values():
             if routes.setdefault(each.name, each.route) != each.route:
-                raise ValueError(f"agent {self.name}: operation {each.name} has two routes")
+                fault = Fault(FaultCode.TWO_ROUTES, f"agent {self.name}", operation=each.name)
+                raise DeclarationError([fault])
         return {name: route for name, route in routes.items() if route != Route()}
 
     @classmethod

@@ -47,6 +47,11 @@ class Flow:
         self.name, self.payload, self.version, self.door = name, payload, version, door
         self.steps: list[Step] = []
 
+    @property
+    def place(self) -> str:
+        """The place of its faults."""
+        return f"{self.name} version {self.version}"
+
     def step(
         self,
         operation: Operation[Ask, Any],

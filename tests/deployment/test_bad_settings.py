@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from adapters.settings import Settings, SettingsError
+from core.faults import Fault, FaultCode
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from local.faults import LocalCode
@@ -30,8 +31,7 @@ SECRETS = dict.fromkeys(("StateStorage", "ServiceBus", "EVENT_GRID_KEY"), "Accou
 
 
 def named(lines):
-    """The settings that a message names."""
-    assert lines[0] == f"{len(lines) - 1} setting(s) missing or wrong:"
+    """The settings that a message names, a line for each below its heading."""
     return {line.removeprefix("- ").partition(":")[0] for line in lines[1:]}
 
 
@@ -61,6 +61,7 @@ def test_everything_that_is_missing_is_named(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
+    assert {fault.place for fault in caught.value.faults} == REQUIRED
     assert named(str(caught.value).splitlines()) == REQUIRED
 
 
@@ -71,8 +72,9 @@ def test_neither_a_key_nor_a_right_goes_to_another_machine_in_clear(name, monkey
         app_settings(Ports(), "k", "k", SHOP.agents) | {name: "http://tea.example/api"}
     ).items():
         monkeypatch.setenv(each, value)
-    with pytest.raises(SettingsError, match=f"- {name}: .* https://"):
+    with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
+    assert caught.value.faults == [Fault(FaultCode.NOT_HTTPS, name)]
 
 
 @pytest.mark.proves("SUB-5")
@@ -85,7 +87,9 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
-    assert {fault.partition(":")[0] for fault in caught.value.faults} == {"REPLY_TO_PREFIX"}
+    (fault,) = caught.value.faults
+    assert (fault.place, fault.code) == ("REPLY_TO_PREFIX", FaultCode.PREFIX_TAKEN)
+    assert all(name.startswith(prefix.lower()) for name in fault.facts["queues"])
 
 
 @pytest.mark.parametrize(
@@ -106,8 +110,9 @@ def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
     if good:
         assert Settings.read(SHOP.agents).addresses["payment"] == address
         return
-    with pytest.raises(SettingsError, match="https://") as caught:
+    with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
+    assert caught.value.faults == [Fault(FaultCode.ADDRESS_INVALID, "PAYMENT_URL", agent="payment")]
     assert "very-secret" not in str(caught.value)
 
 

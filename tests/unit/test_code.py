@@ -15,12 +15,15 @@ from dataclasses import replace
 import pytest
 from agency import Agency
 from builders import seconds
+from faults import without_lines
 
 from adapters.azure import connect
 from adapters.code import CodeService
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap
+from core.credentials import SETTING
 from core.errors import InvalidError, NotTriedError, RejectedError, TransientError
+from core.faults import Fault, FaultCode
 from core.messages import responses_queue
 from core.workflow import DeclarationError
 from development.declared import FILES
@@ -383,11 +386,14 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     assert FILES["infra/hooks/services.txt"]("", [declared]) == "value required BANK_KEY\n"
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
-    assert raised.value.faults == [
-        "BANK_KEY: missing; expected what its functions read, for agent bank"
-    ]
-    with pytest.raises(SettingsError, match="BANK_KEY: missing"):
+    (setting,) = declared.settings
+    no_key = Fault(
+        FaultCode.AGENT_SETTING_MISSING, "BANK_KEY", expected=setting.meaning, agent="bank"
+    )
+    assert raised.value.faults == [no_key]
+    with pytest.raises(SettingsError) as raised:
         Settings.read([replace(declared, optional=True)])
+    assert raised.value.faults == [no_key]
     settings = read(monkeypatch, made, BANK_KEY="a-key", CALLS_IN_FLIGHT='{"bank": 3}')
     parts = connect(settings)
     app = bootstrap(settings, made, parts)
@@ -406,7 +412,10 @@ def test_an_agent_with_both_kinds_of_operations_needs_its_address(monkeypatch):
     made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made, BANK_URL="")
-    assert {fault.partition(":")[0] for fault in raised.value.faults} == {"BANK_URL", "BANK_KEY"}
+    assert {(fault.place, fault.code) for fault in raised.value.faults} == {
+        ("BANK_URL", FaultCode.ADDRESS_MISSING),
+        ("BANK_KEY", FaultCode.AGENT_SETTING_MISSING),
+    }
     simulated = {"BANK_URL": "http://127.0.0.1:7071/simulator/bank"}
     settings = read(monkeypatch, made, **simulated, BANK_KEY="a-key")
     service = connect(settings).services["bank"]
@@ -483,34 +492,87 @@ class Callable:
         return Paid()
 
 
+CALLABLE = Callable()
+
+
 def right(call: Call, ask: Sum) -> Paid:
     return Paid()
 
 
+def of_authorise(code, **facts):
+    return Fault(code, "test_code.py: operation authorise", **facts)
+
+
+def parameter_type(given, declared):
+    return of_authorise(FaultCode.ACTIVITY_PARAMETER_TYPE, given=given, declared=declared)
+
+
 FAULTY = {
-    "has to take a Call and a Sum": lambda: with_functions(takes_nothing),
-    "it has to take a Call and a Sum": lambda: with_functions(takes_more),
-    "is given a Sum, and takes a Paid": lambda: with_functions(takes_another),
-    "is given a Call, and takes a str": lambda: with_functions(takes_no_call),
-    "returns Sum, not a Paid": lambda: with_functions(returns_another),
-    "takes a something of no declared type": lambda: with_functions(untyped),
-    "its types cannot be read": lambda: with_functions(unreadable),
-    "expected a function that returns its answer": lambda: with_functions(generates),
-    "operation authorise: expected a function": lambda: with_functions(Callable()),
-    "authorise has several functions": lambda: with_functions(right, right),
-    "it has no operation lend": of_another_service,
-    "its auth is for calls over HTTP": lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),
-    "no name of a setting is BANK KEY": lambda: coded(*BOTH, reads=("BANK KEY",)),
+    "takes nothing": (
+        lambda: with_functions(takes_nothing),
+        of_authorise(FaultCode.ACTIVITY_PARAMETERS, model="Sum"),
+    ),
+    "takes more": (
+        lambda: with_functions(takes_more),
+        of_authorise(FaultCode.ACTIVITY_PARAMETERS, model="Sum"),
+    ),
+    "takes another model": (lambda: with_functions(takes_another), parameter_type("Sum", "Paid")),
+    "takes no call": (lambda: with_functions(takes_no_call), parameter_type("Call", "str")),
+    "returns another model": (
+        lambda: with_functions(returns_another),
+        of_authorise(FaultCode.RETURN_TYPE, expected="Paid", returned="Sum"),
+    ),
+    "a call without a type": (lambda: with_functions(untyped), parameter_type("Call", None)),
+    "a model without a type": (lambda: with_functions(untyped), parameter_type("Sum", None)),
+    "returns without a type": (
+        lambda: with_functions(untyped),
+        of_authorise(FaultCode.RETURN_TYPE, expected="Paid", returned=None),
+    ),
+    "an unknown type": (
+        lambda: with_functions(unreadable),
+        of_authorise(FaultCode.TYPES_UNREADABLE, message="name 'Somme' is not defined"),
+    ),
+    "a generator": (
+        lambda: with_functions(generates),
+        of_authorise(FaultCode.ACTIVITY_NOT_A_FUNCTION),
+    ),
+    "an object": (
+        lambda: with_functions(CALLABLE),
+        Fault(FaultCode.ACTIVITY_NOT_A_FUNCTION, f"{CALLABLE!r}: operation authorise"),
+    ),
+    "two functions": (
+        lambda: with_functions(right, right),
+        Fault(FaultCode.DUPLICATE_ACTIVITY, "test_code.py: agent bank", operation="authorise"),
+    ),
+    "an operation of another service": (
+        of_another_service,
+        Fault(FaultCode.ACTIVITY_UNKNOWN_OPERATION, "test_code.py: agent bank", operation="lend"),
+    ),
+    "auth without calls": (
+        lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),
+        Fault(FaultCode.AUTH_WITHOUT_CALLS, "agent bank"),
+    ),
+    "a setting with a space": (
+        lambda: coded(*BOTH, reads=("BANK KEY",)),
+        Fault(
+            FaultCode.PATTERN_MISMATCH,
+            "agent bank",
+            field="setting",
+            value="BANK KEY",
+            pattern=SETTING.pattern,
+        ),
+    ),
 }
 
 
-@pytest.mark.parametrize("named", FAULTY)
-def test_a_function_that_cannot_be_called_is_told_at_the_start(named):
+@pytest.mark.parametrize("label", FAULTY)
+def test_a_function_that_cannot_be_called_is_told_at_the_start(label):
     """With its file and line."""
-    bank = FAULTY[named]()
+    make, fault = FAULTY[label]
+    bank = make()
     with pytest.raises(DeclarationError) as raised:
         business(sums(bank), agents=[bank])
-    assert [fault for fault in raised.value.faults if named.removeprefix("it ") in fault]
+    assert fault in without_lines(raised.value.faults)
 
 
 def test_an_operation_with_neither_function_nor_address_is_told_at_the_start():
@@ -520,7 +582,9 @@ def test_an_operation_with_neither_function_nor_address_is_told_at_the_start():
     broken = replace(made, agents=[replace(made.agents[0], address="")])
     with pytest.raises(DeclarationError) as raised:
         broken.check(broken.agents)
-    assert raised.value.faults == ["agent bank: void has no function, nor an address"]
+    assert raised.value.faults == [
+        Fault(FaultCode.OPERATION_NOT_REACHABLE, "agent bank", operation="void")
+    ]
 
 
 async def test_a_step_is_carried_out_by_a_function():

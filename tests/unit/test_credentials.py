@@ -23,9 +23,17 @@ from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings, SettingsError
 from core.business import Agent
-from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken, Setting
+from core.credentials import (
+    SETTING,
+    ApiKey,
+    ClientCertificate,
+    ClientCredentials,
+    EntraToken,
+    Setting,
+)
 from core.errors import TransientError
-from core.forms import Form
+from core.faults import Fault, FaultCode
+from core.forms import HEADER, Form
 from core.workflow import DeclarationError
 from development.settings import app_settings
 from local.ports import Ports
@@ -381,30 +389,34 @@ async def test_the_certificate_is_read_once(monkeypatch):
 # Settings
 
 PROTECTED = signed_by(authority(), "the app").pem("very-secret")
-CERTIFICATE = "a certificate and its key without a password, as PEM text or the path of a file"
+UNUSABLE = ("POST_CERTIFICATE", FaultCode.AGENT_SETTING_UNUSABLE)
 WRONG = {
-    "no key": (KEY, {}, "POST_KEY: missing; expected the key of the service"),
-    "a key over two lines": (KEY, {"POST_KEY": "very-secret\n"}, "POST_KEY: a header cannot hold it"),
+    "no key": (KEY, {}, ("POST_KEY", FaultCode.AGENT_SETTING_MISSING)),
+    "a key over two lines": (
+        KEY,
+        {"POST_KEY": "very-secret\n"},
+        ("POST_KEY", FaultCode.AGENT_SETTING_NOT_IN_HEADER),
+    ),
     "no secret behind a reference": (
         KEY,
         {"POST_KEY": "@Microsoft.KeyVault(SecretUri=https://v/secrets/very-secret)"},
-        "POST_KEY: its reference to a Key Vault leads to no secret",
+        ("POST_KEY", FaultCode.KEY_VAULT_UNRESOLVED),
     ),
-    "no scope": (EntraToken(), {}, "POST_URL_SCOPE: missing; expected the scope of a token"),
+    "no scope": (EntraToken(), {}, ("POST_URL_SCOPE", FaultCode.AGENT_SETTING_MISSING)),
     "no certificate": (
         ClientCertificate("POST_CERTIFICATE"),
         {"POST_CERTIFICATE": "-----BEGIN very-secret"},
-        f"POST_CERTIFICATE: it cannot be used; expected {CERTIFICATE}",
+        UNUSABLE,
     ),
     "no file": (
         ClientCertificate("POST_CERTIFICATE"),
         {"POST_CERTIFICATE": "/very-secret.pem"},
-        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+        UNUSABLE,
     ),
     "a key with a password": (
         ClientCertificate("POST_CERTIFICATE"),
         {"POST_CERTIFICATE": PROTECTED},
-        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+        UNUSABLE,
     ),
     "tokens for everybody to see": (
         OAUTH,
@@ -414,7 +426,7 @@ WRONG = {
             "POST_SECRET": "very-secret",
             "POST_SCOPES": "s",
         },
-        "POST_TOKEN_URL: no address; expected the https:// address",
+        ("POST_TOKEN_URL", FaultCode.AGENT_SETTING_NO_ADDRESS),
     ),
 }  # fmt: skip
 
@@ -422,34 +434,38 @@ WRONG = {
 @pytest.mark.parametrize("label", WRONG)
 def test_what_cannot_be_shown_is_told_at_the_start_without_its_value(monkeypatch, label):
     """Before any order finds it out."""
-    auth, values, fault = WRONG[label]
+    auth, values, (name, code) = WRONG[label]
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, post(auth), POST_URL="https://post.example.com", **values)
-    assert len(raised.value.faults) == 1
-    assert raised.value.faults[0].startswith(fault)
-    assert "very-secret" not in str(raised.value)
+    meanings = {setting.name: setting.meaning for setting in post(auth).settings}
+    facts = {"expected": meanings[name], "agent": "post"} if code.facts else {}
+    assert raised.value.faults == [Fault(code, name, **facts)]
+    assert "very-secret" not in f"{raised.value} {raised.value.faults}"
 
 
 def test_all_that_is_missing_is_told_at_once(monkeypatch):
     """With the address."""
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, post(OAUTH))
-    told = dict(fault.split(": missing; expected the ") for fault in raised.value.faults)
-    assert told.pop("POST_URL").startswith("address of the post service")
-    assert told == {
-        "POST_TOKEN_URL": "https:// address that gives out tokens, for agent post",
-        "POST_CLIENT": "id of the client, for agent post",
-        "POST_SECRET": "secret of the client, for agent post",
-        "POST_SCOPES": "scope of a token, for agent post",
-    }
+    address, *others = post(OAUTH).settings
+    faults = [
+        Fault(FaultCode.AGENT_SETTING_MISSING, each.name, expected=each.meaning, agent="post")
+        for each in others
+    ]
+    faults.append(Fault(FaultCode.ADDRESS_MISSING, address.name, agent="post"))
+    assert len(faults) == 5
+    assert raised.value.faults == sorted(faults, key=lambda fault: fault.place)
 
 
 def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
     """One that has an address needs what it shows there, optional or not."""
     agent = post(KEY, optional=True)
     assert read(monkeypatch, agent).addresses == {}
-    with pytest.raises(SettingsError, match="POST_KEY: missing"):
+    with pytest.raises(SettingsError) as raised:
         read(monkeypatch, agent, POST_URL="https://post.example.com")
+    assert [(each.place, each.code) for each in raised.value.faults] == [
+        ("POST_KEY", FaultCode.AGENT_SETTING_MISSING)
+    ]
 
 
 @pytest.mark.parametrize("auth", [KEY, OAUTH, ClientCertificate("POST_CERTIFICATE")])
@@ -505,13 +521,25 @@ def test_no_secret_is_in_what_a_log_would_show_of_settings_and_services(monkeypa
         assert "PRIVATE KEY" not in told
 
 
+def mismatch(place, field, value, pattern):
+    return Fault(
+        FaultCode.PATTERN_MISMATCH, place, field=field, value=value, pattern=pattern.pattern
+    )
+
+
 @pytest.mark.parametrize(
     ("auth", "fault"),
     [
-        (ApiKey("POST KEY"), "no name of a setting is POST KEY"),
-        (ApiKey("POST_KEY", header="X Key"), "no header for a key is X Key"),
-        (ApiKey("POST_KEY", prefix="é "), "the prefix of the key is not printable ASCII"),
-        (EntraToken("A-SCOPE"), "no name of a setting is A-SCOPE"),
+        (ApiKey("POST KEY"), mismatch("agent post", "setting", "POST KEY", SETTING)),
+        (
+            ApiKey("POST_KEY", header="X Key"),
+            mismatch("agent post: auth", "header", "X Key", HEADER),
+        ),
+        (
+            ApiKey("POST_KEY", prefix="é "),
+            Fault(FaultCode.NOT_PRINTABLE, "agent post: auth", field="prefix"),
+        ),
+        (EntraToken("A-SCOPE"), mismatch("agent post", "setting", "A-SCOPE", SETTING)),
     ],
 )
 def test_a_credential_that_no_call_could_show_is_told_at_the_start(auth, fault):
@@ -519,5 +547,5 @@ def test_a_credential_that_no_call_could_show_is_told_at_the_start(auth, fault):
     business = replace(SHOP, agents=[*SHOP.agents, post(auth)])
     with pytest.raises(DeclarationError) as raised:
         business.check(SHOP.agents)
-    assert raised.value.faults == [f"agent post: {fault}"]
+    assert raised.value.faults == [fault]
     replace(SHOP, agents=[*SHOP.agents, post(KEY)]).check(SHOP.agents)

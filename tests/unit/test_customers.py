@@ -15,6 +15,7 @@ import customers.triggers
 from bootstrap import bootstrap, functions
 from core.actions import BY_NAME
 from core.errors import InvalidError
+from core.faults import Fault, FaultCode
 from core.life import Direction, ProcessState, StepState
 from core.workflow import DeclarationError
 from customers.rules import (
@@ -201,7 +202,7 @@ def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     with pytest.raises(DeclarationError) as raised:
         business(stays("stay", Door(cancel_until="pay")), agents=[hotel])
     assert raised.value.faults == [
-        "stay version 1: its door names the step pay, which it does not have"
+        Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, "stay version 1: door", step="pay")
     ]
 
 

@@ -12,6 +12,7 @@ from adapters.clock import utc_now
 from adapters.settings import Settings
 from bootstrap import bootstrap
 from core.business import Business
+from core.faults import Fault, FaultCode
 from core.life import ProcessState
 from core.messages import AgentReply, AgentRequest, WakeUp, decode
 from development.settings import app_settings
@@ -89,26 +90,26 @@ async def deliver(app, parts, business):
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "fault"),
     [
-        ("", "expected a name such as car-rental"),
-        ("Car", "expected a name such as car-rental"),
-        ("car--rental", "expected a name such as car-rental"),
-        ("../car", "expected a name such as car-rental"),
-        ("x" * 31, "expected a name such as car-rental"),
-        ("class", "class is a word of Python's"),
-        ("json", "json is the name of a module that is installed"),
-        ("taken", "taken exists already"),
-        ("tested", "tests/unit/test_tested.py exists already"),
+        *(
+            (name, Fault(FaultCode.BUSINESS_NAME_INVALID, repr(name), limit=30))
+            for name in ("", "Car", "car--rental", "../car", "x" * 31)
+        ),
+        ("class", Fault(FaultCode.PYTHON_KEYWORD, "class")),
+        ("json", Fault(FaultCode.MODULE_EXISTS, "json")),
+        ("taken", Fault(FaultCode.FILE_EXISTS, "taken")),
+        ("tested", Fault(FaultCode.FILE_EXISTS, "tests/unit/test_tested.py")),
     ],
 )
-def test_a_name_that_cannot_be_is_refused(root, name, why):
+def test_a_name_that_cannot_be_is_refused(root, name, fault):
     """Nothing is written."""
     (root / "taken").mkdir()
     (root / "tests/unit/test_tested.py").touch()
     before = sorted(root.rglob("*"))
-    with pytest.raises(NewBusinessError, match=why):
+    with pytest.raises(NewBusinessError) as raised:
         create(name, root)
+    assert raised.value.faults == [fault]
     assert sorted(root.rglob("*")) == before
 
 
@@ -126,4 +127,5 @@ def test_the_command_says_what_comes_next(root, monkeypatch):
     ):
         assert line in said.output
     again = command(__main__.main, ["new", "bike-rental"])
-    assert (again.exit_code, "bike_rental exists already" in again.stderr) == (2, True)
+    assert again.exit_code == 2
+    assert f"[{FaultCode.FILE_EXISTS}]" in again.stderr

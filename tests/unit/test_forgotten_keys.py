@@ -26,6 +26,7 @@ from core.actions import possible
 from core.business import Agent, Business
 from core.changes import Change, HistoryEntry
 from core.errors import RefusedError
+from core.faults import Fault, FaultCode
 from core.life import Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
@@ -250,11 +251,12 @@ def done(order):
 
 # What is declared
 
+RESTS, TRIES = FaultCode.COOLDOWN_OUTLASTS_KEY, FaultCode.ATTEMPTS_OUTLAST_KEY
 TOO_LONG = {
-    "cooldown": ({"on_failure": OnFailure.COOLDOWN, "cooldown": 2 * DAY}, {}),
-    "usual cooldown": ({"on_failure": OnFailure.COOLDOWN}, {"cooldown": 2 * DAY}),
-    "attempts": ({"timeout": timedelta(minutes=4), "threshold": 500}, {}),
-    "usual attempts": ({}, {"timeout": timedelta(minutes=4), "threshold": 500}),
+    "cooldown": ({"on_failure": OnFailure.COOLDOWN, "cooldown": 2 * DAY}, {}, RESTS),
+    "usual cooldown": ({"on_failure": OnFailure.COOLDOWN}, {"cooldown": 2 * DAY}, RESTS),
+    "attempts": ({"timeout": timedelta(minutes=4), "threshold": 500}, {}, TRIES),
+    "usual attempts": ({}, {"timeout": timedelta(minutes=4), "threshold": 500}, TRIES),
 }
 
 
@@ -273,14 +275,14 @@ def business(step, **agent):
 @pytest.mark.proves("AGT-12")
 @pytest.mark.parametrize("why", TOO_LONG)
 def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
-    """It is named in the author's words, whether the step says it or the settings do."""
-    step, usual = TOO_LONG[why]
+    """It is named, whether the step says it or the settings do."""
+    step, usual, code = TOO_LONG[why]
     made = business(step, keys_last=DAY)
     with pytest.raises(DeclarationError) as caught:
         made.check(made.agents, **usual)
     (fault,) = caught.value.faults
-    assert fault.startswith("claim version 1: step pay: its ")
-    assert fault.endswith("; bank forgets a key after 1 day, 0:00:00")
+    assert (fault.code, fault.place) == (code, "claim version 1: step pay")
+    assert (fault.facts["agent"], fault.facts["keys_last"]) == ("bank", DAY)
     lasting = business(step)
     forgetful = replace(made.agents[0], name="till", offers="till")
     lasting.check([*lasting.agents, forgetful], **usual)
@@ -294,13 +296,17 @@ def test_where_no_settings_are_known_a_step_is_tried_once_at_least():
 
 @pytest.mark.proves("AGT-12")
 @pytest.mark.parametrize(
-    ("keys_last", "fault"),
+    ("keys_last", "code", "facts"),
     [
-        (COOLDOWN - seconds(1), "its cooldown may take 0:01:00"),
-        (THRESHOLD * TIMEOUT - seconds(1), "its 3 attempts may take 0:00:15"),
+        (COOLDOWN - seconds(1), RESTS, {"time": COOLDOWN}),
+        (
+            THRESHOLD * TIMEOUT - seconds(1),
+            TRIES,
+            {"attempts": THRESHOLD, "time": THRESHOLD * TIMEOUT},
+        ),
     ],
 )
-def test_the_settings_count_when_the_app_starts(keys_last, fault):
+def test_the_settings_count_when_the_app_starts(keys_last, code, facts):
     """Where the step does not say otherwise."""
     rests = business({"on_failure": OnFailure.COOLDOWN}).workflows
     with pytest.raises(DeclarationError) as caught:
@@ -310,24 +316,31 @@ def test_the_settings_count_when_the_app_starts(keys_last, fault):
             offers={"bank": ("bank",)},
             declared={"keys_last": keys_last},
         )
-    assert any(fault in each for each in caught.value.faults)
+    place = "claim version 1: step pay"
+    fault = Fault(code, place, agent="bank", keys_last=keys_last, **facts)
+    assert fault in caught.value.faults
 
 
 @pytest.mark.parametrize(
     ("declared", "fault"),
     [
-        ({"keys_last": timedelta()}, "agent bank: keys_last is 0:00:00; it has to be more"),
         (
-            {"calls_back": True},
-            "agent bank: it calls back, and has no answer_within",
+            {"keys_last": timedelta()},
+            Fault(FaultCode.NOT_POSITIVE, "agent bank", field="keys_last", value=timedelta()),
         ),
+        ({"calls_back": True}, Fault(FaultCode.CALLBACK_WITHOUT_TIME, "agent bank")),
         (
             {"answer_within": -DAY},
-            "agent bank: answer_within is -1 day, 0:00:00; it has to be more",
+            Fault(FaultCode.NOT_POSITIVE, "agent bank", field="answer_within", value=-DAY),
         ),
         (
             {"keys_last": DAY, "answer_within": 2 * DAY},
-            "agent bank: answer_within is 2 days, 0:00:00; it forgets a key after 1 day, 0:00:00",
+            Fault(
+                FaultCode.ANSWER_OUTLASTS_KEY,
+                "agent bank",
+                answer_within=2 * DAY,
+                keys_last=DAY,
+            ),
         ),
     ],
 )

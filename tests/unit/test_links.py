@@ -14,11 +14,12 @@ from builders import NOW, ORDER_ID
 
 from adapters.clock import new_right
 from adapters.code import CodeService
-from adapters.settings import Settings, SettingsError
+from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
 from core.answers import question
 from core.changes import HistoryEntry, transition
 from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
+from core.faults import Fault, FaultCode
 from core.happenings import Claimed
 from core.life import StepState
 from core.links import Links, masked, step_of
@@ -339,12 +340,18 @@ def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkey
     assert [call.key for call in calls] == [f"{order.id}:stamped"] * 2
 
 
+def no_public_url(name):
+    expected = EXPECTED["PUBLIC_URL"]
+    return Fault(FaultCode.PUBLIC_URL_MISSING, "PUBLIC_URL", name=name, expected=expected)
+
+
 def test_an_agent_whose_service_calls_back_needs_the_address_of_the_app():
     """Or it would wait in vain."""
     clerk = Clerk("clerk", answer_within=timedelta(hours=2), calls_back=True)
     unknown = set_to(addresses={"clerk": "http://clerk"}, public_url=None)
-    with pytest.raises(SettingsError, match="PUBLIC_URL: missing; clerk waits for answers"):
+    with pytest.raises(SettingsError) as found:
         bootstrap(unknown, business(clerks, agents=[clerk]), in_memory())
+    assert found.value.faults == [no_public_url("clerk")]
 
 
 def test_without_an_address_there_are_no_rights_and_no_links():
@@ -432,22 +439,22 @@ def read_with(monkeypatch, address):
 
 
 @pytest.mark.parametrize(
-    ("address", "why"),
+    ("address", "code"),
     [
-        ("orders.example.com", "expected the app's own address"),
-        ("https://orders.example.com/?x=1", "expected the app's own address"),
-        ("https://user@orders.example.com", "expected the app's own address"),
-        ("http://orders.example.com", "so they need https://"),
-        ("http://localhost.example.com", "so they need https://"),
+        ("orders.example.com", FaultCode.SETTING_MALFORMED),
+        ("https://orders.example.com/?x=1", FaultCode.SETTING_MALFORMED),
+        ("https://user@orders.example.com", FaultCode.SETTING_MALFORMED),
+        ("http://orders.example.com", FaultCode.NOT_HTTPS),
+        ("http://localhost.example.com", FaultCode.NOT_HTTPS),
     ],
 )
 def test_an_address_of_which_no_safe_link_can_be_made_is_refused_at_the_start(
-    monkeypatch, address, why
+    monkeypatch, address, code
 ):
     """One without a scheme, with more than a path, or over which a right would travel openly."""
-    with pytest.raises(SettingsError, match="PUBLIC_URL") as found:
+    with pytest.raises(SettingsError) as found:
         read_with(monkeypatch, address)
-    assert why in str(found.value)
+    assert [(each.place, each.code) for each in found.value.faults] == [("PUBLIC_URL", code)]
 
 
 @pytest.mark.parametrize(
@@ -462,8 +469,9 @@ def test_an_address_over_which_a_right_may_travel_is_taken(monkeypatch, address)
 def test_where_a_workflow_waits_the_app_starts_only_with_its_address():
     """The fault names the setting, and the workflow."""
     unknown = set_to(addresses={"office": "http://office"}, public_url=None)
-    with pytest.raises(SettingsError, match="PUBLIC_URL: missing; asking waits for answers"):
+    with pytest.raises(SettingsError) as found:
         bootstrap(unknown, ASKING, in_memory())
+    assert found.value.faults == [no_public_url("asking")]
 
 
 # Over HTTP

@@ -10,9 +10,10 @@ from agency import CALL_TIMEOUT, MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 from scheduling import Scheduling, Working, only, work
 
-from adapters.settings import Settings, SettingsError
+from adapters.settings import EXPECTED, Settings, SettingsError
 from agents.protection import SHARED_ANEW, Pace
 from core.errors import NotTriedError, TransientError, UnavailableError
+from core.faults import Fault, FaultCode
 from development.settings import app_settings
 from kit.memory import of_columns
 from local.ports import Ports
@@ -212,11 +213,18 @@ def test_a_rate_that_is_none_is_told_at_the_start(monkeypatch, rate):
     for name, value in app_settings(Ports(), "key", "key", SHOP.agents).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CALLS_PER_SECOND", json.dumps({"payment": rate}))
-    with pytest.raises(SettingsError, match=r"CALLS_PER_SECOND: .*; expected JSON such as"):
+    with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
+    (fault,) = caught.value.faults
+    assert (fault.place, fault.code) == ("CALLS_PER_SECOND", FaultCode.SETTING_MALFORMED)
+    assert fault.facts["expected"] == EXPECTED["CALLS_PER_SECOND"]
     monkeypatch.setenv("CALLS_PER_SECOND", json.dumps({"fax": 1}))
-    with pytest.raises(SettingsError, match="CALLS_PER_SECOND: there is no agent fax"):
+    with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
+    agents = tuple(agent.name for agent in SHOP.agents if not agent.optional)
+    assert caught.value.faults == [
+        Fault(FaultCode.SETTING_UNKNOWN_AGENT, "CALLS_PER_SECOND", agent="fax", agents=agents)
+    ]
 
 
 # The scheduler

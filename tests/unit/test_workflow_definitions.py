@@ -7,7 +7,9 @@ import pytest
 from acting import cancel
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
+from core.faults import Fault, FaultCode
 from core.life import Outcome
+from core.messages import OPERATION, STEP_NAME
 from core.orders import MAX_KEPT, MAX_REASON, OnFailure
 from core.workflow import (
     LONGEST_TIMEOUT,
@@ -50,42 +52,54 @@ def test_the_shipped_workflows_are_right():
     SHOP.workflows.check(CAPABILITIES)
 
 
+def mismatch(field, value, pattern=STEP_NAME):
+    return Fault(FaultCode.PATTERN_MISMATCH, field=field, value=value, pattern=pattern)
+
+
+def bad_version(value):
+    return Fault(FaultCode.OUT_OF_RANGE, field="version", value=value, least=1, most=MOST_VERSION)
+
+
+def too_high(field, value, limit):
+    return Fault(FaultCode.TOO_HIGH, field=field, value=value, limit=limit)
+
+
 WRONG = {
-    "empty": (flow(), "there is no step"),
-    "twice": (flow(step("a"), step("a")), "step a is defined twice"),
+    "empty": (flow(), Fault(FaultCode.NO_STEP)),
+    "twice": (flow(step("a"), step("a")), Fault(FaultCode.DUPLICATE_STEP, step="a")),
     "unknown step": (
         flow(step("a", "b")),
-        "step a: it comes after b, which is no step above it",
+        Fault(FaultCode.NOT_ABOVE, "step a", step="b"),
     ),
     "uses what may not be there": (
         flow(step("a"), step("b", uses=("a",))),
-        "step b: it uses what a answers, and does not come after it",
+        Fault(FaultCode.RESULT_NOT_AFTER, "step b", step="a"),
     ),
-    "itself": (flow(step("a", "a")), "step a: it comes after a, which is no step above it"),
+    "itself": (flow(step("a", "a")), Fault(FaultCode.NOT_ABOVE, "step a", step="a")),
     "a circle": (
         flow(step("a"), step("b", "a", "d"), step("c", "b"), step("d", "c")),
-        "step b: it comes after d, which is no step above it",
+        Fault(FaultCode.NOT_ABOVE, "step b", step="d"),
     ),
     "a name that no message can bear": (
         flow(step("reserve_stock")),
-        "step reserve_stock: its name has to match ^[a-z][a-z0-9-]{0,40}$",
+        mismatch("name", "reserve_stock").within("step reserve_stock"),
     ),
-    "v0": (replace(flow(step("a")), version=0), "its version has to be from 1 to 1000000"),
-    "v2**31": (replace(flow(step("a")), version=2**31), "its version has to be from 1 to 1000000"),
+    "v0": (replace(flow(step("a")), version=0), bad_version(0)),
+    "v2**31": (replace(flow(step("a")), version=2**31), bad_version(2**31)),
     "more steps than a column holds": (
         flow(*(step(f"s{number}") for number in range(MAX_STEPS + 1))),
-        f"there are {MAX_STEPS + 1} steps; an order can keep {MAX_STEPS}",
+        Fault(FaultCode.TOO_MANY_STEPS, steps=MAX_STEPS + 1, limit=MAX_STEPS),
     ),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_definition_is_reported(what):
-    """In the terms of the definition."""
+    """By the workflow, its version and the step."""
     workflow, fault = WRONG[what]
     with pytest.raises(DeclarationError) as error:
         Workflows(workflow).check(CAPABILITIES)
-    assert f"w version {workflow.version}: {fault}" in error.value.faults
+    assert fault.within(f"w version {workflow.version}") in error.value.faults
 
 
 DAY = timedelta(days=1)
@@ -94,49 +108,52 @@ DAY = timedelta(days=1)
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
-        ({"capability": "postman"}, "no agent offers postman"),
+        (
+            {"capability": "postman"},
+            Fault(FaultCode.CAPABILITY_NOT_OFFERED, capability="postman"),
+        ),
         *(
-            ({"capability": name}, f"capability {name} has to match ^[a-z][a-z0-9-]{{0,40}}$")
+            ({"capability": name}, mismatch("capability", name))
             for name in ("card|eu", "card/3ds", "3ds", "Card")
         ),
         (
             {"compensation": "y", "result_fields": ("q",), "compensation_needs": ("q", "r")},
-            "its undo needs r, which is not kept",
+            Fault(FaultCode.UNDO_NEEDS_NOT_KEPT, fields=("r",)),
         ),
         (
             {"result_fields": ("r",), "compensation_needs": ("r",)},
-            "it says what its undo needs, but not what undoes it",
+            Fault(FaultCode.UNDO_NEEDS_WITHOUT_UNDO),
         ),
         (
             {"compensation": "void/all"},
-            "operation void/all has to match [a-z][a-z0-9-]{0,40}",
+            mismatch("operation", "void/all", OPERATION.pattern),
         ),
-        ({"threshold": 0}, "threshold is 0; it has to be more"),
-        ({"threshold": 10**6}, "threshold is 1000000; it can be 1000 at most"),
-        ({"timeout": 0 * DAY}, "timeout is 0:00:00; it has to be more"),
-        ({"timeout": seconds(600)}, "timeout is 0:10:00; it can be 0:04:30 at most"),
+        ({"threshold": 0}, Fault(FaultCode.NOT_POSITIVE, field="threshold", value=0)),
+        ({"threshold": 10**6}, too_high("threshold", 10**6, MOST_TRIES)),
+        ({"timeout": 0 * DAY}, Fault(FaultCode.NOT_POSITIVE, field="timeout", value=0 * DAY)),
+        ({"timeout": seconds(600)}, too_high("timeout", seconds(600), LONGEST_TIMEOUT)),
         (
             {"cooldown": 10**6 * DAY},
-            "cooldown is 1000000 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+            too_high("cooldown", 10**6 * DAY, LONGEST_WAIT),
         ),
-        ({"max_cooldowns": -1}, "max_cooldowns is -1; it has to be more"),
-        ({"max_cooldowns": 1001}, "max_cooldowns is 1001; it can be 1000 at most"),
+        ({"max_cooldowns": -1}, Fault(FaultCode.NEGATIVE, field="max_cooldowns", value=-1)),
+        ({"max_cooldowns": 1001}, too_high("max_cooldowns", 1001, MOST_TRIES)),
         (
             {"late_effect_window": seconds(-1)},
-            "late_effect_window is -1 day, 23:59:59; it has to be more",
+            Fault(FaultCode.NEGATIVE, field="late_effect_window", value=seconds(-1)),
         ),
         (
             {"late_effect_window": 31 * DAY},
-            "late_effect_window is 31 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+            too_high("late_effect_window", 31 * DAY, LONGEST_WAIT),
         ),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else value.code,
 )
 def test_a_wrong_step_is_reported(said, fault):
     """With its name, and what it can be."""
     with pytest.raises(DeclarationError) as error:
         Workflows(flow(step("a", **said))).check(CAPABILITIES)
-    assert f"w version 1: step a: {fault}" in error.value.faults
+    assert fault.within("w version 1: step a") in error.value.faults
 
 
 def test_what_is_just_within_its_bounds_is_no_fault():
@@ -159,9 +176,7 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
     """Else nobody would notice before the first order for it."""
     with pytest.raises(DeclarationError) as error:
         Workflows(replace(flow(step("a")), name=name)).check(CAPABILITIES)
-    assert error.value.faults == [
-        f"{name} version 1: its name has to match ^[a-z][a-z0-9-]{{0,40}}$"
-    ]
+    assert error.value.faults == [mismatch("name", name).within(f"{name} version 1")]
 
 
 @pytest.mark.proves("SUB-2")
@@ -209,7 +224,7 @@ def test_all_faults_are_reported_at_once():
     with pytest.raises(DeclarationError) as error:
         Workflows(flow(step("a", "b", capability="x")), flow()).check(CAPABILITIES)
     assert len(error.value.faults) == 4
-    assert "two workflows have the same name and version" in error.value.faults
+    assert Fault(FaultCode.DUPLICATE_WORKFLOW, "w version 1") in error.value.faults
 
 
 def test_the_steps_of_an_order_say_what_they_come_after():

@@ -1,0 +1,99 @@
+"""The words of faults at start-up: tests compare codes and facts, and here that the words contain them."""
+
+from datetime import timedelta
+
+import pytest
+
+from adapters.settings import SettingsError
+from core.faults import Fault, FaultCode, text_of
+from core.workflow import DeclarationError
+from flow.new import NewBusinessError
+
+
+@pytest.mark.parametrize("code", FaultCode)
+def test_every_text_has_the_place_all_facts_and_the_code(code):
+    """A template that drops a fact hides what is wrong; a code without a template cannot be declared."""
+    assert missing_from_text(code) == []
+    assert code.value == code.name.lower().replace("_", "-")
+
+
+def missing_from_text(code):
+    """Return what the text of a fault of this code lacks."""
+    facts = {name: f"<{name} of {code}>" for name in code.facts}
+    text = text_of(Fault(code, "<somewhere>", **facts))
+    wanted = ["<somewhere>: ", *facts.values(), f" [{code.value}]"]
+    return [each for each in wanted if each not in text]
+
+
+def test_a_template_that_drops_a_fact_is_noticed(monkeypatch):
+    """Of two facts this one names one."""
+    monkeypatch.setattr(FaultCode.TOO_MANY_STEPS, "template", "use at most {limit}")
+    assert missing_from_text(FaultCode.TOO_MANY_STEPS) == ["<steps of too-many-steps>"]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{}, {"steps": 21}, {"steps": 21, "limit": 20, "most": 20}],
+    ids=["none", "too few", "too many"],
+)
+def test_a_fault_has_exactly_the_facts_of_its_code(facts):
+    """Else its words would lack one, or leave one out."""
+    with pytest.raises(TypeError):
+        Fault(FaultCode.TOO_MANY_STEPS, **facts)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("trip", "trip"),
+        (20, "20"),
+        (0.5, "0.5"),
+        (timedelta(minutes=5), "0:05:00"),
+        (("a", "b"), "a, b"),
+        ((408, 429), "408, 429"),
+    ],
+)
+def test_a_fact_of_any_kind_is_written_out(value, text):
+    """Items of a list have commas between them."""
+    fault = Fault(FaultCode.NOT_POSITIVE, field="x", value=value)
+    assert f" {text};" in text_of(fault)
+
+
+def test_a_type_that_is_not_declared_has_words_too():
+    """Authors do not read of Python's None."""
+    fault = Fault(FaultCode.RETURN_TYPE, expected="bool", returned=None)
+    assert "None" not in text_of(fault)
+    assert text_of(fault) != text_of(Fault(FaultCode.RETURN_TYPE, expected="bool", returned=""))
+
+
+def test_places_nest():
+    """From the outside to the inside; a fault of the whole app has none."""
+    fault = Fault(FaultCode.NO_STEP)
+    assert fault.place == ""
+    assert text_of(fault) == f"{FaultCode.NO_STEP.template} [no-step]"
+    within = fault.within("step hotel").within("trip version 1")
+    assert within == Fault(FaultCode.NO_STEP, "trip version 1: step hotel")
+    assert text_of(within) == f"trip version 1: step hotel: {text_of(fault)}"
+    renamed = Fault(FaultCode.DUPLICATE_STEP, step="x").within("trip")
+    assert renamed == Fault(FaultCode.DUPLICATE_STEP, "trip", step="x")
+
+
+def test_faults_are_compared_by_code_place_and_facts():
+    """Equal ones are found in sets and dictionaries; none can be changed."""
+    fault = Fault(FaultCode.DUPLICATE_STEP, "trip", step="x")
+    assert len({fault, Fault(FaultCode.DUPLICATE_STEP, "trip", step="x")}) == 1
+    assert fault != Fault(FaultCode.DUPLICATE_STEP, "trip", step="y")
+    assert fault != Fault(FaultCode.DUPLICATE_STEP, "tour", step="x")
+    with pytest.raises(AttributeError):
+        fault.place = "tour"
+
+
+@pytest.mark.parametrize("error", [DeclarationError, SettingsError, NewBusinessError])
+def test_the_text_of_an_error_has_its_count_and_a_line_for_each_fault(error):
+    """So the log names all of them in one message."""
+    faults = [Fault(FaultCode.PERSONAL_KEY, "a"), Fault(FaultCode.NOT_HTTPS, "b")]
+    raised = error(faults)
+    heading, *lines = str(raised).splitlines()
+    assert "2" in heading
+    assert lines == [f"- {text_of(fault)}" for fault in faults]
+    assert raised.faults == faults
