@@ -118,6 +118,6 @@ web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed
-	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (about a minute, the first time only)'
+	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (some seconds, the first time only)'
 	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -136,7 +136,7 @@ def install(show: Callable[[str], None]) -> None:
     """Install Azurite and the AMQP library, the first time; raises `StackError`."""
     if (parts.HERE / "node_modules/azurite").exists():
         return
-    show("[functions] installing Azurite and the AMQP library (about a minute, the first time)")
+    show("[functions] installing Azurite and the AMQP library (some seconds, the first time)")
     command = [str(parts.NODE), str(NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     path = f"{parts.NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     ran = subprocess.run(  # noqa: S603

@@ -1,4 +1,4 @@
-// Azurite with a journal, without the libraries that it loads at every start and that nothing here uses.
+// Azurite with a journal. Stubs (package.json) replace what it loads at every start for telemetry and SQL databases.
 
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -6,13 +6,6 @@ import { createRequire } from "node:module";
 import { keepJournals } from "./azurite_journal.mjs";
 
 const require = createRequire(new URL("node_modules/azurite/dist/src/azurite.js", import.meta.url));
-
-// Its telemetry is switched off and its data is in files, not in a database: more than half of a start is these two.
-const NEVER_USED = { applicationinsights: {}, sequelize: { Model: class {} } };
-
-for (const [name, exports] of Object.entries(NEVER_USED)) {
-  require.cache[require.resolve(name)] = { exports, loaded: true };
-}
 
 keepJournals(require("lokijs"));
 
