@@ -40,13 +40,13 @@ operator: $(VENV)/.installed
 	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
 		$(BIN)/python -m operators $(ARGS)
 
-test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
+test: $(VENV)/.installed-dev local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: $(VENV)/.installed local/node_modules/.installed browser
+soak: $(VENV)/.installed-dev local/node_modules/.installed browser
 	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
-check: $(VENV)/.installed web/node_modules/.installed
+check: $(VENV)/.installed-dev web/node_modules/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m development.checks
@@ -56,19 +56,19 @@ check: $(VENV)/.installed web/node_modules/.installed
 	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
 		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
 
-explore: $(VENV)/.installed
+explore: $(VENV)/.installed-dev
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
 
-mutants: $(VENV)/.installed local/node_modules/.installed
+mutants: $(VENV)/.installed-dev local/node_modules/.installed
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-pattern: $(VENV)/.installed
+pattern: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.pattern
 
-pictures: $(VENV)/.installed local/node_modules/.installed browser
+pictures: $(VENV)/.installed-dev local/node_modules/.installed browser
 	@$(BIN)/python -m tests.pictures
 
-bench: $(VENV)/.installed local/node_modules/.installed
+bench: $(VENV)/.installed-dev local/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)
 
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
@@ -76,33 +76,39 @@ clean:
 	@echo 'emptying $(DATA); a running stack is not stopped'
 	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json hosts.json lock layout || true
 
-lock: $(VENV)/.installed
-	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml \
-		-o requirements.txt --no-annotate --no-header
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -c requirements.txt \
-		-o requirements-dev.txt --no-annotate --no-header
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml
 
-# A set-up that was interrupted leaves no stamp, and perhaps a folder without pip; or the folder is of a Python that does
-# not fit, as an editor makes it: such a one is made anew.
-$(VENV)/.installed: requirements-dev.txt
-	@python='$(PYTHON)'; { $(BIN)/python -c '$(FITS)' && $(BIN)/python -m pip --version; } >/dev/null 2>&1 || { \
+lock: $(VENV)/.installed
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r infra/hooks/uv.txt
+	@$(LOCK) -o requirements.txt
+	@$(LOCK) --group local -c requirements.txt -o requirements-local.txt
+	@$(LOCK) --group dev -c requirements-local.txt -o requirements-dev.txt
+
+# A set-up that was interrupted leaves no stamp; or the folder is of a Python that does not fit, as an editor makes it:
+# such a one is made anew.
+$(VENV)/.installed: requirements-local.txt
+	@python='$(PYTHON)'; $(BIN)/python -c '$(FITS)' 2>/dev/null || { \
 		"$$python" -c 'import venv, ensurepip; $(FITS)' 2>/dev/null || { \
 			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \
 				'Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }; \
 		echo "[setup] making $(VENV) with $$python"; \
-		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv '$(VENV)'; }
-	@echo '[setup] installing the Python packages into $(VENV) (about a minute, the first time only)'
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.txt
+		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv --without-pip '$(VENV)'; }
+	@echo '[setup] installing what the app needs on this machine into $(VENV) (some seconds, the first time only)'
+	@$(BIN)/python -m development.install $<
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	@echo '[setup] installing what tests and checks need into $(VENV) (some seconds, the first time only)'
+	@$(BIN)/python -m development.install $<
 	@touch $@
 
 # Else each of the workers would do it for itself, all at the same time. What is wrong with a test, pytest says later.
-$(VENV)/.compiled: | $(VENV)/.installed
+$(VENV)/.compiled: | $(VENV)/.installed-dev
 	@echo '[setup] compiling the tests (5 seconds, the first time only)'
 	@$(BIN)/python -m pytest --collect-only -qq -n 0 >/dev/null 2>&1 || true
 	@touch $@
 
-$(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed
+$(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed-dev
 	@echo '[setup] installing what is deployed, and no more, into $(VENV)/clean (10 seconds, the first time only)'
 	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
 	@touch $@

@@ -1,12 +1,18 @@
 """The commands of the Makefile that no other test goes through."""
 
+import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
+from deployed_package import clean_python
 
+from development.install import uv_settings
 from development.servicebus_config import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -16,7 +22,11 @@ def made(target, arguments):
     """What a command prints, with the environment that the tests run in; nothing is installed."""
     stamps = [
         f"--old-file={stamp}"
-        for stamp in (f"{sys.prefix}/.installed", "local/node_modules/.installed")
+        for stamp in (
+            f"{sys.prefix}/.installed",
+            f"{sys.prefix}/.installed-dev",
+            "local/node_modules/.installed",
+        )
     ]
     command = ["make", *stamps, target, f"VENV={sys.prefix}", f"ARGS={arguments}"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -52,19 +62,52 @@ def test_each_command_is_told_by_help():
     assert set(re.findall(r"@echo 'make (\w+) ", MAKEFILE)) == set(names.split())
 
 
+@pytest.mark.parametrize(
+    "module", ["development.__main__", "development.core_tools", "operators.__main__"]
+)
+def test_what_a_run_installs_is_enough(module):
+    """`make run`, `make func` and `make operator` import nothing that only tests and checks need."""
+    python = clean_python(named_in="requirements-local.txt")
+    command = [python, "-c", f"import {module}"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+COPIED = (
+    "Makefile",
+    "requirements-local.txt",
+    "requirements-dev.txt",
+    "development/__init__.py",
+    "development/install.py",
+    "infra/hooks/uv.txt",
+)
 TOO_OLD = "#!/bin/sh\nexit 1\n"
 FITS = """#!/bin/sh
 echo "$0 $*" >> asked
-if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+if [ "$2" = venv ]; then mkdir -p "$4/bin" && cp "$0" "$4/bin/python"; fi
+"""
+FAILS_TO_INSTALL = """#!/bin/sh
+if [ "$2" = venv ]; then mkdir -p "$4/bin" && cp "$0" "$4/bin/python"; fi
+test "$2" != development.install
 """
 
 
-def set_up(folder, python):
+@pytest.fixture
+def copy(tmp_path):
+    """A folder with what a set-up reads."""
+    for name in COPIED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def set_up(folder, python, stamp=".installed", **environment):
     """What `make` says where a `.venv` is to be made by this Python."""
-    for name in ("Makefile", "requirements-dev.txt"):
-        shutil.copy(ROOT / name, folder)
-    command = ["make", ".venv/.installed", f"PYTHON={program(folder / 'given', python)}"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    command = ["make", f".venv/{stamp}", f"PYTHON={python}"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    return subprocess.run(
+        command, cwd=folder, env=env | environment, capture_output=True, text=True, check=False
+    )
 
 
 def program(path, text):
@@ -75,21 +118,131 @@ def program(path, text):
 
 
 @pytest.mark.parametrize(("before", "made_anew"), [(TOO_OLD, True), (FITS, False), (None, True)])
-def test_an_environment_of_a_python_that_does_not_fit_is_made_anew(tmp_path, before, made_anew):
+def test_an_environment_of_a_python_that_does_not_fit_is_made_anew(copy, before, made_anew):
     """An editor makes one of whatever Python it finds; one that fits is kept."""
     if before:
-        program(tmp_path / ".venv/bin/python", before)
-        (tmp_path / ".venv/pyvenv.cfg").touch()
-    ran = set_up(tmp_path, FITS)
+        program(copy / ".venv/bin/python", before)
+        (copy / ".venv/pyvenv.cfg").touch()
+    ran = set_up(copy, program(copy / "given", FITS))
     assert ran.returncode == 0, ran.stderr
-    assert ("-m venv .venv" in (tmp_path / "asked").read_text()) == made_anew
-    assert ("making .venv" in ran.stdout) == made_anew
-    assert (tmp_path / ".venv/.installed").exists()
+    assert ("-m venv --without-pip .venv" in (copy / "asked").read_text()) == made_anew
+    assert (copy / ".venv/.installed").exists()
 
 
-def test_a_python_that_does_not_fit_is_named(tmp_path):
+def test_a_python_that_does_not_fit_is_named(copy):
     """Also where somebody names it, and nothing is made."""
-    ran = set_up(tmp_path, TOO_OLD)
+    ran = set_up(copy, program(copy / "given", TOO_OLD))
     assert ran.returncode != 0
-    assert "Missing: Python 3.11, 3.12 or 3.13" in ran.stderr
-    assert not (tmp_path / ".venv").exists()
+    assert not (copy / ".venv").exists()
+
+
+def test_an_installation_that_fails_is_repeated(copy):
+    """Nothing says that it was done."""
+    python = program(copy / "given", FAILS_TO_INSTALL)
+    assert set_up(copy, python).returncode != 0
+    assert not (copy / ".venv/.installed").exists()
+    program(copy / ".venv/bin/python", FITS)
+    assert set_up(copy, python).returncode == 0
+    assert (copy / ".venv/.installed").exists()
+
+
+def test_what_tests_need_is_installed_when_they_run(copy):
+    """On top of what a run needs, and again when its file has changed."""
+
+    def installed():
+        return re.findall(r"development.install (\S+)", (copy / "asked").read_text())
+
+    python = program(copy / "given", FITS)
+    set_up(copy, python)
+    assert installed() == ["requirements-local.txt"]
+    set_up(copy, python, ".installed-dev")
+    assert installed() == ["requirements-local.txt", "requirements-dev.txt"]
+    stamped = (copy / ".venv/.installed-dev").stat().st_mtime
+    os.utime(copy / "requirements-dev.txt", (stamped + 1, stamped + 1))
+    set_up(copy, python, ".installed-dev")
+    assert installed()[2:] == ["requirements-dev.txt"]
+
+
+OWN_UV = Path(sys.prefix) / "bin/uv"
+METADATA = "Metadata-Version: 2.1\nName: setup-sample\nVersion: 1.0\n"
+WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def index_with_a_package(folder):
+    """Make an index that has one package and no uv; return its address, and the line of a requirements file."""
+    pages = folder / "setup-sample"
+    pages.mkdir(parents=True)
+    wheel = pages / "setup_sample-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("setup_sample.py", "")
+        archive.writestr("setup_sample-1.0.dist-info/METADATA", METADATA)
+        archive.writestr("setup_sample-1.0.dist-info/WHEEL", WHEEL)
+        archive.writestr("setup_sample-1.0.dist-info/RECORD", "")
+    (pages / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    return folder.as_uri(), f"setup-sample==1.0 --hash=sha256:{digest}\n"
+
+
+@pytest.mark.parametrize(
+    ("uv", "installer"),
+    [
+        pytest.param(
+            OWN_UV,
+            "uv",
+            marks=pytest.mark.skipif(not OWN_UV.exists(), reason="this environment has no uv"),
+        ),
+        ("fails", "pip"),
+        (None, "pip"),
+    ],
+)
+def test_pip_installs_what_uv_cannot(copy, uv, installer):
+    """Both take packages from the index of pip's configuration, here the only one that has the package."""
+    url, line = index_with_a_package(copy / "index")
+    (copy / "requirements-local.txt").write_text(line)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", copy / ".venv"], check=True)
+    if uv == "fails":
+        program(copy / ".venv/bin/uv", TOO_OLD)
+    elif uv:
+        (copy / ".venv/bin/uv").symlink_to(uv)
+    (copy / "pip.conf").write_text(f"[global]\nindex-url = {url}\n")
+    ran = set_up(copy, sys.executable, PIP_CONFIG_FILE=str(copy / "pip.conf"))
+    assert ran.returncode == 0, ran.stderr
+    [said] = copy.glob(".venv/lib/*/site-packages/setup_sample-1.0.dist-info/INSTALLER")
+    assert said.read_text().strip() == installer
+
+
+@pytest.mark.parametrize("digest", ["", " --hash=sha256:" + "0" * 64])
+def test_a_package_without_its_digest_is_not_installed(copy, digest):
+    """Neither without one, nor with that of another file."""
+    url, line = index_with_a_package(copy / "index")
+    (copy / "requirements-local.txt").write_text(line.split(" ")[0] + digest)
+    assert set_up(copy, sys.executable, PIP_INDEX_URL=url).returncode != 0
+    assert not list(copy.glob(".venv/lib/*/site-packages/setup_sample.py"))
+    assert not (copy / ".venv/.installed").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        (
+            "global.index-url='https://one.example/simple'",
+            "UV_DEFAULT_INDEX",
+            "https://one.example/simple",
+        ),
+        (
+            "install.extra-index-url='\\nhttps://a.example\\nhttps://b.example'",
+            "UV_INDEX",
+            "https://a.example https://b.example",
+        ),
+        (":env:.find-links='/a /b'", "UV_FIND_LINKS", "/a,/b"),
+        ("global.trusted-host='one.example'", "UV_INSECURE_HOST", "one.example"),
+        (
+            "global.index-url='https://a'\n:env:.index-url='https://b'",
+            "UV_DEFAULT_INDEX",
+            "https://b",
+        ),
+    ],
+)
+def test_uv_is_given_what_pip_is_told(line, name, value):
+    """In uv's own form; what stands nearer wins, as with pip."""
+    assert uv_settings(line)[name] == value

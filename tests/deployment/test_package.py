@@ -105,7 +105,9 @@ def test_one_python_everywhere():
     assert f"Python {AZURE_PYTHON}" in (ROOT / "docs/deploy.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-local.txt", "requirements-dev.txt"]
+)
 def test_no_package_can_be_exchanged_for_another(name):
     """Each has one version and the digests of its files, so Azure's build and everybody else install the same."""
     packages = re.sub(r"\\\n\s*", "", (ROOT / name).read_text()).splitlines()

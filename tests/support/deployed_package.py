@@ -16,6 +16,7 @@ import pathspec
 import recording
 
 import local
+from development.install import install
 from development.servicebus_config import ROOT
 from development.stack import Stack, StackConfig
 from local.process import Process
@@ -47,31 +48,18 @@ def build(folder: Path) -> Path:
     return folder
 
 
-def clean_python(*more: str) -> Path:
-    """Return a Python that has what requirements.txt names, `more`, and nothing else.
+def clean_python(*more: str, named_in: str = "requirements.txt") -> Path:
+    """Return a Python that has what a requirements file names, `more`, and nothing else.
 
     It is kept, and made anew when the requirements or this Python are others.
     """
-    requirements = ROOT / "requirements.txt"
+    requirements = ROOT / named_in
 
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            folder / "bin/python",
-            "install",
-            "-q",
-            "--no-compile",
-        ]
-        subprocess.run(
-            [*pip, "--disable-pip-version-check", "--require-hashes", "-r", requirements],
-            check=True,
-        )
+        install("--require-hashes", "-r", requirements, python=folder / "bin/python")
         if more:
-            subprocess.run([*pip, "--disable-pip-version-check", *more], check=True)
+            install(*more, python=folder / "bin/python")
 
     return _kept(make, sys.version, requirements.read_text(), *more) / "bin/python"
 
