@@ -5,8 +5,7 @@ Only what comes with Python is imported here: nothing else is installed yet.
 """
 
 import ast
-import functools
-import importlib.util
+import contextlib
 import os
 import subprocess
 import sys
@@ -33,14 +32,15 @@ def install(*arguments: str | Path, python: str | Path = sys.executable) -> None
 
     Raises `subprocess.CalledProcessError` if pip fails too.
     """
-    pip = [*_pip(), "--python", str(python)]
-    if _bring_uv() and _succeeds(
+    pip, configuration = _pip()
+    if _bring_uv(pip) and _succeeds(
         *(BIN / "uv", "pip", "install", "--quiet", "--python", python, *arguments),
-        env={**uv_settings(_output(*pip, "config", "list")), **os.environ},
+        env={**uv_settings(configuration), **os.environ},
     ):
         return
     print("[setup] uv cannot install the packages; pip does, which takes about a minute")
-    subprocess.run([*pip, "install", *PIP_OPTIONS, *arguments], check=True)  # noqa: S603 - the caller chooses what is installed
+    command = [*pip, "--python", str(python), "install", *PIP_OPTIONS, *arguments]
+    subprocess.run(command, check=True)  # noqa: S603 - whoever calls this chooses what is installed
 
 
 def uv_settings(configuration: str) -> Mapping[str, str]:
@@ -58,24 +58,26 @@ def uv_settings(configuration: str) -> Mapping[str, str]:
     return found | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
 
 
-def _bring_uv() -> bool:
+def _bring_uv(pip: Sequence[str]) -> bool:
     """Return whether uv is in this environment, after an attempt to install it."""
     if (BIN / "uv").exists():
         return True
-    command = [*_pip(), "--python", sys.executable, "install", *PIP_OPTIONS]
+    command = [*pip, "--python", sys.executable, "install", *PIP_OPTIONS]
     return _succeeds(*command, "--require-hashes", "--no-deps", "-r", UV_REQUIREMENTS)
 
 
-@functools.cache
-def _pip() -> Sequence[str]:
-    """Return the command of a pip: from here, from the Python below, or of `ensurepip`, which takes seconds."""
-    if importlib.util.find_spec("pip"):
-        return (sys.executable, "-m", "pip")
-    below = str(Path(sys.base_prefix) / "bin" / "python{}.{}".format(*sys.version_info))
-    if _output(below, "-m", "pip", "--version"):
-        return (below, "-m", "pip")
-    subprocess.run([sys.executable, "-m", "ensurepip"], stdout=subprocess.DEVNULL, check=True)
-    return (sys.executable, "-m", "pip")
+def _pip() -> tuple[Sequence[str], str]:
+    """Return the command of a pip, and its configuration: of this environment, or of the Python below it."""
+    version = "python{}.{}".format(*sys.version_info)
+    here, below = sys.executable, str(Path(sys.base_prefix) / "bin" / version)
+    for python in (here, below):
+        pip = (python, "-m", "pip")
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            return pip, _output(*pip, "config", "list", stderr=subprocess.DEVNULL)
+    # Some Pythons bring pip for environments alone. To unpack it takes longer than all that uv does.
+    _output(here, "-m", "ensurepip")
+    pip = (here, "-m", "pip")
+    return pip, _output(*pip, "config", "list")
 
 
 def _succeeds(*command: str | Path, env: Mapping[str, str] | None = None) -> bool:
@@ -85,11 +87,8 @@ def _succeeds(*command: str | Path, env: Mapping[str, str] | None = None) -> boo
         return False
 
 
-def _output(*command: str) -> str:
-    try:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    except OSError:
-        return ""
+def _output(*command: str, stderr: int | None = None) -> str:
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, text=True, check=True)  # noqa: S603
     return ran.stdout
 
 

@@ -211,6 +211,24 @@ def test_pip_installs_what_uv_cannot(copy, uv, installer):
     assert said.read_text().strip() == installer
 
 
+WITHOUT_PIP = """
+import runpy, sys
+sys.base_prefix = "nowhere"
+sys.argv[1:] = ["requirements-local.txt"]
+runpy.run_module("development.install", run_name="__main__")
+"""
+
+
+def test_a_python_that_has_pip_for_environments_alone_will_do(copy):
+    """As on Debian, where another package has pip itself."""
+    url, line = index_with_a_package(copy / "index")
+    (copy / "requirements-local.txt").write_text(line)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", copy / ".venv"], check=True)
+    command = [copy / ".venv/bin/python", "-c", WITHOUT_PIP]
+    subprocess.run(command, cwd=copy, env=os.environ | {"PIP_INDEX_URL": url}, check=True)
+    assert list(copy.glob(".venv/lib/*/site-packages/setup_sample.py"))
+
+
 @pytest.mark.parametrize("digest", ["", " --hash=sha256:" + "0" * 64])
 def test_a_package_without_its_digest_is_not_installed(copy, digest):
     """Neither without one, nor with that of another file."""
