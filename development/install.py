@@ -38,7 +38,7 @@ def install(*arguments: str | Path, python: str | Path = sys.executable) -> None
         env={**uv_settings(configuration), **os.environ},
     ):
         return
-    print("[setup] uv cannot install the packages; pip does, which takes about a minute")
+    print("[setup] uv cannot install the packages; pip does, in about a minute", flush=True)
     command = [*pip, "--python", str(python), "install", *PIP_OPTIONS, *arguments]
     subprocess.run(command, check=True)  # noqa: S603 - whoever calls this chooses what is installed
 
