@@ -10,7 +10,6 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-
 .PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
 
 help:
