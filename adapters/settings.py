@@ -204,8 +204,7 @@ class Settings(BaseSettings):
         return settings
 
 
-def missing(name: str) -> Fault:
-    """Return the fault of a setting that has to be set; `EXPECTED` describes its value."""
+def _missing(name: str) -> Fault:
     return Fault(FaultCode.SETTING_MISSING, name, expected=EXPECTED[name])
 
 
@@ -213,7 +212,7 @@ def _field_faults(error: ValidationError) -> Iterator[Fault]:
     for found in error.errors(include_url=False, include_input=False):
         name, message = str(found["loc"][0]), found["msg"]
         if found["type"] == "missing":
-            yield missing(name)
+            yield _missing(name)
         elif name in EXPECTED:
             expected = EXPECTED[name]
             yield Fault(FaultCode.SETTING_MALFORMED, name, message=message, expected=expected)
@@ -228,7 +227,7 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
         if len(unset) == len(uris):
             yield Fault(FaultCode.CONNECTION_MISSING, "StateStorage", alternatives=uris)
         else:
-            yield from map(missing, unset)
+            yield from map(_missing, unset)
     namespace = "ServiceBus__fullyQualifiedNamespace"
     if not environ.get("ServiceBus") and not environ.get(namespace):
         yield Fault(FaultCode.CONNECTION_MISSING, "ServiceBus", alternatives=(namespace,))

@@ -227,11 +227,8 @@ class FaultCode(StrEnum):
     )
     OPERATION_REQUEST = (
         "operation-request",
-        ("operation", "expected", "returned"),
-        (
-            "operation {operation} takes {expected}, but the function returns {returned}; "
-            "return {expected}"
-        ),
+        ("expected", "returned"),
+        "the operation takes {expected}, but the function returns {returned}; return {expected}",
     )
     UNDO_BY_OTHER_SERVICE = (
         "undo-by-other-service",

@@ -156,7 +156,6 @@ def _of_operation(operation: Operation[Any, Any], signature: inspect.Signature) 
     if not (isinstance(returned, type) and issubclass(returned, operation.asks)):
         yield Fault(
             FaultCode.OPERATION_REQUEST,
-            operation=operation.name,
             expected=operation.asks.__name__,
             returned=type_name(returned),
         )

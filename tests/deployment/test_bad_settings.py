@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapters.settings import Settings, SettingsError
+from adapters.settings import EXPECTED, Settings, SettingsError
 from core.faults import Fault, FaultCode
 from development.servicebus_config import ROOT
 from development.settings import app_settings
@@ -75,6 +75,52 @@ def test_neither_a_key_nor_a_right_goes_to_another_machine_in_clear(name, monkey
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
     assert caught.value.faults == [Fault(FaultCode.NOT_HTTPS, name)]
+
+
+URIS = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "blob")]
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"EVENT_GRID_KEY": ""}, Fault(FaultCode.TOPIC_KEY_MISSING, "EVENT_GRID_KEY")),
+        (
+            {"AGENT_MARGIN_SECONDS": "60", "STEP_TIMEOUT_SECONDS": "60"},
+            Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit="STEP_TIMEOUT_SECONDS"),
+        ),
+        (
+            {"PAYMENT_BACKUP_URL": "ftp://payment"},
+            Fault(FaultCode.OPTIONAL_ADDRESS_INVALID, "PAYMENT_BACKUP_URL", agent="payment-backup"),
+        ),
+        (
+            {"StateStorage": ""},
+            Fault(FaultCode.CONNECTION_MISSING, "StateStorage", alternatives=tuple(URIS)),
+        ),
+        (
+            {"StateStorage": "", URIS[0]: "https://t.example", URIS[1]: "https://q.example"},
+            Fault(FaultCode.SETTING_MISSING, URIS[2], expected=EXPECTED[URIS[2]]),
+        ),
+        (
+            {"ServiceBus": ""},
+            Fault(
+                FaultCode.CONNECTION_MISSING,
+                "ServiceBus",
+                alternatives=("ServiceBus__fullyQualifiedNamespace",),
+            ),
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value.code,
+)
+def test_a_setting_that_does_not_fit_the_others_is_named(values, fault, monkeypatch):
+    """A key, a time, an address or a connection that another setting makes necessary or impossible."""
+    settings = app_settings(Ports(), "k", "k", SHOP.agents)
+    for name in (*URIS, "ServiceBus__fullyQualifiedNamespace"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (settings | values).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        Settings.read(SHOP.agents)
+    assert caught.value.faults == [fault]
 
 
 @pytest.mark.proves("SUB-5")

@@ -500,7 +500,7 @@ def right(call: Call, ask: Sum) -> Paid:
 
 
 def of_authorise(code, **facts):
-    return Fault(code, "test_code.py: operation authorise", **facts)
+    return Fault(code, "test_code.py:N: operation authorise", **facts)
 
 
 def parameter_type(given, declared):
@@ -542,11 +542,11 @@ FAULTY = {
     ),
     "two functions": (
         lambda: with_functions(right, right),
-        Fault(FaultCode.DUPLICATE_ACTIVITY, "test_code.py: agent bank", operation="authorise"),
+        Fault(FaultCode.DUPLICATE_ACTIVITY, "test_code.py:N: agent bank", operation="authorise"),
     ),
     "an operation of another service": (
         of_another_service,
-        Fault(FaultCode.ACTIVITY_UNKNOWN_OPERATION, "test_code.py: agent bank", operation="lend"),
+        Fault(FaultCode.ACTIVITY_UNKNOWN_OPERATION, "test_code.py:N: agent bank", operation="lend"),
     ),
     "auth without calls": (
         lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),
