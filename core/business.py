@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from core.code import Code
-from core.credentials import SCOPE, SETTING, Auth, Setting
+from core.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, Setting
 from core.errors import InvalidError, as_one
 from core.faults import Fault, FaultCode
 from core.forms import Form
@@ -120,6 +120,8 @@ PASSING = (408, 425, 429)
 
 REFERENCE = "{reference}"
 """The text of an example that is another one for each call."""
+READ = "what its functions read"
+"""What the settings hold that the functions of an agent read."""
 LEAST_PER_SECOND, MOST_PER_SECOND = 1e-4, 1e6
 """Limits of a rate of calls: at least one in three hours, so that each gets its turn some time."""
 
@@ -190,8 +192,7 @@ class Agent:
     @property
     def code_settings(self) -> tuple[Setting, ...]:
         """The settings that its functions read."""
-        meaning = "what its functions read"
-        return tuple(Setting(name=name, secret=True, meaning=meaning) for name in self.reads)
+        return tuple(Setting(name=name, secret=True, meaning=READ) for name in self.reads)
 
     @property
     def auth_settings(self) -> tuple[Setting, ...]:
@@ -201,7 +202,7 @@ class Agent:
         if not self.address:
             return ()
         name = self.address + SCOPE
-        return (Setting(name=name, required=False, meaning="the scope of a token"),)
+        return (Setting(name=name, required=False, meaning=OAUTH_SCOPE),)
 
     def __post_init__(self) -> None:
         """Raise `DeclarationError` for statuses that are no refusal, or that may pass."""

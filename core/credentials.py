@@ -12,6 +12,14 @@ SCOPE = "_SCOPE"
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 """The name of a setting, which is one of the environment."""
 
+# What a setting holds, as messages about it say.
+KEY = "the key of the service"
+OAUTH_SCOPE = "the scope of a token"
+OAUTH_SERVER = "the https:// address that gives out tokens"
+OAUTH_CLIENT = "the id of the client"
+OAUTH_KEY = "the secret of the client"
+CERTIFICATE = "a certificate and its key without a password, as PEM text or the path of a file"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
@@ -39,7 +47,7 @@ class ApiKey:
     def settings(self, address: str) -> tuple[Setting, ...]:
         """Return the settings that hold it, beside the one with the service's address."""
         del address
-        return (Setting(name=self.setting, secret=True, meaning="the key of the service"),)
+        return (Setting(name=self.setting, secret=True, meaning=KEY),)
 
     def faults(self) -> Iterator[Fault]:
         """Yield what no call could show."""
@@ -63,7 +71,7 @@ class EntraToken:
 
     def settings(self, address: str) -> tuple[Setting, ...]:
         """Return the settings that hold it, beside the one with the service's address."""
-        return (Setting(name=self.scope or address + SCOPE, meaning="the scope of a token"),)
+        return (Setting(name=self.scope or address + SCOPE, meaning=OAUTH_SCOPE),)
 
     def faults(self) -> Iterator[Fault]:
         """Yield nothing: its setting is checked with all others."""
@@ -90,12 +98,12 @@ class ClientCredentials:
         """Return the settings that hold it, beside the one with the service's address."""
         del address
         named = [
-            Setting(name=self.token_url, meaning="the https:// address that gives out tokens"),
-            Setting(name=self.client_id, meaning="the id of the client"),
-            Setting(name=self.secret, secret=True, meaning="the secret of the client"),
+            Setting(name=self.token_url, meaning=OAUTH_SERVER),
+            Setting(name=self.client_id, meaning=OAUTH_CLIENT),
+            Setting(name=self.secret, secret=True, meaning=OAUTH_KEY),
         ]
         if self.scope:
-            named.append(Setting(name=self.scope, meaning="the scope of a token"))
+            named.append(Setting(name=self.scope, meaning=OAUTH_SCOPE))
         return tuple(named)
 
     def faults(self) -> Iterator[Fault]:
@@ -113,8 +121,7 @@ class ClientCertificate:
     def settings(self, address: str) -> tuple[Setting, ...]:
         """Return the settings that hold it, beside the one with the service's address."""
         del address
-        meaning = "a certificate and its key without a password, as PEM text or the path of a file"
-        return (Setting(name=self.setting, secret=True, meaning=meaning),)
+        return (Setting(name=self.setting, secret=True, meaning=CERTIFICATE),)
 
     def faults(self) -> Iterator[Fault]:
         """Yield nothing: its setting is checked with all others."""

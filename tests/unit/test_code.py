@@ -387,6 +387,7 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
     (setting,) = declared.settings
+    assert setting.meaning
     no_key = Fault(
         FaultCode.AGENT_SETTING_MISSING, "BANK_KEY", expected=setting.meaning, agent="bank"
     )

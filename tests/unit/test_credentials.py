@@ -482,9 +482,10 @@ async def test_a_simulated_service_is_called_as_declared_and_is_shown_nothing(
 
 
 def test_an_agent_lists_what_it_reads():
-    """Which of it is required, and which of it nobody may see."""
+    """Which of it is required, and which of it nobody may see; and what each holds, in words."""
 
     def listed(agent):
+        assert all(each.meaning for each in agent.settings)
         return [(each.name, each.required, each.secret) for each in agent.settings]
 
     address = ("POST_URL", True, False)
