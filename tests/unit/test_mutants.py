@@ -2,6 +2,9 @@
 
 import importlib
 
+import yaml
+
+from tests.mutants.__main__ import TABLE
 from tests.mutants.copies import ROOT
 from tests.mutants.generated import MODULES, change_of, chosen, listed
 from tests.mutants.table import MUTANTS
@@ -33,6 +36,15 @@ def test_every_survivor_that_is_listed_is_one_of_a_function_that_is_there():
 def test_a_change_is_told_in_the_fewest_words():
     """What surrounds it may change without that."""
     assert change_of(DIFF) == "<= -> <"
+
+
+def test_the_nightly_run_covers_everything_once():
+    """Every module that is mutated, and the table."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text())
+    parts = workflow["jobs"]["mutants"]["strategy"]["matrix"]["part"]
+    modules = [module for part in parts for module in chosen(part.split())]
+    assert sorted(modules) == sorted(MODULES)
+    assert parts.count(TABLE) == 1
 
 
 def test_a_part_is_a_package_or_a_module():
