@@ -16,7 +16,8 @@ import click
 
 from tests.slices import AGAIN, NIGHTLY, PROCESS_FOR_EACH, SLICES
 
-WORKERS = 4
+WORKERS = 6
+"""More than the cores: most of them wait at any time."""
 SECONDS = 1800
 """How long one test may take."""
 NO_TESTS = 5
