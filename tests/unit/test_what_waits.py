@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from apps import app
 from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
-from scale import in_soak
+from scale import NIGHTLY, in_soak
 
 from core import agenda
 from core.actions import BY_NAME, Asked
@@ -137,7 +137,7 @@ def restarted(trial):
 
 
 @pytest.mark.proves("ANS-4", "SUP-2")
-@pytest.mark.parametrize("count", [20, *in_soak(10_000)])
+@pytest.mark.parametrize("count", [20, *in_soak(10_000 if NIGHTLY else 2_500)])
 def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     """In an hour as much is read and written as without them; when their time is up, each is asked again."""
     trial = Trial(ASKING)
