@@ -83,8 +83,7 @@ lock: $(VENV)/.installed
 	@$(LOCK) --group local -c requirements.txt -o requirements-local.txt
 	@$(LOCK) --group dev -c requirements-local.txt -o requirements-dev.txt
 
-# A set-up that was interrupted leaves no stamp; or the folder is of a Python that does not fit, as an editor makes it:
-# such a one is made anew.
+# The environment is made anew if its Python is missing or does not fit; an editor may have made it.
 $(VENV)/.installed: requirements-local.txt
 	@python='$(PYTHON)'; $(BIN)/python -c '$(FITS)' 2>/dev/null || { \
 		"$$python" -c 'import venv, ensurepip; $(FITS)' 2>/dev/null || { \
@@ -101,7 +100,7 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@$(BIN)/python -m development.install $<
 	@touch $@
 
-# Else each of the workers would do it for itself, all at the same time. What is wrong with a test, pytest says later.
+# Otherwise each worker would compile all tests, at the same time. make test reports what is wrong with a test.
 $(VENV)/.compiled: | $(VENV)/.installed-dev
 	@echo '[setup] compiling the tests (5 seconds, the first time only)'
 	@$(BIN)/python -m pytest --collect-only -qq -n 0 >/dev/null 2>&1 || true
@@ -112,7 +111,7 @@ $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed-dev
 	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
 	@touch $@
 
-# Which browser the tests use is decided there, for the tests too.
+# The program selects the browser, here and in the tests.
 .PHONY: browser
 browser: $(VENV)/.installed
 	@$(BIN)/python tests/support/browsers.py

@@ -43,7 +43,7 @@ class FaultCode(StrEnum):
     NOT_PRINTABLE = (
         "not-printable",
         ("field",),
-        "{field} is not printable ASCII; use other characters",
+        "{field} has characters other than printable ASCII; remove them",
     )
 
     # Workflows.
@@ -106,7 +106,7 @@ class FaultCode(StrEnum):
     NOT_ABOVE = (
         "not-above",
         ("step",),
-        "it comes after {step}, which is not a step above it; move it or {step}",
+        "`after` names {step}, which is not defined above this step; define it first, or remove it",
     )
     RESULT_NOT_AFTER = (
         "result-not-after",
@@ -116,7 +116,7 @@ class FaultCode(StrEnum):
     RESULT_MAY_BE_MISSING = (
         "result-may-be-missing",
         ("step",),
-        "it uses the result of {step}, which may be skipped; let it take None",
+        "it uses the result of {step}, but {step} may be skipped; accept None as that result",
     )
     UNDO_AFTER_PIVOT = (
         "undo-after-pivot",
@@ -134,12 +134,12 @@ class FaultCode(StrEnum):
     UNDO_NEEDS_NOT_KEPT = (
         "undo-needs-not-kept",
         ("fields",),
-        "the undo needs {fields}, which is not kept; add it to the result fields",
+        "the undo needs {fields}, but the step does not keep this; add it to its result fields",
     )
     UNDO_NEEDS_WITHOUT_UNDO = (
         "undo-needs-without-undo",
         (),
-        "there are fields that the undo needs, but there is no undo; declare one, or no fields",
+        "it declares what its undo needs, but has no undo; declare an undo, or remove the fields",
     )
     TITLE_TOO_LONG = (
         "title-too-long",
@@ -157,20 +157,23 @@ class FaultCode(StrEnum):
     COOLDOWN_OUTLASTS_KEY = (
         "cooldown-outlasts-key",
         ("time", "agent", "keys_last"),
-        "the cooldown may take {time}, but {agent} forgets a key after {keys_last}; shorten it",
+        (
+            "the cooldown may last {time}, but {agent} forgets an idempotency key after "
+            "{keys_last}; shorten the cooldown"
+        ),
     )
     ATTEMPTS_OUTLAST_KEY = (
         "attempts-outlast-key",
         ("attempts", "time", "agent", "keys_last"),
         (
-            "{attempts} attempts may take {time}, but {agent} forgets a key after {keys_last}; "
-            "lower timeout or threshold"
+            "{attempts} attempts may take {time}, but {agent} forgets an idempotency key after "
+            "{keys_last}; lower the timeout or the failure threshold"
         ),
     )
     EXTERNAL_WITHOUT_MODEL = (
         "external-without-model",
         (),
-        "an external event completes the step, but nothing checks its answer; give a model",
+        "an external event completes the step, but no model validates its answer; declare a model",
     )
     EXTERNAL_WITHOUT_TIMEOUT = (
         "external-without-timeout",
@@ -189,7 +192,11 @@ class FaultCode(StrEnum):
     )
 
     # Functions of authors, and the operations of their steps.
-    TYPES_UNREADABLE = ("types-unreadable", ("message",), "its types cannot be read: {message}")
+    TYPES_UNREADABLE = (
+        "types-unreadable",
+        ("message",),
+        "its type hints cannot be resolved: {message}; import or define that name",
+    )
     NOT_PLAIN_FUNCTION = (
         "not-plain-function",
         (),
@@ -208,12 +215,15 @@ class FaultCode(StrEnum):
     PARAMETER_UNKNOWN = (
         "parameter-unknown",
         ("payload",),
-        "it is neither a step above, nor the payload {payload}, nor an Order; rename or retype it",
+        (
+            "it matches no step above, and its type is neither the payload {payload} nor Order; "
+            "correct its name or its type"
+        ),
     )
     PARAMETER_OF_NOTHING = (
         "parameter-of-nothing",
         ("step",),
-        "step {step} keeps no result; remove the parameter",
+        "step {step} has no result; remove the parameter",
     )
     PARAMETER_TYPE = (
         "parameter-type",
@@ -233,7 +243,7 @@ class FaultCode(StrEnum):
     UNDO_BY_OTHER_SERVICE = (
         "undo-by-other-service",
         ("capability",),
-        "the operation is one of {capability}; undo the step by an operation of its own service",
+        "the undo calls another service, {capability}; use an operation of the service of the step",
     )
     EXAMPLE_MISSING = (
         "example-missing",
@@ -259,7 +269,7 @@ class FaultCode(StrEnum):
     ACTIVITY_NOT_A_FUNCTION = (
         "activity-not-a-function",
         (),
-        "it is not a function that returns its answer; use one",
+        "it is not a function, or it is a generator; use a function that returns its answer",
     )
     ACTIVITY_PARAMETERS = (
         "activity-parameters",
@@ -269,7 +279,7 @@ class FaultCode(StrEnum):
     ACTIVITY_PARAMETER_TYPE = (
         "activity-parameter-type",
         ("given", "declared"),
-        "its function is given {given}, but takes {declared}",
+        "a parameter of its function has the type {declared}; declare it as {given}",
     )
     ACTIVITY_UNKNOWN_OPERATION = (
         "activity-unknown-operation",
@@ -357,7 +367,7 @@ class FaultCode(StrEnum):
     SETTING_UNKNOWN_AGENT = (
         "setting-unknown-agent",
         ("agent", "agents"),
-        "there is no agent {agent}; use {agents}",
+        "there is no agent {agent}; use one of: {agents}",
     )
     PREFIX_TAKEN = (
         "prefix-taken",
@@ -367,7 +377,7 @@ class FaultCode(StrEnum):
     MARGIN_TOO_LONG = (
         "margin-too-long",
         ("limit",),
-        "it leaves an agent no time; use less than {limit}",
+        "it leaves agents no time for their calls; use less than {limit}",
     )
     PUBLIC_URL_MISSING = (
         "public-url-missing",
@@ -397,7 +407,7 @@ class FaultCode(StrEnum):
         ("agent",),
         (
             "it is not an address; "
-            "set it to nothing, or to the address of agent {agent}'s service: https://, or "
+            "leave it empty, or set it to the address of agent {agent}'s service: https://, or "
             "http:// on this machine only"
         ),
     )
@@ -409,7 +419,10 @@ class FaultCode(StrEnum):
     AGENT_SETTING_NOT_IN_HEADER = (
         "agent-setting-not-in-header",
         ("expected", "agent"),
-        "a header cannot hold it; set it to {expected}, for agent {agent}",
+        (
+            "it has characters that an HTTP header cannot have; "
+            "set it to {expected}, for agent {agent}"
+        ),
     )
     AGENT_SETTING_NO_ADDRESS = (
         "agent-setting-no-address",
@@ -425,7 +438,7 @@ class FaultCode(StrEnum):
         "key-vault-unresolved",
         (),
         (
-            "its reference to a Key Vault leads to no secret; "
+            "its Key Vault reference does not resolve; "
             "check the secret's name and the app's access to the vault"
         ),
     )
@@ -468,10 +481,13 @@ class Fault:
 class StartUpError(AppError):
     """The app cannot start; `faults` lists every fault, never only the first."""
 
-    heading: ClassVar[str] = "The app cannot start ({count}):"
+    heading: ClassVar[str] = "The app cannot start. {count} fault(s):"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        lines = [self.heading.format(count=len(faults)), *(f"- {text_of(each)}" for each in faults)]
+        lines = [
+            self.heading.format(count=len(faults)),
+            *(f"- {text_of(fault)}" for fault in faults),
+        ]
         super().__init__("\n".join(lines))
         self.faults = faults
 

@@ -14,12 +14,12 @@ class DevelopmentCode(Code):
     OPERATOR_KEY_EMPTY = (
         "operator-key-empty",
         (),
-        "{place} is empty. Leave it unset, or set a key for the operators.",
+        "{place} is empty. Unset it, or set it to the operators' key.",
     )
     BUSINESS_UNKNOWN = (
         "business-unknown",
         ("value", "reason", "example"),
-        "{place}={value} names no business: {reason}. Use a name such as {example}.",
+        "{place}={value} is not a known business: {reason}. Use a name such as {example}.",
     )
     BUSINESS_WITHOUT_APP = (
         "business-without-app",

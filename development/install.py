@@ -1,6 +1,6 @@
 """`python -m development.install FILE`: installs the packages of a requirements file into the Python that runs it.
 
-uv does it in seconds. Where it cannot be had, or fails, pip installs the same versions and compares the same digests.
+uv does it in seconds. If uv is not available or fails, pip installs the same versions and compares the same digests.
 Only what comes with Python is imported here: nothing else is installed yet.
 """
 
@@ -33,12 +33,12 @@ def install(*arguments: str | Path, python: str | Path = sys.executable) -> None
     Raises `subprocess.CalledProcessError` if pip fails too.
     """
     pip, configuration = _pip()
-    if _bring_uv(pip) and _succeeds(
+    if _install_uv(pip) and _succeeds(
         *(BIN / "uv", "pip", "install", "--quiet", "--python", python, *arguments),
         env={**uv_settings(configuration), **os.environ},
     ):
         return
-    print("[setup] uv cannot install the packages; pip does, in about a minute", flush=True)
+    print("[setup] uv failed; pip installs the packages instead, in about a minute", flush=True)
     command = [*pip, "--python", str(python), "install", *PIP_OPTIONS, *arguments]
     subprocess.run(command, check=True)  # noqa: S603 - whoever calls this chooses what is installed
 
@@ -58,7 +58,7 @@ def uv_settings(configuration: str) -> Mapping[str, str]:
     return found | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
 
 
-def _bring_uv(pip: Sequence[str]) -> bool:
+def _install_uv(pip: Sequence[str]) -> bool:
     """Return whether uv is in this environment, after an attempt to install it."""
     if (BIN / "uv").exists():
         return True
@@ -74,7 +74,7 @@ def _pip() -> tuple[Sequence[str], str]:
         pip = (python, "-m", "pip")
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             return pip, _output(*pip, "config", "list", stderr=subprocess.DEVNULL)
-    # Some Pythons bring pip for environments alone. To unpack it takes longer than all that uv does.
+    # Some Pythons have no pip outside environments. Unpacking it takes longer than all that uv does, so it comes last.
     _output(here, "-m", "ensurepip")
     pip = (here, "-m", "pip")
     return pip, _output(*pip, "config", "list")

@@ -32,12 +32,12 @@ class LocalCode(Code):
     PORT_SHARED = (
         "port-shared",
         ("port",),
-        "{place} have the same port {port}. Give each a port of its own.",
+        "{place} are set to the same port, {port}. Set each to a different port.",
     )
     PORT_IN_USE = (
         "port-in-use",
         ("port",),
-        "Port {port} is in use. Stop the stack that runs there, or set {place} to another port.",
+        "Port {port} is in use. Stop the program that uses it, or set {place} to another port.",
     )
     CANNOT_LISTEN = (
         "cannot-listen",
@@ -65,7 +65,7 @@ class LocalCode(Code):
     PART_ENDED = (
         "part-ended",
         ("exit", "log", "output"),
-        "{place} ended while it started ({exit}). See {log}.\n{output}",
+        "{place} exited during start-up ({exit}). See {log}.\n{output}",
     )
     PART_NOT_READY = (
         "part-not-ready",
@@ -75,7 +75,7 @@ class LocalCode(Code):
     PART_NOT_SUPERVISED = (
         "part-not-supervised",
         ("reason",),
-        "{place} would not be started again any more: {reason}. Start the stack again.",
+        "The stack can no longer restart {place}: {reason}. Stop the stack and start it again.",
     )
     INSTALL_FAILED = (
         "install-failed",
@@ -90,12 +90,12 @@ class LocalCode(Code):
     APP_MISSING = (
         "app-missing",
         (),
-        "There is no function_app.py in {place}. Name the folder of an app.",
+        "There is no function_app.py in {place}. Pass the folder that contains it.",
     )
     APP_REFUSED = (
         "app-refused",
         ("reason",),
-        "{place} refuses to start. Correct what it names below.\n{reason}",
+        "{place} stopped at start-up. Correct the faults that are listed below.\n{reason}",
     )
     APP_FAILED = (
         "app-failed",
@@ -125,7 +125,10 @@ class LocalCode(Code):
     HOST_JSON_OVERRIDE = (
         "host-json-override",
         ("section",),
-        "Setting {place} replaces nothing: {section} of host.json is a value, not a section.",
+        (
+            "Setting {place} has no effect: in host.json, {section} is a value, not a section."
+            " Remove the setting, or correct its name."
+        ),
     )
     SETTING_MISSING = (
         "setting-missing",
@@ -180,7 +183,7 @@ class LocalCode(Code):
     ROUTE_CONSTRAINT_UNKNOWN = (
         "route-constraint-unknown",
         ("constraint",),
-        "{place}: this host does not support the constraint {constraint}. Check it in the function.",
+        "{place}: this host does not support the constraint {constraint}. Remove it, and check the value in the function.",
     )
     COMPONENT_ENDED = (
         "component-ended",
@@ -190,7 +193,7 @@ class LocalCode(Code):
     FORK_FAILED = (
         "fork-failed",
         ("reason",),
-        "{place} cannot be forked: {reason}. Raise the limits of the machine if this stays so.",
+        "{place} cannot be forked: {reason}. If this happens again, raise the machine's process and memory limits.",
     )
 
 

@@ -1,6 +1,6 @@
 """The slices of `make soak`: each soak test is in exactly one, so that CI can run some of them at a time.
 
-`ALWAYS` runs at every change, `NIGHTLY` in the nightly run alone, and of the others one at a time.
+CI runs `ALWAYS` at every change, with one of the others. `NIGHTLY` runs only at night.
 """
 
 import sys
@@ -60,11 +60,11 @@ SLICES: Mapping[str, Sequence[str]] = {
 }
 """The soak tests of each slice: folders, files, or functions such as `tests/a/test_b.py::test_c`."""
 
-IN_TURN = tuple(name for name in SLICES if name not in (ALWAYS, NIGHTLY))
+ROTATING = tuple(name for name in SLICES if name not in (ALWAYS, NIGHTLY))
 """The slices of which CI runs one."""
 
 PROCESS_FOR_EACH = "platform"
-"""The slice in which these files run again, with a process for each function: its memory matters most to them."""
+"""The slice that runs the files below once more, with a process for each function: they depend most on its memory."""
 AGAIN = (
     "tests/system/test_example.py",
     "tests/system/test_workflows.py",
@@ -79,7 +79,9 @@ def slices_of(test: str) -> list[str]:
     """Return the names of the slices that a test is in, given its node id: one, unless the table is wrong."""
     name = test.partition("[")[0]
     return [
-        each for each, entries in SLICES.items() if any(_covers(entry, name) for entry in entries)
+        slice_name
+        for slice_name, entries in SLICES.items()
+        if any(_covers(entry, name) for entry in entries)
     ]
 
 
@@ -92,8 +94,8 @@ def faults(tests: Iterable[str]) -> Iterator[str]:
 
 
 def chosen(digest: str) -> str:
-    """Return the slice that CI runs in turn, by the hexadecimal digest of what it checks."""
-    return IN_TURN[int(digest, 16) % len(IN_TURN)]
+    """Return the slice that CI runs for the hexadecimal digest of what it checks."""
+    return ROTATING[int(digest, 16) % len(ROTATING)]
 
 
 def _covers(entry: str, test: str) -> bool:

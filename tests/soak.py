@@ -1,7 +1,7 @@
 """`make soak`: the slow tests, slice by slice, with the duration of each part.
 
-Tests marked `alone` run one at a time, after all others. One of them that fails is run once more by itself: if it then
-passes, the run goes on and says `flaky` with its name.
+Tests marked `alone` run one at a time, after all others. One of them that fails is repeated once, by itself: if it
+then passes, the run prints `flaky:` and its name.
 """
 
 import os
@@ -48,7 +48,7 @@ class Parts:
 @click.command(help=__doc__)
 @click.argument("slices", nargs=-1, type=click.Choice([*SLICES]))
 def main(slices: Sequence[str]) -> None:
-    """Run the slices; without an argument all, that of the nightly run only if NIGHTLY is set."""
+    """Run the named slices; by default all, but the nightly one only if NIGHTLY is set."""
     names = slices or [name for name in SLICES if name != NIGHTLY or os.environ.get("NIGHTLY")]
     options = [f"--slice={name}" for name in names]
     parts = Parts()
@@ -72,7 +72,7 @@ def main(slices: Sequence[str]) -> None:
 
 
 def alone(parts: Parts, options: Collection[str]) -> bool:
-    """Run one at a time what is marked so; a test that fails has one more chance, by itself."""
+    """Run the tests marked `alone` one at a time, and repeat each failed test once, by itself."""
     with TemporaryDirectory() as folder:
         noted = Path(folder) / "failed"
         choice = ("-n", "0", "-m", "soak and alone", *options, f"--note-failures={noted}")

@@ -68,7 +68,7 @@ def readers_of_deployed(root: Path) -> list[str]:
 
 
 def run(root: Path, *arguments: str) -> str:
-    """Run Python in a copy, which has to succeed; return what it says."""
+    """Run Python in a copy and return its output; fails the test if the exit code is not 0."""
     environment = os.environ | {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
     for name in [name for name in environment if name.startswith(("PYTEST", "COV"))]:
         del environment[name]

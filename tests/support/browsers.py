@@ -44,8 +44,8 @@ class NoBrowserError(Exception):
 def missing(environment: Mapping[str, str]) -> str:
     """Return what is left out without a browser, and how to get one."""
     if environment.get("TEST_BROWSER") == NPM:
-        return "the pages, for the browser from npm is not installed: make test TEST_BROWSER=npm"
-    return "the pages, for there is no browser; on Debian: apt-get install chromium"
+        return "the pages: the browser from npm is not installed; it needs Linux on x64, and npm"
+    return "the pages: there is no browser; on Debian, run apt-get install chromium"
 
 
 def machine_browser(environment: Mapping[str, str]) -> str | None:
@@ -128,4 +128,4 @@ if __name__ == "__main__":
     except ValueError as fault:
         sys.exit(str(fault))
     except (OSError, subprocess.CalledProcessError) as fault:
-        print(f"[setup] the browser cannot be had; going on without: {fault}")
+        print(f"[setup] no browser can be installed, so the page tests will not run: {fault}")
