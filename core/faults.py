@@ -484,12 +484,13 @@ class StartUpError(AppError):
     heading: ClassVar[str] = "The app cannot start. {count} fault(s):"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        lines = [
-            self.heading.format(count=len(faults)),
-            *(f"- {text_of(fault)}" for fault in faults),
-        ]
-        super().__init__("\n".join(lines))
+        super().__init__()
+        self.args = (faults,)  # another process makes the error from these
         self.faults = faults
+
+    def __str__(self) -> str:
+        heading = self.heading.format(count=len(self.faults))
+        return "\n".join([heading, *(f"- {text_of(fault)}" for fault in self.faults)])
 
 
 def text_of(fault: Fault) -> str:

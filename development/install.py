@@ -73,7 +73,9 @@ def _pip() -> tuple[Sequence[str], str]:
     for python in (here, below):
         pip = (python, "-m", "pip")
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            return pip, _output(*pip, "config", "list", stderr=subprocess.DEVNULL)
+            # Pips before 22.3 do not know the option --python, which all later calls have.
+            config = ("--python", here, "config", "list")
+            return pip, _output(*pip, *config, stderr=subprocess.DEVNULL)
     # Some Pythons have no pip outside environments. Unpacking it takes longer than all that uv does, so it comes last.
     _output(here, "-m", "ensurepip")
     pip = (here, "-m", "pip")

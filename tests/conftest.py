@@ -18,7 +18,7 @@ from stacks import APP, running  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
 
 from development.stack import Stack, StackConfig  # noqa: E402
-from tests.slices import SLICES, faults, slices_of  # noqa: E402
+from tests.slices import FINISHED, SLICES, faults, slices_of  # noqa: E402
 
 ALL_OF_THEM = 8
 """Workers for a whole run, on two cores: most of them wait at any time. A part of the tests needs none."""
@@ -146,7 +146,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 class FailureNotes:
-    """Notes which tests failed, in a file with one node id a line."""
+    """Notes which tests failed, in a file with one node id a line, and at the end that the run finished."""
 
     def __init__(self, path):
         self._path, self._failed = path, set()
@@ -154,8 +154,15 @@ class FailureNotes:
     def pytest_runtest_logreport(self, report):
         if report.failed and report.nodeid not in self._failed:
             self._failed.add(report.nodeid)
-            with self._path.open("a") as file:
-                file.write(f"{report.nodeid}\n")
+            self._note(report.nodeid)
+
+    def pytest_sessionfinish(self, exitstatus):
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            self._note(FINISHED)
+
+    def _note(self, line):
+        with self._path.open("a") as file:
+            file.write(f"{line}\n")
 
 
 def _place(item):

@@ -6,6 +6,8 @@ CI runs `ALWAYS` at every change, with one of the others. `NIGHTLY` runs only at
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+FINISHED = "finished"
+"""The last line of the notes of a run, after the ids of its failed tests."""
 ALWAYS = "always"
 NIGHTLY = "nightly"
 SLICES: Mapping[str, Sequence[str]] = {

@@ -14,75 +14,85 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tests.slices import AGAIN, NIGHTLY, PROCESS_FOR_EACH, SLICES
+from tests.slices import AGAIN, FINISHED, NIGHTLY, PROCESS_FOR_EACH, SLICES
 
 WORKERS = 6
 """More than the cores: most of them wait at any time."""
 SECONDS = 1800
 """How long one test may take."""
-NO_TESTS = 5
-"""pytest's exit code where a slice has no test of the kind."""
+PASSED, FAILED, NO_TESTS = 0, 1, 5
+"""Exit codes of pytest: a slice may have no test of one kind."""
+ENDS = {PASSED: "passed", NO_TESTS: "no tests"}
 
 
 class Parts:
-    """The parts of a run that have ended, with their durations in seconds and whether they passed."""
+    """The parts of a run that have ended, with their durations in seconds and their exit codes."""
 
     def __init__(self) -> None:
-        self._ended: list[tuple[str, float, bool]] = []
+        self._ended: list[tuple[str, float, int]] = []
 
-    def run(self, name: str, *arguments: str, **variables: str) -> bool:
-        """Run pytest; return whether no test failed."""
+    def run(self, name: str, *arguments: str, **variables: str) -> int:
+        """Run pytest; return its exit code."""
         click.echo(f"== soak: {name}")
         began = time.monotonic()
         command = [sys.executable, "-m", "pytest", "-v", f"--timeout={SECONDS}", *arguments]
         code = subprocess.run(command, env=os.environ | variables, check=False).returncode
-        self._ended.append((name, time.monotonic() - began, code in (0, NO_TESTS)))
-        return code in (0, NO_TESTS)
+        self._ended.append((name, time.monotonic() - began, code))
+        return code
 
     def report(self) -> None:
         """Print a line for each part."""
-        for name, seconds, passed in self._ended:
-            click.echo(f"{seconds:6.0f} s  {'passed' if passed else 'FAILED'}  {name}")
+        for name, seconds, code in self._ended:
+            click.echo(f"{seconds:6.0f} s  {ENDS.get(code, 'FAILED'):8}  {name}")
 
 
 @click.command(help=__doc__)
 @click.argument("slices", nargs=-1, type=click.Choice([*SLICES]))
 def main(slices: Sequence[str]) -> None:
     """Run the named slices; by default all, but the nightly one only if NIGHTLY is set."""
-    names = slices or [name for name in SLICES if name != NIGHTLY or os.environ.get("NIGHTLY")]
+    names = slices or [
+        name for name in SLICES if name != NIGHTLY or os.environ.get("NIGHTLY") == "1"
+    ]
     options = [f"--slice={name}" for name in names]
     parts = Parts()
-    passed = [
-        parts.run(
-            f"side by side: {', '.join(names)}",
-            *("-n", str(WORKERS), "-m", "soak and not alone", *options),
-        )
-    ]
+    codes = [side_by_side(parts, names, options), alone(parts, options)]
+    passed = PASSED in codes and set(codes) <= {PASSED, NO_TESTS}
     if PROCESS_FOR_EACH in names:
-        passed.append(
-            parts.run(
-                "a process for each function",
-                *("-n", str(WORKERS), "-m", "not soak or each", *AGAIN),
-                LOCAL_FUNCTION_PROCESSES="each",
-            )
-        )
-    passed.append(alone(parts, options))
+        passed = process_for_each(parts) == PASSED and passed
     parts.report()
-    sys.exit(0 if all(passed) else 1)
+    sys.exit(0 if passed else 1)
 
 
-def alone(parts: Parts, options: Collection[str]) -> bool:
-    """Run the tests marked `alone` one at a time, and repeat each failed test once, by itself."""
+def side_by_side(parts: Parts, names: Sequence[str], options: Collection[str]) -> int:
+    """Run several tests at a time; return pytest's exit code."""
+    choice = ("-n", str(WORKERS), "-m", "soak and not alone", *options)
+    return parts.run(f"side by side: {', '.join(names)}", *choice)
+
+
+def process_for_each(parts: Parts) -> int:
+    """Run some files once more, with a process for each function; return pytest's exit code."""
+    choice = ("-n", str(WORKERS), "-m", "not soak or each", *AGAIN)
+    return parts.run("a process for each function", *choice, LOCAL_FUNCTION_PROCESSES="each")
+
+
+def alone(parts: Parts, options: Collection[str]) -> int:
+    """Run the tests marked `alone` one at a time, and repeat each failed test once, by itself.
+
+    Returns pytest's exit code: that of a success if each repeated test passed.
+    """
     with TemporaryDirectory() as folder:
         noted = Path(folder) / "failed"
         choice = ("-n", "0", "-m", "soak and alone", *options, f"--note-failures={noted}")
-        if parts.run("one at a time", *choice):
-            return True
-        failed = noted.read_text().splitlines() if noted.exists() else []
-    repeated = {test: parts.run(f"again: {test}", "-n", "0", "-m", "soak", test) for test in failed}
-    for test in (test for test, passed in repeated.items() if passed):
+        code = parts.run("one at a time", *choice)
+        # A run that broke off has no last line: the tests after that were not run.
+        lines = noted.read_text().splitlines() if noted.exists() else []
+        *failed, last = lines or [""]
+    if code != FAILED or last != FINISHED:
+        return code
+    again = {test: parts.run(f"again: {test}", "-n", "0", "-m", "soak", test) for test in failed}
+    for test in (test for test, repeated in again.items() if repeated == PASSED):
         click.echo(f"flaky: {test}")
-    return bool(repeated) and all(repeated.values())
+    return PASSED if failed and set(again.values()) == {PASSED} else FAILED
 
 
 if __name__ == "__main__":

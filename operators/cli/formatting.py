@@ -96,7 +96,7 @@ def bulk_text(summary: Json, *, go: bool) -> str:
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
     waiting = [
-        f"{order_id}: waits for an operator still, since another step has failed too"
+        f"{order_id}: still needs an operator: another step has failed"
         for order_id in summary["stillWaiting"]
     ]
     again = (

@@ -135,6 +135,7 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
         Settings.read(SHOP.agents)
     (fault,) = caught.value.faults
     assert (fault.place, fault.code) == ("REPLY_TO_PREFIX", FaultCode.PREFIX_TAKEN)
+    assert fault.facts["queues"]
     assert all(name.startswith(prefix.lower()) for name in fault.facts["queues"])
 
 

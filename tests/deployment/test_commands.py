@@ -104,7 +104,9 @@ def copy(tmp_path):
 def set_up(folder, python, stamp=".installed", **environment):
     """What `make` says where a `.venv` is to be made by this Python."""
     command = ["make", f".venv/{stamp}", f"PYTHON={python}"]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "MAKE"))
+    }
     return subprocess.run(
         command, cwd=folder, env=env | environment, capture_output=True, text=True, check=False
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from browsers import NPM
+from browsers import NPM, missing
 from prerequisites import browser_program, faketime_library
 from progress import Progress
 
@@ -65,8 +65,10 @@ def test_the_browser_of_the_machine_comes_before_that_of_npm(tmp_path):
         browser_program({"PATH": path, "TEST_BROWSER": "netscape"})
 
 
-def test_the_last_line_names_what_was_not_tested():
-    """With the command that helps."""
+@pytest.mark.parametrize("chosen", ["", NPM])
+def test_the_last_line_names_what_was_not_tested(monkeypatch, chosen):
+    """With what helps."""
+    monkeypatch.setenv("TEST_BROWSER", chosen)
     said = []
     progress = Progress(said.append)
     skipped = SimpleNamespace(
@@ -74,7 +76,7 @@ def test_the_last_line_names_what_was_not_tested():
     )
     progress.pytest_runtest_logreport(skipped)
     progress.pytest_unconfigure()
-    assert "apt-get install chromium" in said[-1]
+    assert missing(os.environ) in said[-1]
 
 
 def got_by_make(folder, machine, environment):

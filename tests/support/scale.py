@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-NIGHTLY = bool(os.environ.get("NIGHTLY"))
+NIGHTLY = os.environ.get("NIGHTLY") == "1"
 """Whether this is the nightly run, in which the largest sizes and longest outages have their time."""
 
 

@@ -1,5 +1,6 @@
 """The words of faults at start-up: tests compare codes and facts, and here that the words contain them."""
 
+import pickle
 from datetime import timedelta
 
 import pytest
@@ -97,3 +98,10 @@ def test_the_text_of_an_error_has_its_count_and_a_line_for_each_fault(error):
     assert "2" in heading
     assert lines == [f"- {text_of(fault)}" for fault in faults]
     assert raised.faults == faults
+
+
+def test_an_error_with_faults_reaches_another_process():
+    """Otherwise that would hide what is wrong."""
+    error = SettingsError([Fault(FaultCode.NOT_HTTPS, "PUBLIC_URL")])
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - it is our own
+    assert (type(copy), copy.faults, str(copy)) == (SettingsError, error.faults, str(error))

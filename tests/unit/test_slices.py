@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from development.servicebus_config import ROOT
 from tests import slices, soak
@@ -53,40 +54,78 @@ def test_every_slice_has_its_turn():
 class Results:
     """Stands for pytest's runs: what has failed is noted, as `--note-failures` does it."""
 
-    def __init__(self, failed, *again):
+    def __init__(self, failed, *again, code=None, last=slices.FINISHED):
         self.failed, self._again, self.repeated = failed, list(again), []
+        self._code, self._last = (1 if failed else 0) if code is None else code, last
 
     def run(self, _, *arguments):
         noted = [each for each in arguments if each.startswith("--note-failures=")]
         if not noted:
             self.repeated.append(arguments[-1])
             return self._again.pop(0)
-        if self.failed:
-            Path(noted[0].partition("=")[2]).write_text("\n".join(self.failed))
-        return not self.failed
+        Path(noted[0].partition("=")[2]).write_text("\n".join([*self.failed, self._last]))
+        return self._code
 
 
 @pytest.mark.parametrize(
-    ("results", "passed", "flaky"),
+    ("results", "code", "flaky"),
     [
-        pytest.param(Results([]), True, [], id="nothing failed"),
-        pytest.param(Results([FAILS], True), True, [FAILS], id="passes by itself"),
-        pytest.param(Results([FAILS], False), False, [], id="fails again"),
-        pytest.param(Results([FAILS, PASSES], False, True), False, [PASSES], id="one of two"),
+        pytest.param(Results([]), 0, [], id="nothing failed"),
+        pytest.param(Results([], code=5), 5, [], id="no test is marked so"),
+        pytest.param(Results([FAILS], 0), 0, [FAILS], id="passes by itself"),
+        pytest.param(Results([FAILS], 1), 1, [], id="fails again"),
+        pytest.param(Results([FAILS], 5), 1, [], id="is not found again"),
+        pytest.param(Results([FAILS, PASSES], 1, 0), 1, [PASSES], id="one of two"),
     ],
 )
-def test_what_fails_alone_has_one_more_chance(results, passed, flaky, capsys):
+def test_what_fails_alone_is_repeated_once(results, code, flaky, capsys):
     """It is named if it then passes; the run fails if any fails twice."""
-    assert soak.alone(results, ["--slice=kills"]) == passed
+    assert soak.alone(results, ["--slice=kills"]) == code
     assert results.repeated == results.failed
     assert re.findall(r"^flaky: (.*)$", capsys.readouterr().out, re.MULTILINE) == flaky
 
 
-def test_a_run_that_fails_without_a_failed_test_fails():
-    """For example if nothing could be collected."""
+@pytest.mark.parametrize(
+    "results",
+    [
+        pytest.param(Results([FAILS], code=3), id="an internal error"),
+        pytest.param(Results([FAILS], last=PASSES), id="it ended in the middle"),
+        pytest.param(Results([], code=1, last=""), id="nothing was noted"),
+    ],
+)
+def test_a_run_that_breaks_off_fails(results):
+    """Though what had failed before would pass now."""
+    assert soak.alone(results, []) not in (0, 5)
+    assert results.repeated == []
 
-    class Broken(Results):
-        def run(self, *_):
-            return False
 
-    assert not soak.alone(Broken([]), [])
+class Codes:
+    """Stands for pytest's runs, whose exit codes come in this order."""
+
+    def __init__(self, *codes):
+        self._codes = list(codes)
+
+    def run(self, *_, **__):
+        return self._codes.pop(0)
+
+    def report(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("names", "codes", "exit_code"),
+    [
+        (["kills"], [5, 0], 0),
+        (["always"], [0, 5], 0),
+        (["kills"], [5, 5], 1),
+        (["pages"], [1, 0], 1),
+        (["pages"], [0, 2], 1),
+        (["platform"], [0, 0, 0], 0),
+        (["platform"], [0, 0, 5], 1),
+        (["platform"], [0, 0, 1], 1),
+    ],
+)
+def test_a_run_in_which_nothing_ran_is_no_success(names, codes, exit_code, monkeypatch):
+    """A slice may have no test of one kind, but not of both."""
+    monkeypatch.setattr(soak, "Parts", lambda: Codes(*codes))
+    assert CliRunner().invoke(soak.main, names).exit_code == exit_code

@@ -110,7 +110,7 @@ async function run(request, total, progress) {
       h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
     ),
     stillWaiting.size > 0 &&
-      h("p", null, `${many(stillWaiting.size, "order")} of them still need you: another step has failed too.`),
+      h("p", null, `${many(stillWaiting.size, "order")} of them still need an operator: another step has failed.`),
     refused.length > 0 &&
       h(
         "ul",
