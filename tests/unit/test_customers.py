@@ -206,6 +206,15 @@ def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     ]
 
 
+def test_a_door_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
+    """No order could come through it."""
+    made = business(stays("stay", Door(open=True)), agents=[hotel])
+    (door,) = made.doors
+    with pytest.raises(DeclarationError) as raised:
+        replace(made, doors=(replace(door, workflow="gone"),)).check(made.agents)
+    assert raised.value.faults == [Fault(FaultCode.UNKNOWN_WORKFLOW, "door", workflow="gone")]
+
+
 @pytest.mark.proves("SUB-1", "SUB-8")
 async def test_an_order_is_placed_followed_from_the_first_moment_and_recorded_as_it_was_sent(
     claims,

@@ -25,12 +25,14 @@ def shown(payload, erased):
         ({"a": ["x", 1]}, {"a": [1]}, {"a": HIDDEN}),
         ({"a": ["x"]}, {"a": "erased"}, {"a": HIDDEN}),
         ({"a": "x"}, {"a": ["x"]}, {"a": HIDDEN}),
+        ({"a": {"b": "x"}}, {"a": "erased"}, {"a": HIDDEN}),
+        ({"a": "x"}, {"a": {"b": "erased"}}, {"a": HIDDEN}),
         ({"a": "erased"}, {"a": "erased"}, {"a": "erased"}),
         ({}, {"a": "erased"}, {"a": HIDDEN}),
     ],
     ids=[
         "field", "object", "list", "object in a list", "shorter list", "list to text",
-        "text to list", "erased", "missing",
+        "text to list", "object to text", "text to object", "erased", "missing",
     ],
 )  # fmt: skip
 def test_only_what_an_erasure_would_change_is_hidden(payload, erased, expected):
