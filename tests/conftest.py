@@ -25,6 +25,7 @@ ALL_OF_THEM = 8
 
 LONGEST = (
     "tests/system/test_long_outages.py",
+    "tests/unit/test_poisoned_neighbours.py",
     "tests/unit/test_what_waits.py",
     "shared stack 1",
     "shared stack 2",
@@ -36,7 +37,6 @@ LONGEST = (
     "tests/system/test_dependencies_away.py",
     "tests/system/test_versions_and_clocks.py",
     "tests/exploration/test_unattended_worlds.py",
-    "tests/unit/test_poisoned_neighbours.py",
     "examples/grown/test_grown.py",
 )
 """What takes longest begins first."""

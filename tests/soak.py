@@ -16,8 +16,8 @@ import click
 
 from tests.slices import AGAIN, FINISHED, NIGHTLY, PROCESS_FOR_EACH, SLICES
 
-WORKERS = 6
-"""More than the cores: most of them wait at any time."""
+WORKERS = 4
+"""More than the cores, since tests wait much. With six, tests failed for want of processor time on two cores."""
 SECONDS = 1800
 """How long one test may take."""
 PASSED, FAILED, NO_TESTS = 0, 1, 5
