@@ -21,7 +21,7 @@ param operatorWebhooks string = ''
 @description('Ask from three places every quarter of an hour whether the app is healthy; not behind Front Door, which alone may call it.')
 param availabilityTest bool = true
 
-@description('Whether the state of the orders is kept in several zones, in two regions, or both. Orders in Cosmos DB are always in several zones of one region; of geo they have the backups.')
+@description('Whether the state of the orders is kept in several zones, in two regions, or both.')
 @allowed([
   'zone'
   'geo'
@@ -34,9 +34,6 @@ param lockState bool = false
 
 @description('Reach storage, Service Bus and Event Grid through private endpoints only; needs Service Bus Premium.')
 param networkIsolation bool = false
-
-@description('Keep orders in Azure Cosmos DB for Table instead of Table Storage. No order was ever processed there: docs/scale.md says what speaks against it.')
-param cosmosForTables bool = false
 
 @description('Instances that are always ready for each function on the way of an order, and for HTTP calls; 0 costs nothing while nothing happens.')
 @minValue(0)
@@ -244,26 +241,9 @@ module stateStorage 'modules/state-storage.bicep' = {
     location: location
     tags: tags
     redundancy: redundancy
-    withTables: !cosmosForTables
     locked: lockState
     withSimulator: simulatedServices
     roleOnAccount: roleOnAccount
-    accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
-    appPrincipalId: identity.outputs.principalId
-    isolated: networkIsolation
-  }
-}
-
-module cosmos 'modules/cosmos.bicep' = if (cosmosForTables) {
-  name: 'cosmos'
-  scope: group
-  params: {
-    locked: lockState
-    name: 'cosmos-${token}'
-    location: location
-    tags: tags
-    redundancy: redundancy
-    withSimulator: simulatedServices
     accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
     appPrincipalId: identity.outputs.principalId
     isolated: networkIsolation
@@ -327,22 +307,10 @@ var sharedTargets = [
   { name: 'stpack${token}', id: packageStorage.outputs.id, group: 'blob', zone: blobZone }
   { name: 'ststate${token}', id: stateStorage.outputs.id, group: 'blob', zone: blobZone }
   { name: 'ststate${token}', id: stateStorage.outputs.id, group: 'queue', zone: 'privatelink.queue.${storageSuffix}' }
+  { name: 'ststate${token}', id: stateStorage.outputs.id, group: 'table', zone: 'privatelink.table.${storageSuffix}' }
   { name: 'sb-${token}', id: serviceBus.outputs.id, group: 'namespace', zone: 'privatelink.servicebus.windows.net' }
   { name: 'evgt-${token}', id: eventGrid.outputs.id, group: 'topic', zone: 'privatelink.eventgrid.azure.net' }
 ]
-var tableTarget = {
-  name: 'ststate${token}'
-  id: stateStorage.outputs.id
-  group: 'table'
-  zone: 'privatelink.table.${storageSuffix}'
-}
-var cosmosTarget = {
-  name: 'cosmos-${token}'
-  id: cosmosForTables ? cosmos!.outputs.id : ''
-  group: 'Table'
-  zone: 'privatelink.table.cosmos.azure.com'
-}
-
 var vaultTarget = {
   name: 'kv-${token}'
   id: keyVault ? vault!.outputs.id : ''
@@ -356,7 +324,6 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation
   params: {
     targets: flatten([
       sharedTargets
-      cosmosForTables ? [cosmosTarget] : [tableTarget]
       keyVault ? [vaultTarget] : []
     ])
     subnetId: network!.outputs.endpointsSubnetId
@@ -377,7 +344,7 @@ module app 'modules/app.bicep' = {
     deployerId: deployer.outputs.id
     hostBlobEndpoint: hostStorage.outputs.blobEndpoint
     deploymentContainerUrl: packageStorage.outputs.containerUrl
-    tableEndpoint: cosmosForTables ? cosmos!.outputs.tableEndpoint : stateStorage.outputs.tableEndpoint
+    tableEndpoint: stateStorage.outputs.tableEndpoint
     queueEndpoint: stateStorage.outputs.queueEndpoint
     blobEndpoint: stateStorage.outputs.blobEndpoint
     serviceBusHostName: serviceBus.outputs.hostName
@@ -461,7 +428,6 @@ output AZURE_RESOURCE_GROUP string = group.name
 // What cannot be changed in place: the next preprovision hook compares it with what is asked for.
 output DEPLOYED_REDUNDANCY string = redundancy
 output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
-output DEPLOYED_COSMOS_FOR_TABLES bool = cosmosForTables
 output KEY_VAULT_NAME string = keyVault ? vault!.outputs.name : ''
 output APP_NAME string = app.outputs.name
 output APP_URL string = app.outputs.url

@@ -19,7 +19,7 @@ Parts = Mapping[str, str]
 
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_500_000
-"""The largest content of a transaction: Cosmos DB takes 2 MB, Table Storage 4 MiB, with headers."""
+"""The largest content of a transaction: Table Storage takes 4 MiB, with headers."""
 
 
 class TableTransactions:

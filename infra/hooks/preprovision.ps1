@@ -42,17 +42,10 @@ $isolation = if ($env:NETWORK_ISOLATION) { $env:NETWORK_ISOLATION } else { 'fals
 if ($env:DEPLOYED_NETWORK_ISOLATION -and $env:DEPLOYED_NETWORK_ISOLATION -ne $isolation) {
     $faults += "NETWORK_ISOLATION: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 }
-$cosmos = if ($env:COSMOS_FOR_TABLES) { $env:COSMOS_FOR_TABLES } else { 'false' }
-if ($env:DEPLOYED_COSMOS_FOR_TABLES -and $env:DEPLOYED_COSMOS_FOR_TABLES -ne $cosmos) {
-    $faults += "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
-}
 $redundancy = if ($env:REDUNDANCY) { $env:REDUNDANCY } else { 'zone' }
 $change = "$($env:DEPLOYED_REDUNDANCY):$redundancy"
 $inPlace = 'geo:geo', 'zone:zone', 'zone:geo-zone', 'geo-zone:zone', 'geo-zone:geo-zone'
-if ($change -eq 'zone:geo-zone' -and $env:DEPLOYED_COSMOS_FOR_TABLES -eq 'true') {
-    $faults += "REDUNDANCY: Cosmos DB never leaves continuous backups; docs/deploy.md#what-may-be-changed-later"
-}
-elseif ($env:DEPLOYED_REDUNDANCY -and $change -notin $inPlace) {
+if ($env:DEPLOYED_REDUNDANCY -and $change -notin $inPlace) {
     $faults += "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 }
 if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -notmatch '^[0-9]+$') {

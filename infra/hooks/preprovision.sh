@@ -50,14 +50,8 @@ fi
 # azd keeps what the last deployment said of itself. Some of it cannot be changed in place.
 [ "${DEPLOYED_NETWORK_ISOLATION:-${NETWORK_ISOLATION:-false}}" = "${NETWORK_ISOLATION:-false}" ] ||
     fault "NETWORK_ISOLATION: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
-[ "${DEPLOYED_COSMOS_FOR_TABLES:-${COSMOS_FOR_TABLES:-false}}" = "${COSMOS_FOR_TABLES:-false}" ] ||
-    fault "COSMOS_FOR_TABLES: cannot be changed in place; docs/deploy.md#what-may-be-changed-later"
 case "${DEPLOYED_REDUNDANCY:-}:${REDUNDANCY:-zone}" in
-geo:geo | zone:zone | geo-zone:zone | geo-zone:geo-zone | :*) ;;
-zone:geo-zone)
-    [ "${DEPLOYED_COSMOS_FOR_TABLES:-false}" = false ] ||
-        fault "REDUNDANCY: Cosmos DB never leaves continuous backups; docs/deploy.md#what-may-be-changed-later"
-    ;;
+geo:geo | zone:zone | zone:geo-zone | geo-zone:zone | geo-zone:geo-zone | :*) ;;
 *) fault "REDUNDANCY: cannot be changed in place; docs/deploy.md#what-may-be-changed-later" ;;
 esac
 case "${MONTHLY_BUDGET:-0}" in

@@ -6,7 +6,6 @@ var zones = [
   'privatelink.blob.${environment().suffixes.storage}'
   'privatelink.queue.${environment().suffixes.storage}'
   'privatelink.table.${environment().suffixes.storage}'
-  'privatelink.table.cosmos.azure.com'
   'privatelink.servicebus.windows.net'
   'privatelink.eventgrid.azure.net'
   'privatelink.vaultcore.azure.net'

@@ -2,7 +2,6 @@ param name string
 param location string
 param tags object
 param redundancy string
-param withTables bool
 param withSimulator bool
 param roleOnAccount bool
 param locked bool
@@ -13,7 +12,7 @@ param isolated bool
 var roles = loadJsonContent('../roles.json')
 var content = loadJsonContent('../storage.json')
 var queueNames = map(loadJsonContent('../queues.json').storageQueues, queue => queue.name)
-var tableNames = withTables ? filter(content.tables, table => withSimulator || table != 'simulator') : []
+var tableNames = filter(content.tables, table => withSimulator || table != 'simulator')
 var skus = {
   zone: 'Standard_ZRS'
   geo: 'Standard_GRS'
@@ -83,7 +82,7 @@ resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 ]
 
 // A transaction goes to an address of the account, not of the table: should Azure want a role on that.
-resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (withTables && roleOnAccount) {
+resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (roleOnAccount) {
   name: guid(account.id, appPrincipalId, roles.storageTableDataContributor)
   scope: account
   properties: {
@@ -97,7 +96,7 @@ resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (wi
 }
 
 // Who read or wrote which rows: they hold customers' names. (There is no stable version of this type.)
-resource accessLog 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (withTables && !empty(accessLogWorkspaceId)) {
+resource accessLog 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(accessLogWorkspaceId)) {
   name: 'access'
   scope: tableService
   properties: {

@@ -477,7 +477,7 @@ async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, t
 
 @pytest.fixture(params=[True, False], ids=["named", "unnamed"])
 def error_names_the_operation(request, transport):
-    """Azure's errors say which operation of a transaction was refused; Cosmos DB has been known not to."""
+    """Errors that name the refused operation of a transaction, and errors that do not."""
     transport.names_operations = request.param
     yield
     transport.names_operations = True

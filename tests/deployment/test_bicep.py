@@ -29,7 +29,7 @@ PREFIXES = {
     "Microsoft.EventGrid/topics": "evgt-", "Microsoft.Web/serverfarms": "plan-", "Microsoft.Web/sites": "func-",
     "Microsoft.OperationalInsights/workspaces": "log-", "Microsoft.Insights/components": "appi-",
     "Microsoft.Insights/actionGroups": "ag-", "Microsoft.Network/virtualNetworks": "vnet-",
-    "Microsoft.Network/privateEndpoints": "pep-", "Microsoft.DocumentDB/databaseAccounts": "cosmos-", "Microsoft.KeyVault/vaults": "kv-",
+    "Microsoft.Network/privateEndpoints": "pep-", "Microsoft.KeyVault/vaults": "kv-",
 }  # fmt: skip
 """Azure's own recommended abbreviations."""
 NOT_ON_FLEX = {
@@ -271,11 +271,6 @@ KEPT = {
         "retryPolicy.maxDeliveryAttempts": 30,
         "retryPolicy.eventTimeToLiveInMinutes": 24 * 60,
     },
-    ("databaseAccounts", "cosmos-"): {
-        "consistencyPolicy.defaultConsistencyLevel": "Strong",  # a change is decided on what was written
-        "disableKeyBasedMetadataWriteAccess": True,
-        "minimalTlsVersion": "Tls12",
-    },
     ("workspaces", "log-"): {"features.disableLocalAuth": True},
     ("config", "authsettingsV2"): {
         "platform.enabled": True,
@@ -300,7 +295,7 @@ KEPT = {
 @pytest.mark.parametrize(("kind", "name"), KEPT)
 def test_what_would_deploy_and_be_wrong_is_as_it_is_written_here(kind, name):
     """Nothing else here would notice a change of these."""
-    template = whole(networkIsolation=True, cosmosForTables=True, operatorSignInClientId="an-id")
+    template = whole(networkIsolation=True, operatorSignInClientId="an-id")
     [found] = [
         each.properties
         for each in template.resources
@@ -407,7 +402,6 @@ ZONE_OF = {
     "blob": "privatelink.blob.core.windows.net",
     "queue": "privatelink.queue.core.windows.net",
     "table": "privatelink.table.core.windows.net",
-    "Table": "privatelink.table.cosmos.azure.com",
     "namespace": "privatelink.servicebus.windows.net",
     "topic": "privatelink.eventgrid.azure.net",
     "vault": "privatelink.vaultcore.azure.net",
@@ -448,35 +442,12 @@ def test_state_is_as_redundant_as_asked(redundancy, sku):
     assert skus == {True: sku, False: "Standard_LRS" if redundancy == "geo" else "Standard_ZRS"}
 
 
-@pytest.mark.proves("WRK-4")
-@pytest.mark.parametrize("redundancy", ["zone", "geo", "geo-zone"])
-def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy):
-    """In one region; a second one, if any, has the backups, and else operators can restore any second of a week.
-
-    learn.microsoft.com/azure/cosmos-db/continuous-backup-restore-introduction
-    """
-    template = Template(
-        INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True}
-    )
-    [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
-    assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
-    policy = account.properties["backupPolicy"]
-    if redundancy == "zone":
-        tier = {"tier": "Continuous7Days"}
-        assert policy == {"type": "Continuous", "continuousModeProperties": tier}
-    else:
-        assert policy["type"] == "Periodic"
-        assert policy["periodicModeProperties"]["backupStorageRedundancy"] == "Geo"
-
-
-@pytest.mark.parametrize("cosmos", [False, True], ids=["tables", "cosmos"])
-def test_what_has_the_orders_cannot_be_deleted_by_mistake_if_that_is_wanted(cosmos):
-    """The account of the queues, and the one of the tables; not so unless asked, for `azd down` would fail."""
-    locks = of_type(whole(lockState=True, cosmosForTables=cosmos), "Microsoft.Authorization/locks")
-    assert {each.properties["level"] for each in locks} == {"CanNotDelete"}
-    kept = {each.scope.name[:7] for each in locks}
-    assert kept == ({"ststate", "cosmos-"} if cosmos else {"ststate"})
-    assert of_type(whole(cosmosForTables=cosmos), "Microsoft.Authorization/locks") == []
+def test_what_has_the_orders_cannot_be_deleted_by_mistake_if_that_is_wanted():
+    """The account of the tables and queues; not so unless asked, for `azd down` would fail."""
+    [lock] = of_type(whole(lockState=True), "Microsoft.Authorization/locks")
+    assert lock.properties["level"] == "CanNotDelete"
+    assert lock.scope.name.startswith("ststate")
+    assert of_type(whole(), "Microsoft.Authorization/locks") == []
 
 
 def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
@@ -638,15 +609,11 @@ def test_pages_of_other_sites_may_call_if_they_are_listed():
 
 
 def test_who_reads_the_orders_is_logged(deployed):
-    """On whatever holds the tables; unless that is not wanted."""
+    """On the service of the tables; unless that is not wanted."""
     [log] = of_type(deployed, "Microsoft.Insights/diagnosticSettings")
-    on_cosmos = bool(deployed.given.get("cosmosForTables"))
-    assert log.scope.type == (
-        "Microsoft.DocumentDB/databaseAccounts" if on_cosmos else TABLE_SERVICE
-    )
-    assert {each["category"] for each in log.properties["logs"]} == (
-        {"TableApiRequests"} if on_cosmos else {"StorageRead", "StorageWrite", "StorageDelete"}
-    )
+    assert log.scope.type == TABLE_SERVICE
+    categories = {each["category"] for each in log.properties["logs"]}
+    assert categories == {"StorageRead", "StorageWrite", "StorageDelete"}
     assert all(each["enabled"] for each in log.properties["logs"])
     assert of_type(whole(accessLog=False), "Microsoft.Insights/diagnosticSettings") == []
 

@@ -247,8 +247,6 @@ def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
     expected = needed(every_call) | ELSEWHERE
     if not deployed.given.get("simulatedServices"):
         del expected["table", SIMULATED]
-    if deployed.given.get("cosmosForTables"):
-        expected = {place: roles for place, roles in expected.items() if place[0] != "table"}
     assert assigned(deployed, APP) == expected
 
 
@@ -300,15 +298,6 @@ def test_nobody_else_has_a_role(deployed):
             assert each.properties["principalType"] == "ServicePrincipal"
 
 
-def test_cosmos_db_has_one_role_for_data_alone(deployed):
-    """Tables on Cosmos DB have no Azure roles; one of its own lets the app read and write entities."""
-    roles = [each for each in deployed.resources if each.type.endswith("tableRoleAssignments")]
-    assert len(roles) == bool(deployed.given.get("cosmosForTables"))
-    for each in roles:
-        assert each.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
-        assert "userAssignedIdentities" in str(each.properties["principalId"])
-
-
 def provisioned(template, suffix):
     """The names of all resources of a type."""
     return {each.name for each in template.resources if each.type.endswith(suffix)}
@@ -316,13 +305,11 @@ def provisioned(template, suffix):
 
 @pytest.mark.proves("WRK-5")
 def test_every_table_is_there_and_used(deployed, calls):
-    """On Table Storage or on Cosmos DB, not on both."""
+    """The simulated services' table only where they are."""
     used = {call.resource for call in calls if call.service == "table"}
     if not deployed.given.get("simulatedServices"):
         used.remove(SIMULATED)
-    on_cosmos = bool(deployed.given.get("cosmosForTables"))
-    assert provisioned(deployed, "databaseAccounts/tables") == (used if on_cosmos else set())
-    assert provisioned(deployed, "tableServices/tables") == (set() if on_cosmos else used)
+    assert provisioned(deployed, "tableServices/tables") == used
 
 
 @pytest.mark.proves("WRK-5")

@@ -38,10 +38,9 @@ GIVEN = {
 VARIANTS = {
     "default": {},
     "isolated": {"networkIsolation": True},
-    "cosmos": {"cosmosForTables": True, "redundancy": "geo"},
     "everything": {
-        "networkIsolation": True, "cosmosForTables": True, "simulatedServices": True, "redundancy": "geo-zone",
-        "alwaysReadyInstances": 2, "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
+        "networkIsolation": True, "simulatedServices": True, "redundancy": "geo-zone", "alwaysReadyInstances": 2,
+        "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
     },
 }  # fmt: skip
 RESPONSES = "status-example"
