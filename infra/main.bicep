@@ -342,6 +342,7 @@ module app 'modules/app.bicep' = {
     identityId: identity.outputs.id
     identityClientId: identity.outputs.clientId
     deployerId: deployer.outputs.id
+    hostStorageName: hostStorage.outputs.name
     hostBlobEndpoint: hostStorage.outputs.blobEndpoint
     deploymentContainerUrl: packageStorage.outputs.containerUrl
     tableEndpoint: stateStorage.outputs.tableEndpoint
@@ -425,8 +426,11 @@ module workbook 'modules/workbook.bicep' = {
 output AZURE_LOCATION string = location
 output AZURE_TENANT_ID string = tenant().tenantId
 output AZURE_RESOURCE_GROUP string = group.name
+// azd keeps the answer to its own question elsewhere: as an output, the hook that makes the budget reads it too.
+output OPERATOR_EMAIL string = operatorEmail
 // What cannot be changed in place: the next preprovision hook compares it with what is asked for.
 output DEPLOYED_REDUNDANCY string = redundancy
+output DEPLOYED_PYTHON_VERSION string = pythonVersion
 output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
 output KEY_VAULT_NAME string = keyVault ? vault!.outputs.name : ''
 output APP_NAME string = app.outputs.name

@@ -30,7 +30,7 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
     @triggers.route(
         "simulator/{service}/{*path}", methods=METHODS, auth_level=func.AuthLevel.ANONYMOUS
     )
-    async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
+    async def simulator_service_call(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
         called = service.services.get(name)
         action = called and action_of(called, req.method, _path_below(req, name))

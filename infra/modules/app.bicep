@@ -4,6 +4,7 @@ param tags object
 param identityId string
 param identityClientId string
 param deployerId string
+param hostStorageName string
 param hostBlobEndpoint string
 param deploymentContainerUrl string
 param tableEndpoint string
@@ -158,6 +159,8 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
           }
         }
       }
+      // Azure takes it, but the compiler's types do not have it (learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates).
+      #disable-next-line BCP037
       siteUpdateStrategy: {
         type: updateStrategy
       }
@@ -207,6 +210,8 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   name: 'appsettings'
   properties: union(signInSettings, givenSettings, simulatedServices ? simulatedSettings : {}, {
     AzureWebJobsStorage__blobServiceUri: hostBlobEndpoint
+    // Besides the address: without it the host was seen to fail at its start (Azure/azure-functions-host, issue 11787).
+    AzureWebJobsStorage__accountName: hostStorageName
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: identityClientId
     AzureWebJobsDisableHomepage: 'true'

@@ -42,5 +42,6 @@ resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+output name string = account.name
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 output id string = account.id

@@ -13,7 +13,6 @@ var queueList = filter(allQueues, queue => queue.name != deadLetterName)
 var deadLetterRules = filter(allQueues, queue => queue.name == deadLetterName)[0]
 // The app sends to the response queues of those who submit, and receives from all others.
 var ownersPrefix = 'status-'
-var expires = 'deadLetteringOnMessageExpiration'
 var receivedFrom = filter(queueList, queue => !startsWith(queue.name, ownersPrefix))
 var tier = premium ? 'Premium' : 'Standard'
 
@@ -54,7 +53,7 @@ resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
       lockDuration: queue.lockDuration
       maxDeliveryCount: queue.maxDeliveryCount
       defaultMessageTimeToLive: queue.defaultMessageTimeToLive
-      deadLetteringOnMessageExpiration: contains(queue, expires) ? queue[expires] : false
+      deadLetteringOnMessageExpiration: queue.?deadLetteringOnMessageExpiration ?? false
       forwardDeadLetteredMessagesTo: startsWith(queue.name, ownersPrefix) ? null : deadLetters.name
     }
   }

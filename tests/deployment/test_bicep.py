@@ -467,6 +467,12 @@ def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
     )
 
 
+def test_the_hooks_know_what_azd_has_asked_for():
+    """azd keeps an answer to its own question where no hook finds it, but every output (deployment.md 10)."""
+    outputs = [each.name for each in read(INFRA / "main.bicep") if each.kind == "output"]
+    assert {"OPERATOR_EMAIL", "DEPLOYED_PYTHON_VERSION"} <= set(outputs)
+
+
 def test_an_instance_takes_many_http_calls_at_a_time(deployed):
     """As many as one core does in time, as `python -m bench.concurrency` has measured it.
 

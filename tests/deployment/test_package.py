@@ -4,9 +4,12 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path, PurePosixPath
 
+import pathspec
 import pytest
 import yaml
+from azd_ignore import AzdIgnore
 from deployed_package import AZURE_PYTHON, clean_python, ignored
 from deploying import AGENTS
 
@@ -22,6 +25,17 @@ NEVER = [
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
     "shop/tests/x.test.js", "shop/host.json",
 ]  # fmt: skip
+PACKED = ".python_packages/lib/site-packages"
+PACKAGE_FILES = [
+    "x/__init__.py",
+    "x/README.md",
+    "x/tests/data.json",
+    "x/host.json",
+    "x/package.json",
+    "x/.hidden",
+    "x/LICENSE",
+]
+JUNK = [f"{PACKED}/x/__pycache__/y.cpython-313.pyc", f"{PACKED}/x/z.pyc"]
 LOAD = """
 import inspect, json, sys, types
 from function_app import app
@@ -53,7 +67,72 @@ def loaded(package):
 def test_what_must_never_be_deployed():
     """Settings, secrets, histories, tests and tools stay here, wherever they lie."""
     spec = ignored()
-    assert [path for path in NEVER if not spec.match_file(path)] == []
+    assert [path for path in NEVER if not spec.drops(PurePosixPath(path))] == []
+
+
+def own_files():
+    """Yield the project's files, but not what tools have made beside them."""
+    for parent, folders, names in os.walk(ROOT):
+        folders[:] = [
+            name
+            for name in folders
+            if name not in ("node_modules", "__pycache__")
+            and (not name.startswith(".") or name == ".github")
+        ]
+        yield from (str(Path(parent, name).relative_to(ROOT)) for name in names)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the project's names, with the files of an installed package that azd's rule could drop."""
+    folder = tmp_path / "project"
+    for name in [
+        *own_files(),
+        *(f"{PACKED}/{name}" for name in PACKAGE_FILES),
+        *JUNK,
+    ]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def test_azd_sends_the_installed_packages(project):
+    """Every file of a package, whatever its name, but what Python compiles (deployment.md 2)."""
+    sent = set(map(str, ignored().sent(project)))
+    assert sent >= {f"{PACKED}/{name}" for name in PACKAGE_FILES}
+    assert sent.isdisjoint(JUNK)
+
+
+def test_azd_and_git_agree_on_what_is_sent(project):
+    """The two read `.funcignore` by different rules; a person who reads it as git does is not misled."""
+    git = pathspec.GitIgnoreSpec.from_lines((ROOT / ".funcignore").read_text().splitlines())
+    left = {*git.match_tree_files(project), ".funcignore"}
+    everything = {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
+    assert set(map(str, ignored().sent(project))) == everything - left
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "is_dropped"),
+    [
+        (["/.*"], ".github/workflows/checks.yml", True),
+        (["/.*"], "core/.hidden", False),
+        (["/.*", "!/.python_packages/"], ".python_packages/lib", True),
+        (["/.*", "!/.python_packages/**"], ".python_packages/lib/x.py", False),
+        (["/*.md"], "core/notes.md", True),
+        (["*.pyc"], "core/x.pyc", True),
+        (["/*/tests/"], "web/tests/x.js", True),
+        (["/*/tests/"], "web/pages/tests/x.js", False),
+        (["/web/**/x.js"], "web/x.js", True),
+        (["/web/**/x.js"], "web/a/b/x.js", True),
+        (["tests/"], "core/tests", False),
+        (["# core", "", "core"], "core/x.py", True),
+        (["core", "!core/x.py"], "core/x.py", True),
+        ([], ".azure/config.json", True),
+    ],
+)
+def test_azd_reads_funcignore_by_its_own_rule(lines, path, is_dropped):
+    """As read from the libraries that azd pins: a slash decides with what a pattern is compared."""
+    assert AzdIgnore(lines).drops(PurePosixPath(path)) is is_dropped
 
 
 def test_the_package_holds_the_app_and_nothing_else(package, loaded):

@@ -17,7 +17,8 @@ from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports
 
 PLATFORM = {
-    "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
+    "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__accountName",
+    "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
     "AzureFunctionsJobHost__extensions__queues__maxPollingInterval",
     "AzureWebJobsDisableHomepage", "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
     "APPLICATIONINSIGHTS_CONNECTION_STRING", "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
@@ -171,6 +172,14 @@ def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     in_azure = {name: settings[name] for name in USUAL}
     assert in_azure == USUAL | OF_AZURE | {name: settings[name] for name in CHOSEN}
+
+
+def test_the_host_finds_its_storage_by_address_and_by_name(deployed):
+    """By its address alone it was seen to fail at its start: Azure/azure-functions-host, issue 11787 (deployment.md 4)."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    [account] = [each for each in deployed.resources if each.name.startswith("sthost")]
+    assert settings["AzureWebJobsStorage__accountName"] == account.name
+    assert account.name in str(settings["AzureWebJobsStorage__blobServiceUri"])
 
 
 def test_the_host_in_azure_asks_its_queues_once_a_second(deployed):

@@ -44,7 +44,7 @@ class Played:
         app = func.FunctionApp()
         app.register_functions(blueprint(self.simulator, None))
         functions = {each.get_function_name(): each for each in app.get_functions()}
-        self._function = functions["simulator_call"].get_user_function()
+        self._function = functions["simulator_service_call"].get_user_function()
 
     async def sleep(self, seconds):
         self.now += timedelta(seconds=seconds)

@@ -50,7 +50,7 @@ class Api:
 
     async def call(self, path="payment/authorise", body=CALL, key="o1:payment"):
         headers = {} if key is None else {"Idempotency-Key": key}
-        return await self.send("simulator_call", "POST", path, body, headers)
+        return await self.send("simulator_service_call", "POST", path, body, headers)
 
     async def faults(self, body, service="payment", method="PUT"):
         return await self.send("simulator_faults", method, f"{service}/faults", body)
@@ -76,7 +76,7 @@ def test_the_calls_are_open_and_the_rest_needs_the_key(api):
         )
         for name, each in triggers.items()
     } == {
-        "simulator_call": (
+        "simulator_service_call": (
             "anonymous",
             "simulator/{service}/{*path}",
             ["DELETE", "GET", "PATCH", "POST", "PUT"],
@@ -168,7 +168,11 @@ async def test_a_service_that_wants_another_call_says_so_in_its_headers(api, fau
     """The agent reads `Retry-After`."""
     assert (await api.faults(fault))[0] == 200
     answer = await api.answer(
-        "simulator_call", "POST", "payment/authorise", CALL, {"Idempotency-Key": "o1:payment"}
+        "simulator_service_call",
+        "POST",
+        "payment/authorise",
+        CALL,
+        {"Idempotency-Key": "o1:payment"},
     )
     assert (answer.status_code, answer.headers.get("Retry-After")) == (status, pause)
 
@@ -185,7 +189,11 @@ async def test_an_accepted_call_says_when_to_ask_again(api):
     """202 with `Retry-After` in whole seconds, no less than it takes."""
     await api.faults({"mode": "accept", "latencyMs": 1500})
     answer = await api.answer(
-        "simulator_call", "POST", "payment/authorise", CALL, {"Idempotency-Key": "o1:payment"}
+        "simulator_service_call",
+        "POST",
+        "payment/authorise",
+        CALL,
+        {"Idempotency-Key": "o1:payment"},
     )
     assert (answer.status_code, answer.headers["Retry-After"]) == (202, "2")
 

@@ -15,7 +15,7 @@ from typing import Any
 Expression = tuple[Any, ...]
 
 TOKEN = re.compile(
-    r"(?P<space>[ \t\r]+|//[^\n]*|/\*.*?\*/)"
+    r"(?P<space>[ \t\r]+|(?://|#)[^\n]*|/\*.*?\*/)"
     r"|(?P<newline>\n)"
     r"|(?P<text>'''.*?'''|'(?:\\.|\$\{(?:[^{}]|\{[^{}]*\})*\}|[^'\\])*')"
     r"|(?P<number>\d+)"

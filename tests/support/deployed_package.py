@@ -7,13 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 import click
 import cronsim
-import pathspec
 import recording
+from azd_ignore import AzdIgnore
 
 import local
 from development.install import install
@@ -28,9 +28,9 @@ KEPT = Path(sys.prefix) / "clean"
 """Part of the tests' own environment, and gone with it."""
 
 
-def ignored() -> pathspec.GitIgnoreSpec:
-    """Return what tells which files stay here."""
-    return pathspec.GitIgnoreSpec.from_lines((ROOT / ".funcignore").read_text().splitlines())
+def ignored() -> AzdIgnore:
+    """Return azd's rule for the files that stay here."""
+    return AzdIgnore((ROOT / ".funcignore").read_text().splitlines())
 
 
 def build(folder: Path) -> Path:
@@ -38,11 +38,12 @@ def build(folder: Path) -> Path:
     spec = ignored()
 
     def skip(parent: str, names: list[str]) -> list[str]:
-        inside = Path(parent).relative_to(ROOT)
+        inside = PurePosixPath(Path(parent).relative_to(ROOT))
         return [
-            name for name in names
-            if spec.match_file(str(inside / name) + ("/" if (Path(parent) / name).is_dir() else ""))
-        ]  # fmt: skip
+            name
+            for name in names
+            if spec.drops(inside / name, is_folder=(Path(parent) / name).is_dir())
+        ]
 
     shutil.copytree(ROOT, folder, ignore=skip)
     return folder

@@ -24,7 +24,7 @@ FUNCTIONS = (
     ),
     *("agent_payment", "agent_inventory", "agent_shipping", "supervisor_sweep"),
     *("alerts_relay", "alerts_record", "operator_order", "operator_overview", "operator_alerts"),
-    *("simulator_call", "simulator_faults", "simulator_ledger"),
+    *("simulator_service_call", "simulator_faults", "simulator_ledger"),
 )
 """What takes an order to its end, and what tests ask. It is not all: nothing here needs the watch."""
 
