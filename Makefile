@@ -10,7 +10,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
+.PHONY: help run func operator test check bicep soak explore mutants pattern pictures bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -20,6 +20,7 @@ help:
 	@echo '             (TEST_BROWSER=npm: with the browser from npm, although this machine has one)'
 	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for the largest sizes)'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
+	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler (BICEP=/path/to/bicep; or that of azd or az)'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
 	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes: ARGS="core", ARGS="scheduler.rules", ARGS="table", or some of the table: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
@@ -54,6 +55,9 @@ check: $(VENV)/.installed-dev web/node_modules/.installed
 	@web/node_modules/.bin/tsc -p web
 	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
 		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
+
+bicep: $(VENV)/.installed
+	@$(BIN)/python -m development.bicep
 
 explore: $(VENV)/.installed-dev
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)

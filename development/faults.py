@@ -64,3 +64,21 @@ class DevelopmentCode(Code):
         (),
         "{place} is not Y. Set {place}=Y if you accept the terms of SQL Server and of the Service Bus emulator.",
     )
+    BICEP_INVALID = (
+        "bicep-invalid",
+        ("value",),
+        "{place}={value} is not a program. Set {place} to the path of Bicep's command line.",
+    )
+    BICEP_MISSING = (
+        "bicep-missing",
+        ("version",),
+        (
+            "`{place}` was not found, neither on the PATH nor where azd and az keep it. Install Bicep {version}"
+            " (`az bicep install`), or set BICEP to its path."
+        ),
+    )
+    TEMPLATE_REFUSED = (
+        "template-refused",
+        ("diagnostics",),
+        "{place} has diagnostics. Repair each of them:\n{diagnostics}",
+    )

@@ -1,0 +1,88 @@
+"""Builds and lints the Bicep template with Microsoft's compiler: `python -m development.bicep`. Any diagnostic fails it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from development.faults import DevelopmentCode
+from development.servicebus_config import ROOT
+from local.faults import Fault, text_of
+from local.ports import StackError
+
+MAIN = ROOT / "infra/main.bicep"
+PINNED = "0.49.2"
+"""The version that CI runs, and whose results the tests keep."""
+INSTALLED = (".azd/bin/bicep", ".azure/bin/bicep")
+"""Where azd and az keep their compiler, below the home folder."""
+
+
+def find(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the compiler that `BICEP` names, or else the one of the path, of azd, or of az.
+
+    Raises `StackError` if `BICEP` names no program.
+    """
+    if named := environment.get("BICEP"):
+        if not shutil.which(named):
+            raise StackError(Fault(DevelopmentCode.BICEP_INVALID, "BICEP", {"value": named}))
+        return named
+    home = environment.get("HOME") or environment.get("USERPROFILE") or ""
+    candidates = (
+        shutil.which("bicep", path=environment.get("PATH")),
+        *(shutil.which(f"{home}/{name}") for name in INSTALLED),
+    )
+    return next(filter(None, candidates), None)
+
+
+def version_of(compiler: str) -> str:
+    """Return the version of a compiler, or what it prints instead."""
+    said = _run(compiler, "--version").stdout
+    found = re.search(r"\d+\.\d+\.\d+", said)
+    return found.group() if found else said.strip()
+
+
+def diagnostics(compiler: str, template: Path = MAIN) -> str:
+    """Return what the compiler and its linter say of a template, empty if nothing.
+
+    A compiler that fails without a word is a diagnostic too.
+    """
+    said = []
+    for arguments in (("build", "--stdout"), ("lint",)):
+        ran = _run(compiler, arguments[0], str(template), *arguments[1:])
+        said.append(ran.stderr.strip())
+        if ran.returncode and not ran.stderr.strip():
+            said.append(f"bicep {arguments[0]}: exit code {ran.returncode}")
+    return "\n".join(dict.fromkeys(line for text in said for line in text.splitlines()))
+
+
+def _run(compiler: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [compiler, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - found above
+
+
+@click.command(help=__doc__)
+def main() -> None:
+    """Exit with 1 if the template has a diagnostic, or nothing can compile it."""
+    try:
+        compiler = find()
+    except StackError as error:
+        sys.exit(str(error))
+    if not compiler:
+        sys.exit(text_of(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": PINNED})))
+    if (version := version_of(compiler)) != PINNED:
+        print(f"warning: {compiler} is Bicep {version}; CI uses {PINNED}.", file=sys.stderr)
+    if said := diagnostics(compiler):
+        facts = {"diagnostics": said}
+        sys.exit(
+            text_of(Fault(DevelopmentCode.TEMPLATE_REFUSED, str(MAIN.relative_to(ROOT)), facts))
+        )
+    print(f"{MAIN.relative_to(ROOT)} compiles with Bicep {version}, without a diagnostic.")
+
+
+if __name__ == "__main__":
+    main()
