@@ -141,6 +141,16 @@ def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
     assert refused.entry.event == "reply-refused"
 
 
+@pytest.mark.proves("UND-4")
+def test_the_reply_to_an_undo_ends_it():
+    """The step is undone, and is not to be undone once more."""
+    change = claimed_to_undo(order(DONE, NOT, NOT, NOT))
+    change = scheduler.receive(change.after, answer("stock", action="undo", attempt=2), LATER)
+    assert states(change.after) == ["Undone", "NotStarted", "NotStarted", "NotStarted"]
+    assert change.after.state.outcome is Outcome.UNDONE
+    assert change.messages == ()
+
+
 @pytest.mark.proves("UND-4", "UND-5", "ALR-1")
 def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     """The alert names it; what depends on nothing else is undone all the same."""
