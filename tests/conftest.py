@@ -25,6 +25,7 @@ ALL_OF_THEM = 8
 
 LONGEST = (
     "tests/system/test_long_outages.py",
+    "local/tests/conformance/test_settling.py",
     "tests/unit/test_poisoned_neighbours.py",
     "tests/unit/test_what_waits.py",
     "shared stack 1",

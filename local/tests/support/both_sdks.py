@@ -63,12 +63,17 @@ async def renewed_locks(
 ) -> AsyncIterator[None]:
     """Have the SDK's `AutoLockRenewer` renew the locks of these messages."""
     if isinstance(receiver, Awaited):
-        renewer = Awaited(azure.servicebus.AutoLockRenewer())
-        register, receiver = renewer.link.register, receiver.link
-    else:
-        renewer = azure.servicebus.aio.AutoLockRenewer()
-        register = renewer.register
-    async with renewer:
+        renewer = azure.servicebus.AutoLockRenewer()
+        try:
+            for message in messages:
+                renewer.register(receiver.link, message)
+            yield
+        finally:
+            # Without waiting for its threads: they share a connection, and one may for ever wait for an answer that
+            # another one has read, until the connection is closed.
+            renewer.close(wait=False)
+        return
+    async with azure.servicebus.aio.AutoLockRenewer() as renewer:
         for message in messages:
-            register(receiver, message)
+            renewer.register(receiver, message)
         yield
