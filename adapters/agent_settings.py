@@ -1,8 +1,6 @@
 """The settings of the agents: the addresses of their services, and what shows who calls."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -11,10 +9,8 @@ from core.business import Agent, is_simulated
 from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken, Setting
 from core.faults import Fault, FaultCode
 from core.forms import HEADER_VALUE
+from core.urls import is_private
 
-URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
-"""An address without a user name and password, which would be readable in a plain setting."""
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 UNRESOLVED = "@Microsoft.KeyVault("
 """The beginning of a value that the platform could not replace by the secret that it names."""
 
@@ -94,14 +90,3 @@ def _is_certificate(value: str) -> bool:
     except (OSError, ValueError):  # ValueError: a path with a zero
         return False
     return True
-
-
-def is_private(address: str) -> bool:
-    """Whether requests to the address are protected: it is https, or on this machine."""
-    if not URL.fullmatch(address):
-        return False
-    try:
-        parts = urlsplit(address)
-    except ValueError:  # a missing bracket, as in http://[::1
-        return False
-    return parts.scheme == "https" or parts.hostname in LOOPBACK

@@ -10,10 +10,11 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, SkipValidation, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from adapters.agent_settings import URL, addresses_of, faults_of, scopes_of, values_of
+from adapters.agent_settings import addresses_of, faults_of, scopes_of, values_of
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.faults import Fault, FaultCode, StartUpError, text_of
 from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from core.urls import URL
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
