@@ -129,14 +129,19 @@ def _simulated(_: str, agents: Sequence[Agent]) -> str:
     return _as_text(simulated(agents, "https://{host}", with_optional=True))
 
 
-def _asked(_: str, agents: Sequence[Agent]) -> str:
-    """Return what the hooks ask for before anything is deployed."""
+def _required_by_hooks(_: str, agents: Sequence[Agent]) -> str:
+    """Return the settings that the hook checks before anything is deployed."""
     addresses = {agent.address for agent in agents}
-    return "".join(
-        f"{'address' if each.name in addresses else 'value'} {'required' if each.required else 'optional'} {each.name}\n"
-        for each in _settings(agents)
-        if each.name in addresses or each.required
-    )
+    settings = [
+        {
+            "name": setting.name,
+            "kind": "address" if setting.name in addresses else "value",
+            "required": setting.required,
+        }
+        for setting in _settings(agents)
+        if setting.name in addresses or setting.required
+    ]
+    return _as_text({"settings": settings})
 
 
 def _template(text: str, agents: Sequence[Agent]) -> str:
@@ -212,7 +217,7 @@ FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
     QUEUES: _queues,
     "infra/main.parameters.json": _parameters,
     "infra/simulated.json": _simulated,
-    "infra/hooks/services.txt": _asked,
+    "infra/hooks/services.json": _required_by_hooks,
     "local.settings.template.json": _template,
     "azure.yaml": _pipeline,
     ".github/workflows/azure-dev.yml": _workflow,

@@ -1,4 +1,4 @@
-"""The Python for which the packages were packed: `infra/hooks/prepackage.sh` leaves a note."""
+"""The Python for which the packages were packed: `infra/hooks/prepackage.py` leaves a note."""
 
 import platform
 import sys
@@ -15,7 +15,7 @@ def check(note: Path = NOTE) -> None:
     """
     if not note.exists():
         return
-    packed = note.read_text().strip()
+    packed = note.read_text().partition("\n")[0]
     here = f"{sys.version_info.major}.{sys.version_info.minor} {sys.platform} {platform.machine()}"
     if packed != here:
         raise RuntimeError(

@@ -1,43 +1,95 @@
-"""Asks Azure's Resource Manager in the name of whoever is signed in to azd.
-
-Written for Python 3.7 without any package, which is what azd asks for.
-"""
+"""Calls Azure's Resource Manager and Microsoft Graph as the account that is signed in to azd."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import urllib.error
 import urllib.request
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
+
+from faults import Fault, HookError, required
+from http_client import Answer, NoAnswerError, send
+from programs import azd_json
 
 SECONDS = 60
+"""The limit of one call."""
 
 
-class Manager:
+class AzureError(Exception):
+    """Azure refused a call, or gave no usable answer."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status, self.reason = status, reason
+        """The status is 0 where no complete answer came."""
+
+    def fault(self, place: str) -> Fault:
+        """Return the fault of whatever needed the answer."""
+        if not self.status:
+            return Fault("azure-silent", place, {"reason": self.reason})
+        return Fault("azure-refused", place, {"status": self.status, "reason": self.reason})
+
+
+class Client:
+    """One of Azure's APIs."""
+
+    def __init__(self, url: str, *scope: str) -> None:
+        """Get a token from azd; raise `HookError` if it has none."""
+        self.url = url
+        found = azd_json("auth", "token", "--no-prompt", *scope)
+        if not isinstance(found.get("token"), str):
+            raise HookError(Fault("output-unreadable", "azd auth token", {"output": "no token"}))
+        self._token = found["token"]
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the answer's JSON, None if it is empty; raise `AzureError`."""
+        headers = {
+            "Authorization": "Bearer {}".format(self._token),
+            "Content-Type": "application/json",
+        }
+        data = json.dumps(body).encode() if body else b"" if method == "POST" else None
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            answer = send(request, SECONDS)
+        except NoAnswerError as error:
+            raise AzureError(0, str(error)) from error
+        return _content_of(answer)
+
+    def items(self, path: str) -> Iterator[Any]:
+        """Yield what is listed at a path, page by page; raise `AzureError`."""
+        while path:
+            page = self.call("GET", path)
+            found = page.get("value") if isinstance(page, dict) else None
+            if not isinstance(found, list):
+                raise AzureError(200, "the answer has no list")
+            yield from found
+            path = (page.get("nextLink") or "").replace(self.url, "", 1)
+
+
+def _content_of(answer: Answer) -> Any:
+    if not 200 <= answer.status < 300:
+        raise AzureError(answer.status, answer.body.decode(errors="replace"))
+    try:
+        return json.loads(answer.body.decode()) if answer.body else None
+    except ValueError as error:
+        raise AzureError(answer.status, "the answer is not JSON") from error
+
+
+class Manager(Client):
     """Resource Manager, as the resource group of this deployment needs it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.address = environment.get("RESOURCE_MANAGER_URL") or "https://management.azure.com"
-        subscription = environment["AZURE_SUBSCRIPTION_ID"]
-        group = environment["AZURE_RESOURCE_GROUP"]
-        self.group = f"/subscriptions/{subscription}/resourceGroups/{group}"
-        command = [shutil.which("azd") or "azd", "auth", "token", "--output", "json", "--no-prompt"]
-        self.token = json.loads(subprocess.check_output(command))["token"]
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Return what Azure answers, None if that is nothing; raises what urllib does."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        data = json.dumps(body).encode() if body else b"" if method == "POST" else None
-        request = urllib.request.Request(self.address + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
+        names = ("AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP")
+        subscription, group = required(environment, *names)
+        self.group = "/subscriptions/{}/resourceGroups/{}".format(subscription, group)
+        super().__init__(environment.get("RESOURCE_MANAGER_URL") or "https://management.azure.com")
 
 
-def reason(fault: Exception) -> str:
-    """Return why it failed, in Azure's own words if it answered; never the token."""
-    if isinstance(fault, urllib.error.HTTPError):
-        return f"{fault.code} {fault.read().decode(errors='replace')[:500]}"
-    return f"{type(fault).__name__}: {fault}"
+class Graph(Client):
+    """Microsoft Graph, which has the tenant's app registrations."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        (tenant,) = required(environment, "AZURE_TENANT_ID")
+        url = environment.get("MICROSOFT_GRAPH_URL") or "https://graph.microsoft.com"
+        super().__init__(
+            url, "--scope", "https://graph.microsoft.com/.default", "--tenant-id", tenant
+        )

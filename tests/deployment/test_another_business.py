@@ -4,6 +4,8 @@ The claims of the examples, whose bank wants a token, and a car rental of five a
 has room for. What type checks cost without their cache is for the soak.
 """
 
+import json
+
 import pytest
 from another_business import readers_of_deployed, run, with_claims, with_rental
 
@@ -34,10 +36,11 @@ def test_what_is_deployed_is_the_other_one(root):
         f"import sys; sys.path[:0] = ['tests', 'tests/support', 'local/tests/support']; {asked}",
     )
     assert names.split() == ["assessor", "bank"]
-    for place in ("infra/simulated.json", "infra/hooks/services.txt"):
+    for place in ("infra/simulated.json", "infra/hooks/services.json"):
         assert "ASSESSOR" in (root / place).read_text()
         assert "PAYMENT" not in (root / place).read_text()
-    assert "value required BANK_SECRET" in (root / "infra/hooks/services.txt").read_text()
+    checked = json.loads((root / "infra/hooks/services.json").read_text())["settings"]
+    assert {"name": "BANK_SECRET", "kind": "value", "required": True} in checked
 
 
 @pytest.mark.soak

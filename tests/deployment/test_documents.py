@@ -49,8 +49,8 @@ def test_every_choice_is_described_with_its_default():
         for cells in rows(DEPLOY, "name")
         for name in re.findall(r"`(\w+)`", cells[0])
     }
-    script = (ROOT / "infra/hooks/budget.py").read_text()
-    [passed["MONTHLY_BUDGET"]] = re.findall(r'^USUAL = "(\d+)"$', script, re.MULTILINE)
+    script = (ROOT / "infra/hooks/postprovision.py").read_text()
+    [passed["MONTHLY_BUDGET"]] = re.findall(r'^DEFAULT = "(\d+)"$', script, re.MULTILINE)
     asked_by_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
     assert set(described) == set(passed) - asked_by_azd
     for name, default in described.items():

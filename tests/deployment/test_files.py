@@ -1,14 +1,9 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
-import http.server
 import json
-import os
-import pty
 import re
-import shutil
 import subprocess
 import sys
-import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +11,6 @@ import jsonschema
 import pytest
 import yaml
 from deployed_package import AZURE_PYTHON
-from deploying import ADDRESSES, REQUIRED
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
@@ -155,213 +149,8 @@ def test_azd_finds_its_service():
     assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()
 
 
-FIRST = next(name for name in ADDRESSES if name in REQUIRED)
-REMOTE = dict.fromkeys(REQUIRED, "https://service.example.com")
-HOOK = ROOT / "infra/hooks/preprovision.sh"
 OF_HOOKS = {"MONTHLY_BUDGET"}
-"""What scripts alone read, and no template."""
-
-
-@pytest.mark.parametrize(
-    ("environment", "wrong"),
-    [
-        ({}, set(REMOTE)),
-        (REMOTE, set()),
-        (REMOTE | {FIRST: "http://service.example.com"}, {FIRST}),
-        ({"SIMULATED_SERVICES": "true"}, set()),
-        ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
-        ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
-        (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
-        (REMOTE | {"MONTHLY_BUDGET": "50"}, set()),
-        (REMOTE | {"MONTHLY_BUDGET": "49.90"}, {"MONTHLY_BUDGET"}),
-        (REMOTE | {FIRST: "https://user:password@pay"}, {FIRST}),
-        (REMOTE | {FIRST: "https://"}, {FIRST}),
-        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false"}, set()),
-        (
-            REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "false", "NETWORK_ISOLATION": "true"},
-            {"NETWORK_ISOLATION"},
-        ),
-        (REMOTE | {"DEPLOYED_NETWORK_ISOLATION": "true"}, {"NETWORK_ISOLATION"}),
-        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone"}, set()),
-        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
-        (REMOTE | {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo"}, {"REDUNDANCY"}),
-        (REMOTE | {"DEPLOYED_REDUNDANCY": "geo"}, {"REDUNDANCY"}),
-    ],
-)
-def test_what_could_not_start_is_not_deployed(environment, wrong):
-    """azd asks first, and each fault is named at once."""
-    ran = subprocess.run(
-        ["/bin/sh", HOOK],
-        env=environment | {"PATH": os.environ["PATH"]},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == (1 if wrong else 0), ran.stderr
-    assert {
-        line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
-    } == wrong
-
-
-@pytest.mark.parametrize(
-    ("said", "status", "told"),
-    [(b"y\n", 0, "env set SIMULATED_SERVICES true\n"), (b"\n", 1, "")],
-    ids=["yes", "no"],
-)
-def test_who_tries_it_for_the_first_time_is_asked(tmp_path, said, status, told):
-    """Where there is a terminal; without one, what is missing is refused as ever."""
-    log = tmp_path / "told"
-    log.touch()
-    (tmp_path / "azd").write_text(f'#!/bin/sh\necho "$@" >>{log}\n')
-    (tmp_path / "azd").chmod(0o755)
-    ours, theirs = pty.openpty()
-    os.write(ours, said)
-    ran = subprocess.run(
-        ["/bin/sh", HOOK],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        stdin=theirs,
-        capture_output=True,
-        check=False,
-    )
-    os.close(ours)
-    os.close(theirs)
-    assert (ran.returncode, log.read_text()) == (status, told)
-    assert b"demonstration" in ran.stdout
-
-
-@pytest.mark.parametrize(
-    ("asked", "value", "refused"),
-    [
-        ("address optional", "", False),
-        ("address optional", "http://pay", True),
-        ("address optional", "https://pay", False),
-        ("value required", "", True),
-        ("value required", "@Microsoft.KeyVault(SecretUri=https://vault/secrets/key)", False),
-    ],
-)
-def test_the_hook_asks_for_what_is_written_beside_it(tmp_path, asked, value, refused):
-    """An optional address may be left out, but has to be one; a value may be anything."""
-    (tmp_path / "services.txt").write_text(f"{asked} SOME_SETTING\n")
-    command = ["/bin/sh", shutil.copy(HOOK, tmp_path)]
-    ran = subprocess.run(
-        command,
-        env={"SOME_SETTING": value, "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, "SOME_SETTING" in ran.stderr) == (int(refused), refused)
-
-
-def test_windows_is_asked_the_same():
-    """There is a script for each system, which says the same of the same variables."""
-    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]
-    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
-    assert hook["posix"]["run"] == str(HOOK.relative_to(ROOT))
-    names, faults = (
-        re.compile(r"[A-Z]+_[A-Z_]+"),
-        re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"'),
-    )
-    assert set(names.findall(posix)) == set(names.findall(windows))
-    assert faults.findall(posix)
-    assert faults.findall(posix) == faults.findall(windows)
-    passed = (ROOT / "infra/main.parameters.json").read_text()
-    said = re.findall(r"^output (\w+)", (ROOT / "infra/main.bicep").read_text(), re.MULTILINE)
-    asked = set(names.findall(posix)) - set(said)
-    assert [name for name in asked - OF_HOOKS if "{" + name not in passed] == []
-    for pair in re.findall(
-        r"(?<![\w-])(?:geo|zone|geo-zone):(?:geo-zone|geo|zone)(?![\w-])", posix
-    ):
-        assert f"'{pair}'" in windows
-
-
-@pytest.mark.parametrize("name", ["prepackage", "postdeploy"])
-def test_windows_packs_and_looks_the_same(name):
-    """Both scripts read the same variables; what they run has the same options, and what they say the same words."""
-    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"][name]
-    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
-    variables = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
-    assert set(variables.findall(posix)) == set(variables.findall(windows))
-    packing = re.compile(r"uv['\"]\)? pip install (.*)")
-    options = re.compile(r"--[\w-]+(?: [\w.:/]+)?")
-    ours, theirs = (packing.findall(text.replace(" \\\n", "")) for text in (posix, windows))
-    assert [options.findall(each) for each in ours] == [options.findall(each) for each in theirs]
-    assert len(ours) == (name == "prepackage")
-    words = re.compile(r'"([A-Z][^"$(]{20,})')
-    assert {each.strip() for each in words.findall(posix)} == {
-        each.strip() for each in words.findall(windows)
-    }
-
-
-@pytest.fixture
-def answering(tmp_path):
-    """A server that gives one answer after the other to a health check, and the last one for ever."""
-    answers = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            status, text = answers.pop(0) if len(answers) > 1 else answers[0]
-            assert self.path == "/api/health"
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", answers
-        server.shutdown()
-
-
-def look(**environment):
-    """Run the hook that azd runs after a deployment."""
-    return subprocess.run(
-        ["/bin/sh", ROOT / "infra/hooks/postdeploy.sh"],
-        env={"PATH": os.environ["PATH"], "APP_NAME": "func-x", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_deployment_is_a_success_once_the_app_is_healthy(answering):
-    """It may take a moment; then the pages stand there, and how to get the key."""
-    url, answers = answering
-    answers += [(404, b""), (200, b"{}")]
-    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="30")
-    assert ran.returncode == 0, ran.stderr
-    assert f"{url}/console" in ran.stdout
-    assert "az functionapp keys list" in ran.stdout
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [((404, b""), "(404)"), ((503, b'{"tables": "refused"}'), '{"tables": "refused"}')],
-    ids=["no functions", "no right"],
-)
-def test_a_deployment_whose_app_does_not_work_is_a_failure(answering, answer, said):
-    """azd alone would call it a success."""
-    url, answers = answering
-    answers.append(answer)
-    ran = look(APP_URL=url, POSTDEPLOY_SECONDS="0")
-    assert ran.returncode == 1
-    assert said in ran.stderr
-    assert '--apps "appi-x"' in ran.stderr
-
-
-def test_an_app_that_does_not_answer_is_a_failure():
-    """Nobody listens there."""
-    ran = look(APP_URL="http://127.0.0.1:1", POSTDEPLOY_SECONDS="0")
-    assert (ran.returncode, "(no answer)" in ran.stderr) == (1, True)
-
-
-def test_what_cannot_be_reached_from_here_is_no_failure():
-    """Behind Front Door the app answers nobody else; the command to ask there is said."""
-    ran = look(APP_URL="http://127.0.0.1:1", FRONT_DOOR_ID="an-id", POSTDEPLOY_SECONDS="0")
-    assert (ran.returncode, "curl" in ran.stdout) == (0, True)
+"""What hooks alone read, and no template."""
 
 
 def test_the_pipeline_deploys_with_every_choice():

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from deploying import AGENTS
+from hooks import OLDEST, Project
 
 from development.servicebus_config import ROOT
 from development.settings import app_settings
@@ -27,6 +28,9 @@ outside = [name for name, each in sys.modules.items() if "site-packages" in str(
     and not each.__file__.startswith(sys.argv[2])]
 assert outside == [], outside
 """
+
+HAS_PIP = subprocess.run([OLDEST, "-m", "pip", "--version"], capture_output=True, check=False)
+WITH_PIP = sys.executable if HAS_PIP.returncode else OLDEST
 
 pytestmark = pytest.mark.soak
 
@@ -46,17 +50,17 @@ def installed(tmp_path_factory):
 
 def run_hook(folder, version):
     """Run the hook in a folder that has what it needs, and return what it installed."""
-    shutil.copytree(ROOT / "infra/hooks", folder / "infra/hooks")
-    shutil.copy(ROOT / "requirements.txt", folder)
-    (folder / INSTALLED).mkdir(parents=True)
-    (folder / INSTALLED / "left.py").write_text("of an earlier run")
+    project = Project(folder)
+    (project.root / INSTALLED).mkdir(parents=True)
+    (project.root / INSTALLED / "left.py").write_text("of an earlier run")
     subprocess.run(
-        ["/bin/sh", folder / "infra/hooks/prepackage.sh"],
+        [WITH_PIP, project.hooks / "prepackage.py"],
+        cwd=project.hooks,
         env=os.environ | {"PYTHON_VERSION": version},
         capture_output=True,
         check=True,
     )
-    return folder / INSTALLED
+    return project.root / INSTALLED
 
 
 def test_what_is_sent_is_for_azures_python_and_linux(installed):

@@ -383,7 +383,8 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     assert [(each.name, each.required, each.secret) for each in declared.settings] == [
         ("BANK_KEY", True, True)
     ]
-    assert FILES["infra/hooks/services.txt"]("", [declared]) == "value required BANK_KEY\n"
+    checked = json.loads(FILES["infra/hooks/services.json"]("", [declared]))["settings"]
+    assert checked == [{"name": "BANK_KEY", "kind": "value", "required": True}]
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
     (setting,) = declared.settings

@@ -1,0 +1,170 @@
+"""Faults of the hooks: each has a code, a place and facts. Only `text_of` makes words of them.
+
+The hooks run on whatever Python azd finds: everything here keeps to Python 3.7 and its standard
+library.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple
+
+LONGEST = 500
+"""Characters of another program's text that a fault shows."""
+INTERRUPTED = 130
+
+TEMPLATES = {
+    # Settings of the azd environment.
+    "variable-missing": "azd sets it when it provisions. Run azd provision",
+    "switch-invalid": "{value} is not a switch; set it to true or false, or to nothing",
+    "number-invalid": "{value} is not a number; use digits alone",
+    "python-version-invalid": "{value} is not a version of Python; use one such as {example}",
+    "range-invalid": "{value} is not a range of addresses; use one with a mask, such as {example}",
+    "setting-missing": (
+        "the service needs this {kind}. Set it, or deploy a demonstration: "
+        "azd env set SIMULATED_SERVICES true"
+    ),
+    "url-invalid": "use a URL that begins with {start}, without a user name or password",
+    "front-door-simulated": (
+        "the app calls its simulated services at its own address, which only Front Door could "
+        "reach. Unset FRONT_DOOR_ID or SIMULATED_SERVICES"
+    ),
+    "not-in-place": (
+        "deployed as {deployed}, and Azure cannot change it to {wanted} in place: "
+        "docs/deploy.md#what-may-be-changed-later"
+    ),
+    # Files and programs.
+    "file-unreadable": "cannot be read: {reason}. Write it with {command}",
+    "program-missing": "the program is not installed, or not on the path",
+    "program-failed": "exit code {exit}. {output}",
+    "output-unreadable": "printed something else than was expected: {output}",
+    "install-failed": (
+        "exit code {exit}; its output is above. Nothing was packed. Python: {python}"
+    ),
+    "folder-unusable": "cannot be replaced: {reason}. Close what uses it, and try again",
+    # The package.
+    "package-missing": "no complete package. Run azd package, or azd deploy",
+    "package-outdated": (
+        "packed from a requirements.txt with the digest {packed}, and it has {present} now. "
+        "Run azd package, or azd deploy"
+    ),
+    "package-python-differs": (
+        "packed for Python {packed}, but Python {provisioned} is provisioned. Set PYTHON_VERSION, "
+        "then run azd up"
+    ),
+    # Azure.
+    "azure-refused": "Azure answered {status}: {reason}",
+    "azure-silent": "no answer from Azure: {reason}",
+    "app-not-healthy": (
+        "/api/health answered {status}: {text}\n"
+        "  404 or no answer: the app did not start. Some minutes later its log says why: {log}\n"
+        "  503: the answer names what is away or refuses the app. Azure may take ten minutes to "
+        "know a role"
+    ),
+    "functions-missing": (
+        "Azure does not know these functions, so nothing starts them: {functions}. "
+        "Press Refresh in the portal's list of functions, or: az functionapp restart {options}"
+    ),
+    "functions-not-checked": (
+        "not checked: {reason}. To look: az functionapp function list {options} "
+        "--query [].name -o tsv"
+    ),
+    # The operators' sign-in.
+    "sign-in-exists": "operators already sign in with the app registration {client}",
+    "identity-not-found": "expected one identity whose name begins with {name}; found {count}",
+    "registration-exists": (
+        "there already is an app registration of this name: {clients}. To start again, delete it "
+        "(az ad app delete --id CLIENT)"
+    ),
+    "registration-incomplete": (
+        "the app registration {client} was made but is incomplete: {reason}. Delete it before you "
+        "try again (az ad app delete --id {client})"
+    ),
+    "registration-not-stored": (
+        "the app registration {client} is complete, but azd does not know it: {reason}. "
+        "Run azd env set OPERATOR_ROLE operator, and azd env set OPERATOR_SIGN_IN_CLIENT_ID "
+        "{client}"
+    ),
+}
+"""By code, what is wrong and what to do; in braces stand the facts."""
+
+
+class Fault(NamedTuple):
+    """What keeps a hook from its work."""
+
+    code: str
+    place: str
+    """The variable, file or program, as the person who deploys knows it."""
+    facts: Mapping[str, Any] = {}
+
+
+class HookError(Exception):
+    """The hook cannot do its work."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def text_of(fault: Fault) -> str:
+    """Return the words of a fault: what is wrong, what to do, and the code in brackets."""
+    facts = {name: plain(value) for name, value in fault.facts.items()}
+    return "{}: {} [{}]".format(
+        fault.place, TEMPLATES[fault.code].format(**facts).rstrip(". "), fault.code
+    )
+
+
+def plain(value: Any) -> str:
+    """Return a value as one short line without control characters, whoever it came from."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain, value))
+    shown = "".join(each if each.isprintable() else " " for each in str(value))
+    return re.sub(" +", " ", shown).strip()[:LONGEST]
+
+
+def missing(environment: Mapping[str, str], *names: str) -> List[Fault]:
+    """Return a fault for each of the variables that is not set."""
+    return [Fault("variable-missing", name) for name in names if not environment.get(name)]
+
+
+def required(environment: Mapping[str, str], *names: str) -> List[str]:
+    """Return the values of variables; raise `HookError` with a fault for each that is not set."""
+    faults = missing(environment, *names)
+    if faults:
+        raise HookError(*faults)
+    return [environment[name] for name in names]
+
+
+def number_faults(environment: Mapping[str, str], *names: str) -> List[Fault]:
+    """Return a fault for each of the variables that is set, but not to digits alone."""
+    given = {name: environment.get(name) or "" for name in names}
+    return [
+        Fault("number-invalid", name, {"value": value})
+        for name, value in given.items()
+        if value and not re.fullmatch("[0-9]+", value)
+    ]
+
+
+def run(heading: str, hook: Callable[[Mapping[str, str]], None]) -> None:
+    """Run a hook and end the process: with 0, or with 1 and the faults on standard error."""
+    streams: List[Any] = [sys.stdin, sys.stdout, sys.stderr]
+    for stream in streams:
+        if stream:  # None where it was closed
+            # Text of another program may not fit the encoding of this terminal. And azd reads from
+            # a pipe: without line buffering nobody would see progress before the end.
+            stream.reconfigure(errors="replace", line_buffering=True)
+    try:
+        hook(os.environ)
+    except HookError as error:
+        report(heading, error.faults)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def report(heading: str, faults: Iterable[Fault]) -> None:
+    """Print all faults together on standard error."""
+    lines = [heading] + ["- " + text_of(fault) for fault in faults]
+    print("\n".join(lines), file=sys.stderr)

@@ -1,0 +1,57 @@
+"""Sends one HTTP request, with a limit on the whole exchange, and follows no redirect."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import urllib.error
+import urllib.request
+from typing import Any, NamedTuple, Optional
+
+
+class Answer(NamedTuple):
+    """An answer of any status."""
+
+    status: int
+    body: bytes
+
+
+class NoAnswerError(Exception):
+    """No complete answer came in time."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Leave the redirect as it is: another page's answer says nothing of this one."""
+
+
+def send(
+    request: urllib.request.Request, seconds: float, most_bytes: Optional[int] = None
+) -> Answer:
+    """Return the answer, and of its body so much; raise `NoAnswerError` after so many seconds."""
+    # The time-out of a socket begins anew with every byte, so another thread waits for the answer.
+    found: queue.Queue[Any] = queue.Queue()
+
+    def exchange() -> None:
+        try:
+            found.put(_exchange(request, seconds, most_bytes))
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is no answer
+            found.put(error)
+
+    threading.Thread(target=exchange, daemon=True).start()
+    try:
+        result = found.get(timeout=seconds)
+    except queue.Empty:
+        raise NoAnswerError("no complete answer in {:.0f} s".format(seconds)) from None
+    if isinstance(result, Answer):
+        return result
+    raise NoAnswerError("{}: {}".format(type(result).__name__, result))
+
+
+def _exchange(request: urllib.request.Request, seconds: float, most_bytes: Optional[int]) -> Answer:
+    try:
+        response: Any = urllib.request.build_opener(_NoRedirects).open(request, timeout=seconds)
+    except urllib.error.HTTPError as refused:
+        response = refused
+    with response:
+        return Answer(response.getcode(), response.read(most_bytes))

@@ -1,0 +1,47 @@
+"""The package that is sent: where it is, and the stamp that says what it was made from.
+
+entrypoints/packed.py reads the first line of the stamp on Azure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Mapping, NamedTuple
+
+from parameters import default_of
+from programs import ROOT
+
+FOLDER = ROOT / ".python_packages"
+PARTIAL = ROOT / ".python_packages.partial"
+"""Where a package is made. Whatever is there is incomplete."""
+STAMP = "packed-for.txt"
+PLATFORM = "linux x86_64"
+REQUIREMENTS = ROOT / "requirements.txt"
+
+
+class Stamp(NamedTuple):
+    """What a package was made from."""
+
+    python: str
+    digest: str
+    """SHA-256 of requirements.txt."""
+
+    def text(self) -> str:
+        """Return the lines of the file."""
+        return "{} {}\nsha256 {}\n".format(self.python, PLATFORM, self.digest)
+
+
+def read(text: str) -> Stamp:
+    """Return the stamp in the text of its file."""
+    lines = [line.split(" ") for line in text.splitlines()] + [[], []]
+    return Stamp("".join(lines[0][:1]), "".join(lines[1][1:]))
+
+
+def digest() -> str:
+    """Return the digest of what requirements.txt says now, whatever ends its lines."""
+    return hashlib.sha256(REQUIREMENTS.read_text(encoding="utf-8").encode()).hexdigest()
+
+
+def chosen_python(environment: Mapping[str, str]) -> str:
+    """Return the version of Python that will be provisioned."""
+    return environment.get("PYTHON_VERSION") or default_of("pythonVersion")

@@ -1,0 +1,84 @@
+"""azd runs this after it has provisioned: it makes the budget that mails what a month costs.
+
+The budget is not part of the templates, since it could stop them: Azure refuses every budget of
+some subscriptions. And a budget keeps the month in which it began, which a template cannot ask for.
+azd warns where this hook fails, and goes on.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any, Mapping
+
+from faults import HookError, number_faults, required, run
+from manager import AzureError, Manager
+
+DEFAULT = "100"
+"""The amount of a month unless MONTHLY_BUDGET says another; in the currency of the subscription."""
+API = "?api-version=2024-08-01"
+
+
+def main(environment: Mapping[str, str]) -> None:
+    """Make, change or remove the budget; raise `HookError` if that fails."""
+    faults = number_faults(environment, "MONTHLY_BUDGET")
+    if faults:
+        raise HookError(*faults)
+    amount = int(environment.get("MONTHLY_BUDGET") or DEFAULT)
+    try:
+        budget = Budget(environment)
+        print(budget.keep(amount) if amount else budget.remove())
+    except AzureError as error:
+        raise HookError(error.fault("MONTHLY_BUDGET")) from error
+
+
+class Budget:
+    """The budget of the resource group, as Resource Manager has it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        names = ("APP_NAME", "OPERATOR_EMAIL", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP")
+        app, emails, *_ = required(environment, *names)
+        self.manager = Manager(environment)
+        budgets = self.manager.group + "/providers/Microsoft.Consumption/budgets"
+        self.path = "{}/budget-{}{}".format(budgets, app.partition("-")[2], API)
+        self.emails = emails.replace(" ", "").strip(",").split(",")
+
+    def keep(self, amount: int) -> str:
+        """Make the budget, or change it; it begins in the month in which it was made."""
+        present = self.present()
+        this_month = datetime.now(timezone.utc).strftime("%Y-%m-01T00:00:00Z")
+        period = present["properties"]["timePeriod"] if present else {"startDate": this_month}
+        self.manager.call("PUT", self.path, {"properties": self.properties(amount, period)})
+        return "Operators get a mail before a month costs more than {}.".format(amount)
+
+    def properties(self, amount: int, period: Any) -> Mapping[str, Any]:
+        """Return the budget: a mail at four fifths, and one if the forecast is above the amount."""
+        everybody = {"enabled": True, "operator": "GreaterThan", "contactEmails": self.emails}
+        return {
+            "category": "Cost",
+            "amount": amount,
+            "timeGrain": "Monthly",
+            "timePeriod": period,
+            "notifications": {
+                "forecast": dict(everybody, threshold=100, thresholdType="Forecasted"),
+                "spent": dict(everybody, threshold=80, thresholdType="Actual"),
+            },
+        }
+
+    def remove(self) -> str:
+        """Remove the budget, if there is one."""
+        if self.present():
+            self.manager.call("DELETE", self.path)
+        return "There is no budget. To make one: azd env set MONTHLY_BUDGET 100 && azd provision"
+
+    def present(self) -> Any:
+        """Return the budget that Azure has; None if there is none."""
+        try:
+            return self.manager.call("GET", self.path)
+        except AzureError as error:
+            if error.status == 404:
+                return None
+            raise
+
+
+if __name__ == "__main__":
+    run("No budget was made, so nobody gets a mail. To try again: azd provision", main)

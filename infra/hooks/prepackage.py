@@ -1,0 +1,89 @@
+"""azd runs this before it packs: it installs the packages that are sent with the app.
+
+They are those that the tests ran, for Azure's Python and Linux, whatever runs here. A build on
+Azure has taken another Python (Azure/azure-dev, issue 8538).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import List, Mapping
+
+from faults import Fault, HookError, run
+from package import FOLDER, PARTIAL, REQUIREMENTS, STAMP, Stamp, chosen_python, digest
+from parameters import default_of
+from programs import ROOT, path_of
+
+UV = ROOT / "infra/hooks/uv.txt"
+
+
+def main(environment: Mapping[str, str]) -> None:
+    """Install everything beside the package, then replace it; raise `HookError` if that fails."""
+    version = chosen_python(environment)
+    if not re.fullmatch(r"3\.[0-9]+", version):
+        facts = {"value": version, "example": default_of("pythonVersion")}
+        raise HookError(Fault("python-version-invalid", "PYTHON_VERSION", facts))
+    stamp = Stamp(version, digest())
+    try:
+        _remove(PARTIAL)
+        install(version)
+        (PARTIAL / STAMP).write_text(stamp.text(), encoding="utf-8")
+        replace()
+    except OSError as error:
+        raise HookError(Fault("folder-unusable", FOLDER.name, {"reason": error})) from error
+    finally:
+        shutil.rmtree(str(PARTIAL), ignore_errors=True)
+    print("Packed for Python {} on x86_64 Linux.".format(version))
+
+
+def install(version: str) -> None:
+    """Install uv, which is not needed otherwise, and let it install the packages."""
+    with tempfile.TemporaryDirectory() as tools:
+        pip = ["install", "--quiet", "--disable-pip-version-check", "--target", tools]
+        # uv is a program of its own, whatever Python its package asks for.
+        pip += ["--ignore-requires-python", "--require-hashes", "--no-deps", "-r", str(UV)]
+        # Not as an option, which an older pip does not know.
+        quiet = dict(os.environ, PIP_ROOT_USER_ACTION="ignore")
+        _install("pip", [sys.executable, "-m", "pip", *pip], quiet)
+        # Not with pip: it would choose packages for the Python that runs it.
+        uv = ["pip", "install", "--quiet", "--target", str(PARTIAL / "lib/site-packages")]
+        uv += ["--python", sys.executable, "--python-version", version]
+        uv += ["--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
+        uv += ["--require-hashes", "-r", str(REQUIREMENTS)]
+        _install("uv", [path_of("uv", Path(tools) / "bin"), *uv], os.environ)
+
+
+def _install(name: str, command: List[str], environment: Mapping[str, str]) -> None:
+    """Let a program install; its output goes where that of this hook goes."""
+    try:
+        code = subprocess.run(command, env=dict(environment), check=False).returncode
+    except OSError as error:
+        facts = {"exit": "none", "output": error}
+        raise HookError(Fault("program-failed", name, facts)) from error
+    if code:
+        facts = {"exit": code, "python": sys.executable}
+        raise HookError(Fault("install-failed", name, facts))
+
+
+def replace() -> None:
+    """Put the complete package in the place of the last one."""
+    # Without its stamp the old package is not sent, wherever this breaks off.
+    if (FOLDER / STAMP).exists():
+        (FOLDER / STAMP).unlink()
+    _remove(FOLDER)
+    PARTIAL.rename(FOLDER)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(str(folder))
+
+
+if __name__ == "__main__":
+    run("Nothing was packed:", main)

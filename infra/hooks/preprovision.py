@@ -1,0 +1,130 @@
+"""azd runs this before it makes anything: it rejects what could be deployed but could not work.
+
+azd ignores an invalid switch or number and takes the template's default without a word. What the
+agents need stands in services.json, which is written from the declaration of the business.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import sys
+from typing import Any, Iterator, List, Mapping
+
+from faults import Fault, HookError, number_faults, run
+from parameters import default_of, variables_of
+from programs import ROOT, azd
+
+sys.path.insert(1, str(ROOT))
+
+from core.urls import is_private
+
+SERVICES = ROOT / "infra/hooks/services.json"
+SIMULATED = "SIMULATED_SERVICES"
+IN_PLACE = {
+    ("geo", "geo"),
+    ("zone", "zone"),
+    ("zone", "geo-zone"),
+    ("geo-zone", "zone"),
+    ("geo-zone", "geo-zone"),
+}
+"""The changes of `REDUNDANCY` that Azure makes in place."""
+QUESTION = (
+    "No address of a service is set. "
+    "Deploy a demonstration, in which the app plays the services? [y/N] "
+)
+
+Setting = Mapping[str, Any]
+
+
+def main(environment: Mapping[str, str]) -> None:
+    """Raise `HookError` with every fault of the settings."""
+    settings = _settings()
+    values = dict(environment)
+    if _may_ask(values, settings) and _answer().strip().lower().startswith("y"):
+        azd("env", "set", SIMULATED, "true")
+        values[SIMULATED] = "true"
+    faults = list(faults_of(values, settings))
+    if faults:
+        raise HookError(*faults)
+
+
+def _settings() -> List[Setting]:
+    try:
+        settings: List[Setting] = json.loads(SERVICES.read_text(encoding="utf-8"))["settings"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        facts = {"reason": error, "command": "python -m development.declared --write"}
+        place = str(SERVICES.relative_to(ROOT))
+        raise HookError(Fault("file-unreadable", place, facts)) from error
+    return settings
+
+
+def _may_ask(values: Mapping[str, str], settings: List[Setting]) -> bool:
+    """Whether this is a first try, of a person at a terminal."""
+    given = values.get(SIMULATED) or any(values.get(each["name"]) for each in settings)
+    return not given and bool(sys.stdin) and sys.stdin.isatty()
+
+
+def _answer() -> str:
+    print(QUESTION, end="", flush=True)
+    return sys.stdin.readline()  # empty after Ctrl-D
+
+
+def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fault]:
+    """Yield a fault for each setting with which the app could not be deployed or could not work."""
+    yield from _parameter_faults(values)
+    simulated = values.get(SIMULATED) or "false"
+    if simulated == "true" and values.get("FRONT_DOOR_ID"):
+        yield Fault("front-door-simulated", "FRONT_DOOR_ID")
+    if simulated == "false":
+        for setting in settings:
+            yield from _setting_faults(setting, values.get(setting["name"]) or "")
+    yield from _range_faults(values.get("DEPLOY_FROM") or "")
+    yield from _change_faults(values)
+
+
+def _parameter_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+    for name in variables_of("bool"):
+        value = values.get(name) or ""
+        if value not in ("", "true", "false"):
+            yield Fault("switch-invalid", name, {"value": value})
+    yield from number_faults(values, *variables_of("int"), "MONTHLY_BUDGET")
+
+
+def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:
+    """Yield what is wrong with a setting of an agent, without its value: it may be a secret."""
+    name, kind = setting["name"], setting["kind"]
+    if not value and setting["required"]:
+        yield Fault("setting-missing", name, {"kind": kind})
+    elif value and kind == "address" and not (value.startswith("https:") and is_private(value)):
+        yield Fault("url-invalid", name, {"start": "https://"})
+
+
+def _range_faults(value: str) -> Iterator[Fault]:
+    """Yield a fault unless it is one range with a mask, without which Azure refuses the site."""
+    if not value:
+        return
+    try:
+        ipaddress.ip_network(value, strict=False)
+        is_range = value.partition("/")[2].isdigit()  # not 10.0.0.0/255.0.0.0
+    except ValueError:
+        is_range = False
+    if not is_range:
+        yield Fault("range-invalid", "DEPLOY_FROM", {"value": value, "example": "203.0.113.7/32"})
+
+
+def _change_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield a fault for each change that Azure does not make; azd keeps what is deployed."""
+    isolated = (values.get("DEPLOYED_NETWORK_ISOLATION") or "").lower()
+    wanted = values.get("NETWORK_ISOLATION") or "false"
+    if isolated and wanted in ("true", "false") and isolated != wanted:
+        facts = {"deployed": isolated, "wanted": wanted}
+        yield Fault("not-in-place", "NETWORK_ISOLATION", facts)
+    kept = (values.get("DEPLOYED_REDUNDANCY") or "").lower()
+    redundancy = (values.get("REDUNDANCY") or default_of("redundancy")).lower()
+    if kept and (kept, redundancy) not in IN_PLACE:
+        yield Fault("not-in-place", "REDUNDANCY", {"deployed": kept, "wanted": redundancy})
+
+
+if __name__ == "__main__":
+    run("Nothing was deployed, since the app could not work:", main)

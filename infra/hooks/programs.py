@@ -1,0 +1,65 @@
+"""Starts other programs, as `shutil.which` finds them: on Windows some are scripts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Sequence
+
+from faults import Fault, HookError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+"""The project's folder. azd starts a hook in the folder of its file."""
+
+
+def azd(*arguments: str) -> str:
+    """Return what azd prints; raise `HookError` with its text if it fails."""
+    place = _place(arguments)
+    try:
+        ran = subprocess.run(
+            [path_of("azd"), *arguments],
+            cwd=str(ROOT),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    except OSError as error:
+        facts = {"exit": "none", "output": error}
+        raise HookError(Fault("program-failed", place, facts)) from error
+    # azd prints its errors on standard output.
+    output = ran.stdout.decode(errors="replace")
+    if ran.returncode:
+        said = output + ran.stderr.decode(errors="replace")
+        facts = {"exit": ran.returncode, "output": said}
+        raise HookError(Fault("program-failed", place, facts))
+    return output
+
+
+def azd_json(*arguments: str) -> Any:
+    """Return the object that azd prints; raise `HookError` if it fails or prints anything else."""
+    output = azd(*arguments, "--output", "json")
+    try:
+        found = json.loads(output)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        facts = {"output": output or "nothing"}
+        raise HookError(Fault("output-unreadable", _place(arguments), facts))
+    return found
+
+
+def _place(arguments: Sequence[str]) -> str:
+    """Return the command as a person knows it, without options."""
+    return " ".join(["azd", *itertools.takewhile(lambda word: word[0] != "-", arguments)])
+
+
+def path_of(program: str, folder: Any = None) -> str:
+    """Return where a program is, on the path or in a folder; raise `HookError` if it is not."""
+    found = shutil.which(program, path=None if folder is None else str(folder))
+    if found is None:
+        raise HookError(Fault("program-missing", program))
+    return found

@@ -1,0 +1,31 @@
+"""A wait that ends, and says every half minute what it waits for."""
+
+from __future__ import annotations
+
+import time
+
+REPORT_SECONDS = 30
+
+
+class Wait:
+    """How long to wait for something that changes by itself."""
+
+    def __init__(self, seconds: int) -> None:
+        self.started = self.reported = time.monotonic()
+        self.end = self.started + seconds
+
+    def remaining(self) -> float:
+        """Return how many seconds are left; less than zero if the time is over."""
+        return self.end - time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+        return self.remaining() <= 0
+
+    def pause(self, seconds: float, state: str) -> None:
+        """Wait a moment; print the state if nothing was printed for half a minute."""
+        now = time.monotonic()
+        if now - self.reported >= REPORT_SECONDS:
+            self.reported = now
+            print("{} ({:.0f} s so far)".format(state, now - self.started))
+        time.sleep(seconds)

@@ -1,0 +1,292 @@
+"""The hook that rejects settings with which the app could be deployed but could not work."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+from deploying import ADDRESSES, REQUIRED
+from hooks import OLDEST, Project, Ran
+
+HOOK = "preprovision.py"
+FIRST = next(name for name in ADDRESSES if name in REQUIRED)
+REMOTE = dict.fromkeys(REQUIRED, "https://service.example.com")
+MISSING = {("setting-missing", name) for name in REQUIRED}
+SET = ["azd", "env", "set", "SIMULATED_SERVICES", "true"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project whose azd does what it is told."""
+    project = Project(tmp_path)
+    project.program("azd")
+    return project
+
+
+def fault(code, *places):
+    return {(code, place) for place in places}
+
+
+ROWS = {
+    # label: the settings besides the services' addresses, and the faults.
+    "everything default": ({}, set()),
+    "a demonstration": ({"SIMULATED_SERVICES": "true"}, set()),
+    "an explicit false": ({"SIMULATED_SERVICES": "false"}, set()),
+    "Front Door and budget": ({"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
+    "simulated behind Front Door": (
+        {"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"},
+        fault("front-door-simulated", "FRONT_DOOR_ID"),
+    ),
+    "http": ({FIRST: "http://service.example.com"}, fault("url-invalid", FIRST)),
+    "http on this machine, where Azure is not": (
+        {FIRST: "http://localhost:7071"},
+        fault("url-invalid", FIRST),
+    ),
+    "a password": ({FIRST: "https://user:password@pay"}, fault("url-invalid", FIRST)),
+    "no host": ({FIRST: "https://"}, fault("url-invalid", FIRST)),
+    "an upper-case scheme (hooks.md 6)": ({FIRST: "HTTPS://pay"}, fault("url-invalid", FIRST)),
+    "a blank at the end (hooks.md 6)": ({FIRST: "https://pay "}, fault("url-invalid", FIRST)),
+    "a blank inside (hooks.md 6)": ({FIRST: "https://pay x"}, fault("url-invalid", FIRST)),
+    "a new line (hooks.md 6)": ({FIRST: "https://pay\n"}, fault("url-invalid", FIRST)),
+    "a host that is none (hooks.md 6)": ({FIRST: "https://[x]"}, fault("url-invalid", FIRST)),
+    "a wide at sign (hooks.md 6)": ({FIRST: "https://a\uff20pay"}, fault("url-invalid", FIRST)),
+    "simulated in capitals (hooks.md 9)": (
+        {"SIMULATED_SERVICES": "True"},
+        fault("switch-invalid", "SIMULATED_SERVICES"),
+    ),
+    "a switch as a number (hooks.md 9)": (
+        {"NETWORK_ISOLATION": "1"},
+        fault("switch-invalid", "NETWORK_ISOLATION"),
+    ),
+    "a word that azd drops (deployment.md 9)": (
+        {"NETWORK_ISOLATION": "yes", "ACCESS_LOG": "no ", "LOCK_STATE": "t"},
+        fault("switch-invalid", "NETWORK_ISOLATION", "ACCESS_LOG", "LOCK_STATE"),
+    ),
+    "a number that azd drops (deployment.md 9)": (
+        {"MAXIMUM_INSTANCES": "40x", "LOG_DAYS": "-1", "RETENTION_DAYS": "\u0661"},
+        fault("number-invalid", "MAXIMUM_INSTANCES", "LOG_DAYS", "RETENTION_DAYS"),
+    ),
+    "numbers and switches": ({"MAXIMUM_INSTANCES": "40", "LOCK_STATE": "true"}, set()),
+    "a budget": ({"MONTHLY_BUDGET": "50"}, set()),
+    "a broken number": ({"MONTHLY_BUDGET": "49.90"}, fault("number-invalid", "MONTHLY_BUDGET")),
+    "a number with a new line (hooks.md 18)": (
+        {"MONTHLY_BUDGET": "10\n"},
+        fault("number-invalid", "MONTHLY_BUDGET"),
+    ),
+    "the isolation as it is": ({"DEPLOYED_NETWORK_ISOLATION": "false"}, set()),
+    "the isolation as azd never writes it (hooks.md 9)": (
+        {"DEPLOYED_NETWORK_ISOLATION": "True", "NETWORK_ISOLATION": "true"},
+        set(),
+    ),
+    "isolation of what is open": (
+        {"DEPLOYED_NETWORK_ISOLATION": "false", "NETWORK_ISOLATION": "true"},
+        fault("not-in-place", "NETWORK_ISOLATION"),
+    ),
+    "the end of an isolation": (
+        {"DEPLOYED_NETWORK_ISOLATION": "true"},
+        fault("not-in-place", "NETWORK_ISOLATION"),
+    ),
+    "an invalid switch is one fault (hooks.md 9)": (
+        {"DEPLOYED_NETWORK_ISOLATION": "true", "NETWORK_ISOLATION": "True"},
+        fault("switch-invalid", "NETWORK_ISOLATION"),
+    ),
+    "the redundancy as it is": ({"DEPLOYED_REDUNDANCY": "zone"}, set()),
+    "the redundancy in capitals (hooks.md 9)": (
+        {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "ZONE"},
+        set(),
+    ),
+    "zone to geo-zone": ({"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
+    "geo-zone to zone": ({"DEPLOYED_REDUNDANCY": "geo-zone"}, set()),
+    "zone to geo": (
+        {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo"},
+        fault("not-in-place", "REDUNDANCY"),
+    ),
+    "geo to zone": ({"DEPLOYED_REDUNDANCY": "geo"}, fault("not-in-place", "REDUNDANCY")),
+    "a range": ({"DEPLOY_FROM": "203.0.113.7/32"}, set()),
+    "a range of IPv6": ({"DEPLOY_FROM": "2001:db8::/32"}, set()),
+    "no mask (deployment.md 15)": (
+        {"DEPLOY_FROM": "203.0.113.7"},
+        fault("range-invalid", "DEPLOY_FROM"),
+    ),
+    "a mask as an address": (
+        {"DEPLOY_FROM": "10.0.0.0/255.0.0.0"},
+        fault("range-invalid", "DEPLOY_FROM"),
+    ),
+    "two ranges": (
+        {"DEPLOY_FROM": "203.0.113.7/32,203.0.113.8/32"},
+        fault("range-invalid", "DEPLOY_FROM"),
+    ),
+    "all at the same time": (
+        {FIRST: "http://pay", "LOCK_STATE": "on", "LOG_DAYS": "a", "DEPLOYED_REDUNDANCY": "geo"},
+        fault("url-invalid", FIRST)
+        | fault("switch-invalid", "LOCK_STATE")
+        | fault("number-invalid", "LOG_DAYS")
+        | fault("not-in-place", "REDUNDANCY"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "faults"), ROWS.values(), ids=ROWS)
+def test_settings_that_could_not_work_are_rejected(project, given, faults):
+    """Before anything is made, all together, each with its code and the name of the variable."""
+    ran = project.run(HOOK, **REMOTE | given)
+    assert ran.faults == faults
+    assert ran.code == (1 if faults else 0)
+    assert project.calls == []
+
+
+def test_a_value_that_may_be_secret_is_not_shown(project):
+    """The address holds a password, and the log of a workflow is read by many."""
+    assert "hunter2" not in project.run(HOOK, **REMOTE | {FIRST: "https://a:hunter2@pay"}).err
+
+
+def test_nothing_is_asked_without_a_terminal(project):
+    """What is missing is rejected; an unset variable and an empty one are the same."""
+    assert project.run(HOOK).faults == MISSING
+    assert project.run(HOOK, **dict.fromkeys(REQUIRED, ""), LOCK_STATE="").faults == MISSING
+    assert project.calls == []
+
+
+def test_a_closed_input_is_no_terminal(project):
+    """As where a service starts azd."""
+    ran = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" "$1" <&-', OLDEST, str(project.hooks / HOOK)],
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert Ran(ran.returncode, ran.stdout, ran.stderr).faults == MISSING
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "code"),
+    [
+        ({"kind": "address", "required": False}, "", None),
+        ({"kind": "address", "required": False}, "http://pay", "url-invalid"),
+        ({"kind": "address", "required": False}, "https://pay", None),
+        ({"kind": "value", "required": True}, "", "setting-missing"),
+        ({"kind": "value", "required": True}, "@Microsoft.KeyVault(SecretUri=https://v/k)", None),
+    ],
+)
+def test_the_hook_checks_what_is_written_beside_it(project, setting, value, code):
+    """An optional address may be left out, but has to be one; a value may be anything."""
+    write_services(project, [{"name": "SOME_SETTING", **setting}])
+    faults = fault(code, "SOME_SETTING") if code else set()
+    assert project.run(HOOK, SOME_SETTING=value).faults == faults
+
+
+def write_services(project, settings, end="\n"):
+    text = json.dumps({"settings": settings}, indent=2)
+    (project.hooks / "services.json").write_bytes(text.replace("\n", end).encode())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_the_ends_of_lines_do_not_matter(project, end):
+    """A checkout of Windows, or no end of the last line: no setting is overlooked (hooks.md 17)."""
+    settings = [{"name": name, "kind": "address", "required": True} for name in ("A_URL", "B_URL")]
+    write_services(project, settings, end)
+    for name in ("infra/main.bicep", "infra/main.parameters.json"):
+        text = (project.root / name).read_text()
+        (project.root / name).write_bytes(text.replace("\n", end).encode())
+    ran = project.run(HOOK, LOCK_STATE="no", LOG_DAYS="x")
+    assert ran.faults == (
+        fault("setting-missing", "A_URL", "B_URL")
+        | fault("switch-invalid", "LOCK_STATE")
+        | fault("number-invalid", "LOG_DAYS")
+    )
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"others": []}', "\xff"])
+def test_a_list_that_cannot_be_read_is_a_fault(project, text):
+    """Never a deployment of which nothing was checked (hooks.md 17)."""
+    path = project.hooks / "services.json"
+    path.unlink() if text is None else path.write_bytes(text.encode("latin-1"))
+    ran = project.run(HOOK)
+    assert (ran.code, ran.faults) == (1, fault("file-unreadable", "infra/hooks/services.json"))
+
+
+def at_terminal(project, typed, **given):
+    """Run the hook at a terminal at which this was typed."""
+    ours, theirs = pty.openpty()
+    os.write(ours, typed)
+    try:
+        ran = subprocess.run(
+            project.command(HOOK),
+            cwd=project.hooks,
+            env=project.environment(**given),
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+@pytest.mark.parametrize("typed", [b"y\n", b"Y\n", b" y\n", b"yes\r\n", b"y\x04\x04"])
+def test_a_first_try_may_become_a_demonstration(project, typed):
+    """The person is asked, and azd keeps the answer: for the template, and for the next run (hooks.md 16)."""
+    ran = at_terminal(project, typed)
+    assert (ran.code, ran.faults, project.calls) == (0, set(), [SET])
+
+
+@pytest.mark.parametrize("typed", [b"\n", b"n\n", b"no y\n", b"\x04", b"\xff\n"])
+def test_any_other_answer_is_a_no(project, typed):
+    """The empty line too, and Ctrl-D, after which nothing waits; what is missing is said (hooks.md 16)."""
+    ran = at_terminal(project, typed)
+    assert (ran.code, ran.faults, project.calls) == (1, MISSING, [])
+    assert ran.out
+
+
+@pytest.mark.parametrize("given", [{"SIMULATED_SERVICES": "false"}, {FIRST: "https://pay"}])
+def test_nobody_is_asked_who_has_begun_to_choose(project, given):
+    """Something is set: the rest was forgotten."""
+    ran = at_terminal(project, b"y\n", **given)
+    assert (ran.code, ran.out, project.calls) == (1, "", [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ([1, "\nERROR: no environment exists\n", ""], "program-failed"),
+        ([3, "", "azd: broken\n"], "program-failed"),
+    ],
+)
+def test_a_demonstration_that_azd_does_not_keep_is_not_deployed(project, reply, code):
+    """azd would deploy without it, and without addresses; its own words are shown (hooks.md 3)."""
+    project.replies([["azd env set", reply]])
+    ran = at_terminal(project, b"y\n")
+    assert (ran.code, ran.faults) == (1, fault(code, " ".join(SET)))
+    assert (reply[1] + reply[2]).strip() in ran.err
+
+
+def test_a_missing_azd_is_a_fault(project):
+    """As where the hook is started by hand."""
+    (project.bin / "azd").unlink()
+    ran = at_terminal(project, b"y\n")
+    assert (ran.code, ran.faults) == (1, fault("program-missing", "azd"))
+
+
+def test_an_interrupt_ends_it(project):
+    """Ctrl-C at the question, without a trace of the program (hooks.md 16)."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        project.command(HOOK),
+        cwd=project.hooks,
+        env=project.environment(),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as hook:
+        assert hook.stdout.read(1)
+        hook.send_signal(signal.SIGINT)
+        _, err = hook.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert (hook.returncode, err) == (130, b"")
