@@ -1,0 +1,175 @@
+"""Makes the app registration with which operators sign in, without a secret: it trusts the app.
+
+Run it once after azd up, as somebody who may register applications: python infra/hooks/sign_in.py
+It calls Microsoft Graph as azd does, so it needs no Azure CLI.
+"""
+
+from __future__ import annotations
+
+import time
+import urllib.parse
+import uuid
+from typing import Any, Mapping, Tuple
+
+from faults import Fault, HookError, required, run, text_of
+from manager import AzureError, Client, Graph, Manager
+from programs import azd, azd_json
+
+CLIENT_ID = "OPERATOR_SIGN_IN_CLIENT_ID"
+IDENTITY = "id-app-"
+IDENTITIES = "/providers/Microsoft.ManagedIdentity/userAssignedIdentities?api-version=2023-01-31"
+NEEDED = ("APP_URL", "AZURE_ENV_NAME", "AZURE_RESOURCE_GROUP", "AZURE_SUBSCRIPTION_ID")
+NOT_YET_KNOWN = {400, 404}
+"""What Graph answers about an application that was just made, until all of it knows."""
+TRIES, PAUSE_SECONDS = 6, 5
+
+Environment = Mapping[str, str]
+
+
+def main(environment: Environment) -> None:
+    """Make the registration and tell azd; raise `HookError` with what is left if that fails."""
+    values = {**environment, **azd_json("env", "get-values")}
+    if values.get(CLIENT_ID):
+        raise HookError(Fault("sign-in-exists", CLIENT_ID, {"client": values[CLIENT_ID]}))
+    required(values, *NEEDED, "AZURE_TENANT_ID")
+    name = "operators-" + values["AZURE_ENV_NAME"]
+    try:
+        identity = identity_of(Manager(values))
+        graph = Graph(values)
+        reject_present(graph, name)
+        made = graph.call("POST", "/v1.0/applications", registration(name, values["APP_URL"]))
+    except AzureError as error:
+        raise HookError(error.fault(name)) from error
+    client = complete(graph, name, made, identity, values["AZURE_TENANT_ID"])
+    store(name, client)
+    print("Made {}. Next, give operators its role Operator in the portal:".format(client))
+    print("Enterprise applications, {}, Users and groups. Then run azd provision.".format(name))
+
+
+def identity_of(manager: Manager) -> str:
+    """Return the object id of the app's identity."""
+    ids = [
+        (identity.get("properties") or {}).get("principalId")
+        for identity in manager.items(manager.group + IDENTITIES)
+        if identity["name"].startswith(IDENTITY)
+    ]
+    if len(ids) != 1 or not ids[0]:
+        facts = {"name": IDENTITY, "count": len(list(filter(None, ids)))}
+        raise HookError(Fault("identity-not-found", "AZURE_RESOURCE_GROUP", facts))
+    return str(ids[0])
+
+
+def reject_present(graph: Client, name: str) -> None:
+    """Raise `HookError` if there is a registration of this name, such as one left incomplete.
+
+    Operators would be assigned to the one, and sign in with the other.
+    """
+    named = "displayName eq '{}'".format(name.replace("'", "''"))
+    query = urllib.parse.urlencode({"$filter": named, "$select": "appId"})
+    clients = [application["appId"] for application in graph.items("/v1.0/applications?" + query)]
+    if clients:
+        raise HookError(Fault("registration-exists", name, {"clients": clients}))
+
+
+def registration(name: str, url: str) -> Mapping[str, Any]:
+    """Return the registration, but for what needs its own id."""
+    return {
+        "displayName": name,
+        "signInAudience": "AzureADMyOrg",
+        "web": {
+            "redirectUris": [url + "/.auth/login/aad/callback"],
+            "implicitGrantSettings": {"enableIdTokenIssuance": True},
+        },
+        "api": {
+            "requestedAccessTokenVersion": 2,
+            "oauth2PermissionScopes": [
+                {
+                    "id": str(uuid.uuid4()),
+                    "value": "operate",
+                    "type": "User",
+                    "isEnabled": True,
+                    "adminConsentDisplayName": "Operate orders",
+                    "adminConsentDescription": "Operate orders",
+                }
+            ],
+        },
+        "appRoles": [
+            {
+                "id": str(uuid.uuid4()),
+                "value": "operator",
+                "displayName": "Operator",
+                "description": "Operates orders",
+                "isEnabled": True,
+                "allowedMemberTypes": ["User", "Application"],
+            }
+        ],
+    }
+
+
+def complete(graph: Client, name: str, made: Any, identity: str, tenant: str) -> str:
+    """Complete the registration, and return its client id; raise `HookError` that names it."""
+    client = "?"
+    try:
+        application, client = _ids_of(made)
+        for method, path, body in _calls(application, client, identity, tenant):
+            _call_patiently(graph, method, path, body)
+    except (AzureError, KeyboardInterrupt) as error:
+        reason = text_of(error.fault(name)) if isinstance(error, AzureError) else "interrupted"
+        facts = {"client": client, "reason": reason}
+        raise HookError(Fault("registration-incomplete", name, facts)) from error
+    return client
+
+
+def _ids_of(made: Any) -> Tuple[str, str]:
+    """Return the object id and the client id of a new application."""
+    try:
+        return made["id"], made["appId"]
+    except (TypeError, LookupError) as error:
+        raise AzureError(201, "the answer names no application") from error
+
+
+def _calls(application: str, client: str, identity: str, tenant: str) -> Any:
+    """Return what has to be called for a new application: method, path and body."""
+    # By its object id: the other form of the address has parentheses and quotes.
+    path = "/v1.0/applications/" + application
+    credential = {
+        "name": "app",
+        "issuer": "https://login.microsoftonline.com/{}/v2.0".format(tenant),
+        "subject": identity,
+        "audiences": ["api://AzureADTokenExchange"],
+    }
+    principal = {"appId": client, "appRoleAssignmentRequired": True}
+    return (
+        ("PATCH", path, {"identifierUris": ["api://" + client]}),
+        ("POST", path + "/federatedIdentityCredentials", credential),
+        ("POST", "/v1.0/servicePrincipals", principal),
+    )
+
+
+def _call_patiently(graph: Client, method: str, path: str, body: Any) -> None:
+    for tries in range(1, TRIES + 1):
+        try:
+            graph.call(method, path, body)
+        except AzureError as error:
+            if error.status not in NOT_YET_KNOWN or tries == TRIES:
+                raise
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return
+
+
+def store(name: str, client: str) -> None:
+    """Let azd know the registration; raise `HookError` with the commands if it does not."""
+    try:
+        # The role first: without it, everybody who may sign in would be an operator.
+        azd("env", "set", "OPERATOR_ROLE", "operator")
+        azd("env", "set", CLIENT_ID, client)
+    except (HookError, KeyboardInterrupt) as error:
+        faults = error.faults if isinstance(error, HookError) else ()
+        reason = "; ".join(text_of(each) for each in faults) or "interrupted"
+        facts = {"client": client, "reason": reason}
+        raise HookError(Fault("registration-not-stored", name, facts)) from error
+
+
+if __name__ == "__main__":
+    run("No sign-in was made:", main)

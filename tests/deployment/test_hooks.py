@@ -1,0 +1,137 @@
+"""What holds for all hooks of a deployment: how azd starts them, on which Python, and how they report faults."""
+
+import ast
+import json
+import re
+import runpy
+import string
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hooks import HOOKS, OLDEST
+
+from development.servicebus_config import ROOT
+
+OF_HOOKS = runpy.run_path(str(HOOKS / "faults.py"))
+LONGEST, TEMPLATES, Fault, text_of = map(
+    OF_HOOKS.__getitem__, ("LONGEST", "TEMPLATES", "Fault", "text_of")
+)
+MODULES = sorted(HOOKS.glob("*.py"))
+SHARED = [ROOT / "core/__init__.py", ROOT / "core/urls.py"]
+"""What the hooks import of the app."""
+OF_AZD = ["preprovision", "postprovision", "prepackage", "predeploy", "postdeploy"]
+AZURE = yaml.safe_load((ROOT / "azure.yaml").read_text())
+SYNTAX = (3, 7)
+"""That of the oldest Python that azd takes."""
+
+
+def test_azd_runs_each_hook_where_every_command_needs_it():
+    """Those of the package belong to the service: azd up, azd package and azd deploy run them (deployment.md 3).
+
+    A hook of the project runs with the command of its name and with azd up.
+    """
+    project, service = AZURE["hooks"], AZURE["services"]["app"]["hooks"]
+    assert sorted([*project, *service]) == sorted(OF_AZD)
+    assert set(service) == {"prepackage", "predeploy"}
+    for name, hook in (project | service).items():
+        assert hook["run"] == f"infra/hooks/{name}.py"
+        assert (ROOT / hook["run"]).is_file()
+    assert {name for name, hook in project.items() if hook.get("interactive")} == {"preprovision"}
+    continued = {name for name, hook in project.items() if hook.get("continueOnError")}
+    assert continued == {"postprovision"}
+    assert not any(hook.keys() - {"run"} for hook in service.values())
+
+
+def test_there_is_one_form_of_each_hook():
+    """Nothing for another system that would have to be kept alike (hooks.md 4, 14)."""
+    kinds = {path.suffix for path in HOOKS.iterdir() if path.is_file()}
+    assert kinds == {".py", ".json", ".txt"}
+
+
+def test_azd_makes_no_virtual_environment():
+    """Two hooks of azd up run at the same time, and both would make it, half-made for the other.
+
+    azd looks for the nearest file of these names, in this order, from the hook upwards; there is one at the root. For
+    what is no Python project it makes none.
+    """
+    known = ("pyproject.toml", "requirements.txt", "package.json")
+    assert [name for name in known if (HOOKS / name).exists()] == ["package.json"]
+    assert json.loads((HOOKS / "package.json").read_text())["private"]
+    assert not [path for path in HOOKS.iterdir() if (path / "pyvenv.cfg").exists()]
+
+
+@pytest.mark.parametrize("path", [*MODULES, *SHARED], ids=lambda path: path.name)
+def test_a_hook_runs_on_the_oldest_python_that_azd_takes(path):
+    """Its syntax, and no package besides the standard library and what lies beside it."""
+    tree = ast.parse(path.read_text(), feature_version=SYNTAX)
+    named = {
+        each.module.partition(".")[0] for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)
+    }
+    named |= {
+        alias.name.partition(".")[0]
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Import)
+        for alias in each.names
+    }
+    own = {module.stem for module in MODULES} | {"core"}
+    assert named - own <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_importing_a_hook_does_nothing(path):
+    """On the oldest Python here, with every annotation that is evaluated."""
+    code = f"import sys; sys.path.insert(0, {str(HOOKS)!r}); import {path.stem}"
+    ran = subprocess.run(
+        [OLDEST, "-W", "error", "-B", "-c", code], env={}, capture_output=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_no_hook_names_what_a_shell_of_windows_takes_for_syntax():
+    """Programs get no quotes, parentheses, percent signs or ampersands, and JSON only in bodies (hooks.md 1).
+
+    What azd is called with is a word of this list, or a value that azd or Azure made: names, ids and versions.
+    """
+    words = set()
+    for path in MODULES:
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("azd", "azd_json"):
+                words |= {each.value for each in call.args if isinstance(each, ast.Constant)}
+    assert {"env", "set", "auth", "token"} <= words
+    assert [word for word in words if re.search(r"[\"'()%&^<>|\s]", word)] == []
+
+
+USED = re.compile(r"Fault\(\s*\"([a-z-]+)\"")
+
+
+def test_every_fault_has_words():
+    """Each code that a hook uses, and no other."""
+    used = {code for path in MODULES for code in USED.findall(path.read_text())}
+    assert used == set(TEMPLATES)
+
+
+@pytest.mark.parametrize("code", TEMPLATES)
+def test_the_words_of_a_fault_have_all_that_is_known(code):
+    """The place first, every fact, and the code at the end: a person can look for it, and a test compare it."""
+    names = {name for _, name, _, _ in string.Formatter().parse(TEMPLATES[code]) if name}
+    text = text_of(Fault(code, "PLACE", {name: f"<{name}>" for name in names}))
+    assert text.startswith("PLACE: ")
+    assert text.endswith(f" [{code}]")
+    assert [name for name in names if f"<{name}>" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a\r\n\x1b[1mb\tc\u2028d", "a [1mb c d"),
+        ("x" * 1000, "x" * LONGEST),
+        (["a", "b" * 300, "c" * 300], "a, " + "b" * 300 + ", " + "c" * 300),
+        (7, "7"),
+    ],
+)
+def test_what_others_said_is_one_line(value, shown):
+    """A terminal obeys no part of it, and it hides nothing else."""
+    text = text_of(Fault("program-failed", "azd", {"exit": 1, "output": value}))
+    assert text.partition(". ")[2] == f"{shown} [program-failed]"
