@@ -207,9 +207,3 @@ def test_who_takes_answers_is_looked_for_where_their_queue_is(project):
         (project.hooks / "wanted.py").write_text("import functions\nprint(*functions.wanted({}))")
         found[queue] = "customers_answers" in project.run("wanted.py").out.split()
     assert found == {"answers": True, "status-example": False}
-
-
-def test_the_message_names_every_function_however_many(azure, run, started):
-    """Nobody has to look twice."""
-    azure.names = []
-    assert missing(run(), *started["all"])

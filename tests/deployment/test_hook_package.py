@@ -15,6 +15,15 @@ FOLDER = ".python_packages"
 INSTALLED = f"{FOLDER}/lib/site-packages"
 STAMP = f"{FOLDER}/packed-for.txt"
 OTHER = "3.11" if AZURE_PYTHON != "3.11" else "3.12"
+IN_USE = """
+import shutil
+remove = shutil.rmtree
+def rmtree(path, **options):
+    if path.endswith(".python_packages"):
+        raise OSError("in use")
+    remove(path, **options)
+shutil.rmtree = rmtree
+"""
 KILLS = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
 
 
@@ -31,8 +40,15 @@ def project(tmp_path):
     return project
 
 
-def pack(project, **given):
-    return project.run("prepackage.py", PYTHONPATH=project.modules, **given)
+def pack(project, before="", **given):
+    """Run the hook, after which no temporary file may be left (hooks.md 11)."""
+    temporary = project.bin.parent / "temporary"
+    temporary.mkdir(exist_ok=True)
+    given |= {"TMPDIR": str(temporary), "PYTHONPATH": project.modules}
+    present = set(temporary.iterdir())
+    ran = project.run("prepackage.py", before, **given)
+    assert ran.code < 0 or set(temporary.iterdir()) == present
+    return ran
 
 
 def look(project, **given):
@@ -57,7 +73,10 @@ def after(command, option):
 
 @pytest.mark.parametrize(("given", "version"), [("", AZURE_PYTHON), (OTHER, OTHER)])
 def test_the_locked_packages_are_installed_for_azures_python(project, given, version):
-    """With the digests of requirements.txt, by the locked uv; nothing is left of the package before it."""
+    """With the digests of requirements.txt, by the locked uv; nothing is left of the package before it.
+
+    The Python is that of the hook, whatever is on the path (hooks.md 4, 14).
+    """
     pack_older(project)
     ran = pack(project, PYTHON_VERSION=given)
     assert (ran.code, ran.faults) == (0, set())
@@ -65,7 +84,7 @@ def test_the_locked_packages_are_installed_for_azures_python(project, given, ver
     pip, uv = project.calls[-2:]
     assert pip[:2] == ["pip", "install"]
     assert uv[:3] == ["uv", "pip", "install"]
-    assert {"--require-hashes", "--no-deps"} < set(pip)
+    assert {"--require-hashes", "--no-deps", "--ignore-requires-python"} < set(pip)
     assert {"--require-hashes", "--only-binary"} < set(uv)
     assert after(pip, "-r") == str(project.hooks / "uv.txt")
     assert after(uv, "-r") == str(project.root / "requirements.txt")
@@ -114,6 +133,14 @@ def test_a_folder_that_cannot_be_replaced_is_a_fault(project):
     (project.root / FOLDER).write_text("no folder")
     ran = pack(project)
     assert (ran.code, ran.faults) == (1, {("folder-unusable", FOLDER)})
+
+
+def test_a_package_that_is_half_removed_is_not_sent(project):
+    """It says no longer what it was made from."""
+    pack_older(project)
+    ran = pack(project, IN_USE)
+    assert (ran.code, ran.faults) == (1, {("folder-unusable", FOLDER)})
+    assert look(project).faults == {("package-missing", FOLDER)}
 
 
 def test_a_pip_that_installs_no_uv_is_a_fault(project):

@@ -52,8 +52,8 @@ ROWS = {
     "a new line (hooks.md 6)": ({FIRST: "https://pay\n"}, fault("url-invalid", FIRST)),
     "a host that is none (hooks.md 6)": ({FIRST: "https://[x]"}, fault("url-invalid", FIRST)),
     "a wide at sign (hooks.md 6)": ({FIRST: "https://a\uff20pay"}, fault("url-invalid", FIRST)),
-    "simulated in capitals (hooks.md 9)": (
-        {"SIMULATED_SERVICES": "True"},
+    "simulated in capitals, without an address (hooks.md 9)": (
+        {"SIMULATED_SERVICES": "True"} | dict.fromkeys(REQUIRED, ""),
         fault("switch-invalid", "SIMULATED_SERVICES"),
     ),
     "a switch as a number (hooks.md 9)": (
@@ -144,7 +144,8 @@ def test_a_value_that_may_be_secret_is_not_shown(project):
 
 def test_nothing_is_asked_without_a_terminal(project):
     """What is missing is rejected; an unset variable and an empty one are the same."""
-    assert project.run(HOOK).faults == MISSING
+    ran = project.run(HOOK)
+    assert (ran.faults, ran.out) == (MISSING, "")
     assert project.run(HOOK, **dict.fromkeys(REQUIRED, ""), LOCK_STATE="").faults == MISSING
     assert project.calls == []
 
@@ -247,8 +248,8 @@ def test_any_other_answer_is_a_no(project, typed):
 @pytest.mark.parametrize("given", [{"SIMULATED_SERVICES": "false"}, {FIRST: "https://pay"}])
 def test_nobody_is_asked_who_has_begun_to_choose(project, given):
     """Something is set: the rest was forgotten."""
-    ran = at_terminal(project, b"y\n", **given)
-    assert (ran.code, ran.out, project.calls) == (1, "", [])
+    assert at_terminal(project, b"y\n", **given).out == ""
+    assert project.calls == []
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,10 @@ def test_a_demonstration_that_azd_does_not_keep_is_not_deployed(project, reply, 
 
 
 def test_a_missing_azd_is_a_fault(project):
-    """As where the hook is started by hand."""
+    """As where the hook is started by hand; and so is one for another machine."""
+    (project.bin / "azd").write_text("#!/nowhere/azd\n")
+    ran = at_terminal(project, b"y\n")
+    assert (ran.code, ran.faults) == (1, fault("program-failed", " ".join(SET)))
     (project.bin / "azd").unlink()
     ran = at_terminal(project, b"y\n")
     assert (ran.code, ran.faults) == (1, fault("program-missing", "azd"))

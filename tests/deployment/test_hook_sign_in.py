@@ -28,6 +28,21 @@ PRINCIPAL = ("POST", "/v1.0/servicePrincipals")
 SET_ROLE = ["azd", "env", "set", "OPERATOR_ROLE", "operator"]
 SET_CLIENT = ["azd", "env", "set", "OPERATOR_SIGN_IN_CLIENT_ID", CLIENT]
 NO_PAUSE = "import time\ntime.sleep = lambda _: None"
+INTERRUPTED_PAUSE = """
+import time
+def sleep(_):
+    raise KeyboardInterrupt
+time.sleep = sleep
+"""
+INTERRUPTED_AZD = """
+import subprocess
+run = subprocess.run
+def interrupted(command, **options):
+    if "OPERATOR_ROLE" in command:
+        raise KeyboardInterrupt
+    return run(command, **options)
+subprocess.run = interrupted
+"""
 
 
 def identity(name="id-app-abc", principal="the-identity"):
@@ -96,7 +111,7 @@ def replies(project, *first, **known):
 def run(azure, project):
     """Run the script, without its pauses."""
     urls = {"RESOURCE_MANAGER_URL": azure.url, "MICROSOFT_GRAPH_URL": azure.url}
-    return lambda **given: project.run(HOOK, NO_PAUSE, **urls | given)
+    return lambda before=NO_PAUSE: project.run(HOOK, before, **urls)
 
 
 def stored(project):
@@ -270,6 +285,21 @@ def test_a_registration_that_azd_does_not_keep_is_named(project, run, call):
     assert "disk full" in ran.err
     for command in (SET_ROLE, SET_CLIENT):
         assert " ".join(command) in ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        (INTERRUPTED_PAUSE, "registration-incomplete"),
+        (INTERRUPTED_AZD, "registration-not-stored"),
+    ],
+)
+def test_what_an_interrupt_leaves_is_named(azure, run, before, code):
+    """Ctrl-C after the registration was made, as after a call that fails."""
+    azure.instead[CHANGE] = iter([(404, {}) if before == INTERRUPTED_PAUSE else None])
+    ran = run(before)
+    assert (ran.code, ran.faults) == (1, {(code, NAME)})
+    assert CLIENT in ran.err
 
 
 def test_a_machine_without_azd_is_a_fault(project, run):

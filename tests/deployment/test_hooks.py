@@ -11,7 +11,9 @@ import sys
 import pytest
 import yaml
 from hooks import HOOKS, OLDEST
+from service_urls import NOT_PRIVATE, PRIVATE
 
+from core.urls import is_private
 from development.servicebus_config import ROOT
 
 OF_HOOKS = runpy.run_path(str(HOOKS / "faults.py"))
@@ -135,3 +137,24 @@ def test_what_others_said_is_one_line(value, shown):
     """A terminal obeys no part of it, and it hides nothing else."""
     text = text_of(Fault("program-failed", "azd", {"exit": 1, "output": value}))
     assert text.partition(". ")[2] == f"{shown} [program-failed]"
+
+
+CHECK_URLS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from core.urls import is_private
+print(json.dumps([is_private(url) for url in json.load(sys.stdin)]))
+"""
+
+
+def test_the_oldest_python_of_a_hook_decides_the_same():
+    """The standard library's own parser does not: versions of Python differ in what is a host (hooks.md 6)."""
+    urls = [*PRIVATE, *NOT_PRIVATE]
+    ran = subprocess.run(
+        [OLDEST, "-c", CHECK_URLS, str(ROOT)],
+        input=json.dumps(urls),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(ran.stdout) == [is_private(url) for url in urls]
