@@ -17,8 +17,8 @@ INTERRUPTED = 130
 
 TEMPLATES = {
     # Settings of the azd environment.
-    "variable-missing": "azd sets it when it provisions. Run azd provision",
-    "switch-invalid": "{value} is not a switch; set it to true or false, or to nothing",
+    "variable-missing": "not set. azd sets it when it provisions: run azd provision",
+    "switch-invalid": "{value} is not a switch; set it to true, to false or to nothing",
     "number-invalid": "{value} is not a number; use digits alone",
     "python-version-invalid": "{value} is not a version of Python; use one such as {example}",
     "range-invalid": "{value} is not a range of addresses; use one with a mask, such as {example}",
@@ -39,16 +39,16 @@ TEMPLATES = {
     "file-unreadable": "cannot be read: {reason}. Write it with {command}",
     "program-missing": "the program is not installed, or not on the path",
     "program-failed": "exit code {exit}. {output}",
-    "output-unreadable": "printed something else than was expected: {output}",
+    "output-unreadable": "its output cannot be read: {output}",
     "install-failed": (
         "exit code {exit}; its output is above. Nothing was packed. Python: {python}"
     ),
     "folder-unusable": "cannot be replaced: {reason}. Close what uses it, and try again",
     # The package.
-    "package-missing": "no complete package. Run azd package, or azd deploy",
+    "package-missing": "missing or incomplete. Run azd deploy again",
     "package-outdated": (
         "packed from a requirements.txt with the digest {packed}, and it has {present} now. "
-        "Run azd package, or azd deploy"
+        "Run azd deploy again"
     ),
     "package-python-differs": (
         "packed for Python {packed}, but Python {provisioned} is provisioned. Set PYTHON_VERSION, "
@@ -58,7 +58,7 @@ TEMPLATES = {
     "azure-refused": "Azure answered {status}: {reason}",
     "azure-silent": "no answer from Azure: {reason}",
     "app-not-healthy": (
-        "/api/health answered {status}: {text}\n"
+        "/api/health: {status}. {text}\n"
         "  404 or no answer: the app did not start. Some minutes later its log says why: {log}\n"
         "  503: the answer names what is away or refuses the app. Azure may take ten minutes to "
         "know a role"

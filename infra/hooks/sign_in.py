@@ -172,4 +172,4 @@ def store(name: str, client: str) -> None:
 
 
 if __name__ == "__main__":
-    run("No sign-in was made:", main)
+    run("The sign-in was not set up:", main)
