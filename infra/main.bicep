@@ -1,5 +1,7 @@
 targetScope = 'subscription'
 
+import { AppOptions, DataOptions, MonitoringOptions } from 'modules/options.bicep'
+
 @description('Name of the environment: part of every resource name, and the value of the tag azd-env-name.')
 @minLength(1)
 @maxLength(40)
@@ -14,14 +16,11 @@ param location string
 @minLength(6)
 param operatorEmail string
 
-@description('Addresses, https, to which alerts are posted in the common alert schema, with commas between them; they may hold a secret.')
+@description('Addresses, https, to which alerts are posted in the common alert schema, with commas between them. They may hold a secret.')
 @secure()
 param operatorWebhooks string = ''
 
-@description('Ask from three places every quarter of an hour whether the app is healthy; not behind Front Door, which alone may call it.')
-param availabilityTest bool = true
-
-@description('Whether the state of the orders is kept in several zones, in two regions, or both.')
+@description('Where copies of the orders are kept: in several zones (zone), in two regions (geo), or both (geo-zone).')
 @allowed([
   'zone'
   'geo'
@@ -29,52 +28,8 @@ param availabilityTest bool = true
 ])
 param redundancy string = 'zone'
 
-@description('Refuse the deletion of the account that has the orders, until somebody deletes the lock; needs the right to make locks.')
-param lockState bool = false
-
-@description('Reach storage, Service Bus and Event Grid through private endpoints only; needs Service Bus Premium.')
+@description('Reach storage, Service Bus and Event Grid through private endpoints only. It needs Service Bus Premium.')
 param networkIsolation bool = false
-
-@description('Instances that are always ready for each function on the way of an order, and for HTTP calls; 0 costs nothing while nothing happens.')
-@minValue(0)
-@maxValue(20)
-param alwaysReadyInstances int = 0
-
-@description('Instances at most, for HTTP calls together and for each other function by itself. What all may have is the quota of the region.')
-@minValue(1)
-@maxValue(1000)
-param maximumInstances int = 100
-
-@description('HTTP calls that an instance handles at the same time. Without it Azure starts an instance for each, since the app is in Python.')
-@minValue(1)
-@maxValue(1000)
-param httpConcurrency int = 32
-
-@description('How a new version or a changed setting gets to the instances: Recreate ends what runs, RollingUpdate (in preview) lets it end.')
-@allowed([
-  'Recreate'
-  'RollingUpdate'
-])
-param updateStrategy string = 'Recreate'
-
-@description('Keep instances of the app in several zones, for which Azure bills two that are always ready for HTTP calls and for each function.')
-param zoneRedundantApp bool = false
-
-@description('Memory of one instance in MB.')
-@allowed([
-  512
-  2048
-  4096
-])
-param instanceMemoryMB int = 2048
-
-@description('Version of Python on Azure.')
-@allowed([
-  '3.11'
-  '3.12'
-  '3.13'
-])
-param pythonVersion string = '3.13'
 
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
 param simulatedServices bool = false
@@ -83,67 +38,19 @@ param simulatedServices bool = false
 @secure()
 param serviceSettings object = {}
 
-@description('Make a Key Vault for what the services ask for, which the app may read.')
-param keyVault bool = false
-
-@description('Object id of a developer, or of a group, who may do what the app does; empty for nobody.')
+@description('Object id of a developer, or of a group, who may do what the app does. Empty: nobody.')
 param developerPrincipalId string = ''
 
-@description('Further settings of the app by name, which take the place of those that the templates set.')
-param appSettings object = {}
-
-@description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
-@minValue(0)
-@maxValue(10000)
-param retentionDays int = 365
-
-@description('Log who reads and writes the tables, which hold customers\' names.')
-param accessLog bool = true
-
-@description('How many days the log is kept.')
-@minValue(4)
-@maxValue(730)
-param logDays int = 30
-
-@description('How many days the access log is kept.')
-@minValue(30)
-@maxValue(730)
-param accessLogDays int = 90
-
-@description('Gigabytes of log after which Azure takes no more on that day; 0: no limit. Alerts on the log are blind from there on.')
-@minValue(0)
-param dailyLogGigabytes int = 0
-
-@description('Id of the Azure Front Door through which alone the app may be called; empty: anybody may call its address.')
-param frontDoorId string = ''
-
-@description('From where alone a new version may be deployed, as a range such as 203.0.113.7/32; empty: from anywhere.')
-param deployFrom string = ''
-
-@description('Origins of other sites\' pages that may call the app, such as https://shop.example.com, with commas between them.')
-param corsOrigins string = ''
-
-@description('Give the app its role for tables on the whole account, should Azure refuse transactions with a role on each table.')
-param roleOnAccount bool = false
-
-@description('Scale by the length of the Service Bus queues, for which the app must have the right to manage them.')
-param scaleByLength bool = false
-
-@description('Client id of an app registration with which operators sign in (Entra ID), besides needing the key; empty for the key alone.')
+@description('Client id of the app registration with which operators sign in (Entra ID), besides needing the key. Empty: the key alone.')
 param operatorSignInClientId string = ''
 
-@description('App role that whoever signs in must have to operate orders; empty for everybody who is assigned to the registration.')
-param operatorRole string = ''
+@description('Id of the Azure Front Door through which alone the app may be called. Empty: anybody may call its address.')
+param frontDoorId string = ''
 
-@description('How long, in minutes, the supervisor may stay away before the operators are alerted.')
-@allowed([
-  5
-  10
-  15
-  30
-  45
-])
-param sweepMissingMinutes int = 15
+// What most deployments leave alone. The compiler compares the files with these types.
+var app AppOptions = loadJsonContent('options/app.json')
+var data DataOptions = loadJsonContent('options/data.json')
+var monitoring MonitoringOptions = loadJsonContent('options/monitoring.json')
 
 var token = toLower(uniqueString(subscription().id, environmentName, location))
 var tags = {
@@ -183,7 +90,7 @@ module deployer 'modules/identity.bicep' = {
   }
 }
 
-module monitoring 'modules/monitoring.bicep' = {
+module logs 'modules/monitoring.bicep' = {
   name: 'monitoring'
   scope: group
   params: {
@@ -191,9 +98,7 @@ module monitoring 'modules/monitoring.bicep' = {
     location: location
     tags: tags
     appPrincipalId: identity.outputs.principalId
-    logDays: logDays
-    accessLogDays: accessLogDays
-    dailyLogGigabytes: dailyLogGigabytes
+    options: monitoring
   }
 }
 
@@ -241,10 +146,11 @@ module stateStorage 'modules/state-storage.bicep' = {
     location: location
     tags: tags
     redundancy: redundancy
-    locked: lockState
+    locked: data.lock
     withSimulator: simulatedServices
-    roleOnAccount: roleOnAccount
-    accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
+    roleOnAccount: data.tableRoleOnAccount
+    accessLog: monitoring.accessLog
+    workspaceId: logs.outputs.workspaceId
     appPrincipalId: identity.outputs.principalId
     isolated: networkIsolation
   }
@@ -258,7 +164,7 @@ module serviceBus 'modules/service-bus.bicep' = {
     location: location
     tags: tags
     premium: networkIsolation
-    scaleByLength: scaleByLength
+    scaleByLength: app.scaleByQueueLength
     appPrincipalId: identity.outputs.principalId
     isolated: networkIsolation
   }
@@ -278,7 +184,7 @@ module eventGrid 'modules/event-grid.bicep' = {
   }
 }
 
-module vault 'modules/vault.bicep' = if (keyVault) {
+module vault 'modules/vault.bicep' = if (data.keyVault) {
   name: 'vault'
   scope: group
   params: {
@@ -298,7 +204,7 @@ module developer 'modules/developer.bicep' = if (!empty(developerPrincipalId)) {
     stateAccountName: stateStorage.outputs.name
     serviceBusName: serviceBus.outputs.name
     topicName: eventGrid.outputs.name
-    vaultName: keyVault ? vault!.outputs.name : ''
+    vaultName: data.keyVault ? vault!.outputs.name : ''
   }
 }
 
@@ -313,7 +219,7 @@ var sharedTargets = [
 ]
 var vaultTarget = {
   name: 'kv-${token}'
-  id: keyVault ? vault!.outputs.id : ''
+  id: data.keyVault ? vault!.outputs.id : ''
   group: 'vault'
   zone: 'privatelink.vaultcore.azure.net'
 }
@@ -324,7 +230,7 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation
   params: {
     targets: flatten([
       sharedTargets
-      keyVault ? [vaultTarget] : []
+      data.keyVault ? [vaultTarget] : []
     ])
     subnetId: network!.outputs.endpointsSubnetId
     location: location
@@ -332,7 +238,7 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation
   }
 }
 
-module app 'modules/app.bicep' = {
+module site 'modules/app.bicep' = {
   name: 'app'
   scope: group
   params: {
@@ -350,25 +256,15 @@ module app 'modules/app.bicep' = {
     blobEndpoint: stateStorage.outputs.blobEndpoint
     serviceBusHostName: serviceBus.outputs.hostName
     eventGridEndpoint: eventGrid.outputs.endpoint
-    applicationInsightsConnectionString: monitoring.outputs.connectionString
-    applicationInsightsId: monitoring.outputs.id
+    applicationInsightsConnectionString: logs.outputs.connectionString
+    applicationInsightsId: logs.outputs.id
     appSubnetId: networkIsolation ? network!.outputs.appSubnetId : ''
-    alwaysReadyInstances: alwaysReadyInstances
-    maximumInstances: maximumInstances
-    httpConcurrency: httpConcurrency
-    updateStrategy: updateStrategy
-    zoneRedundant: zoneRedundantApp
-    instanceMemoryMB: instanceMemoryMB
-    pythonVersion: pythonVersion
+    options: app
     frontDoorId: frontDoorId
-    deployFrom: deployFrom
-    corsOrigins: corsOrigins
     simulatedServices: simulatedServices
     serviceSettings: serviceSettings
-    appSettings: appSettings
-    retentionDays: retentionDays
+    retentionDays: data.retentionDays
     operatorSignInClientId: operatorSignInClientId
-    operatorRole: operatorRole
   }
   dependsOn: [
     privateEndpoints
@@ -384,13 +280,13 @@ module alerts 'modules/alerts.bicep' = {
     tags: tags
     operatorEmails: operatorEmails
     operatorWebhooks: operatorWebhooks
-    sweepMissingMinutes: sweepMissingMinutes
-    maximumInstances: maximumInstances
-    dailyLogGigabytes: dailyLogGigabytes
-    applicationInsightsId: monitoring.outputs.id
-    workspaceId: monitoring.outputs.workspaceId
+    options: monitoring
+    maximumInstances: app.maximumInstances
+    applicationInsightsId: logs.outputs.id
+    workspaceId: logs.outputs.workspaceId
     stateAccountId: stateStorage.outputs.id
-    appUrl: availabilityTest && empty(frontDoorId) ? app.outputs.url : ''
+    appUrl: site.outputs.url
+    askFromOutside: monitoring.availabilityTest && empty(frontDoorId)
     serviceBusId: serviceBus.outputs.id
     topicId: eventGrid.outputs.id
   }
@@ -407,7 +303,7 @@ module eventSubscription 'modules/event-subscription.bicep' = {
     undeliveredName: eventGrid.outputs.undeliveredName
   }
   dependsOn: [
-    app
+    site
     alerts
   ]
 }
@@ -418,7 +314,7 @@ module workbook 'modules/workbook.bicep' = {
   params: {
     location: location
     tags: tags
-    applicationInsightsId: monitoring.outputs.id
+    applicationInsightsId: logs.outputs.id
     serviceBusId: serviceBus.outputs.id
   }
 }
@@ -430,8 +326,8 @@ output AZURE_RESOURCE_GROUP string = group.name
 output OPERATOR_EMAIL string = operatorEmail
 // What cannot be changed in place: the next preprovision hook compares it with what is asked for.
 output DEPLOYED_REDUNDANCY string = redundancy
-output DEPLOYED_PYTHON_VERSION string = pythonVersion
+output DEPLOYED_PYTHON_VERSION string = app.pythonVersion
 output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation
-output KEY_VAULT_NAME string = keyVault ? vault!.outputs.name : ''
-output APP_NAME string = app.outputs.name
-output APP_URL string = app.outputs.url
+output KEY_VAULT_NAME string = data.keyVault ? vault!.outputs.name : ''
+output APP_NAME string = site.outputs.name
+output APP_URL string = site.outputs.url

@@ -1,18 +1,20 @@
+import { MonitoringOptions } from 'options.bicep'
+
 param token string
 param location string
 param tags object
 param operatorEmails array
 @secure()
 param operatorWebhooks string
-param sweepMissingMinutes int
+param options MonitoringOptions
 param maximumInstances int
-param dailyLogGigabytes int
 param applicationInsightsId string
 param serviceBusId string
 param topicId string
 param workspaceId string
 param stateAccountId string
 param appUrl string
+param askFromOutside bool
 
 var webhooks = filter(split(replace(operatorWebhooks, ' ', ''), ','), address => !empty(address))
 var runbook = 'What to do: docs/operate.md#alert-'
@@ -25,7 +27,7 @@ resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
     groupShortName: 'operators'
     enabled: true
     emailReceivers: [
-      for address in operatorEmails: {
+      for address in union(operatorEmails, operatorEmails): { // without doubles, whose names would be equal
         name: address
         emailAddress: address
         useCommonAlertSchema: true
@@ -204,7 +206,7 @@ var queryRules = [
     query: loadTextContent('../queries/sweeps.kql')
     operator: 'LessThan'
     threshold: 1
-    minutes: sweepMissingMinutes
+    minutes: options.sweepMissingMinutes
     dimensions: []
     stateful: true
   }
@@ -263,14 +265,12 @@ var queryRules = [
     dimensions: []
     stateful: true
   }
-]
-// Blind rules would be worse than none: so this one tells before the limit is reached.
-var capRules = [
+  // At the limit the other rules see no data: so this one alerts before. Without a limit it is switched off.
   {
     name: 'log-nearly-full'
     severity: 1
     description: 'Four fifths of what may be logged in a day were logged within 24 hours. At the limit, rules on the log see nothing more.'
-    query: replace(loadTextContent('../queries/log-size.kql'), 'DAILY_LOG_GB', string(dailyLogGigabytes))
+    query: replace(loadTextContent('../queries/log-size.kql'), 'DAILY_LOG_GB', string(options.dailyLogGigabytes))
     operator: 'GreaterThan'
     threshold: 0
     minutes: 1440
@@ -278,10 +278,8 @@ var capRules = [
     stateful: true
   }
 ]
-var allRules = flatten([queryRules, dailyLogGigabytes > 0 ? capRules : []])
-
 resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
-  for rule in allRules: {
+  for rule in queryRules: {
     name: '${rule.name}-${token}'
     location: location
     tags: tags
@@ -289,12 +287,12 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       displayName: rule.name
       description: '${rule.description} ${runbook}${rule.name}'
       severity: rule.severity
-      enabled: true
+      enabled: rule.name != 'log-nearly-full' || options.dailyLogGigabytes > 0
       scopes: [
         rule.name == 'log-nearly-full' ? workspaceId : applicationInsightsId
       ]
       evaluationFrequency: rule.name == 'log-nearly-full' ? 'PT1H' : 'PT5M'
-      windowSize: 'PT${rule.minutes}M'
+      windowSize: rule.minutes == 1440 ? 'P1D' : 'PT${rule.minutes}M'
       criteria: {
         allOf: [
           {
@@ -321,8 +319,9 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
   }
 ]
 
-// Asked from outside, also when the app does not even start.
-resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (!empty(appUrl)) {
+// Asked from outside, also when the app does not even start. Both are deployed switched off too: a resource that is left
+// out would stay, and the test would go on calling an app that only Front Door may call.
+resource availability 'Microsoft.Insights/webtests@2022-06-15' = {
   name: 'health-${token}'
   location: location
   tags: union(tags, { 'hidden-link:${applicationInsightsId}': 'Resource' })
@@ -330,7 +329,7 @@ resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (!empty(appU
   properties: {
     SyntheticMonitorId: 'health-${token}'
     Name: 'health'
-    Enabled: true
+    Enabled: askFromOutside
     Kind: 'standard'
     Frequency: 900
     Timeout: 60
@@ -350,14 +349,14 @@ resource availability 'Microsoft.Insights/webtests@2022-06-15' = if (!empty(appU
   }
 }
 
-resource unavailable 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!empty(appUrl)) {
+resource unavailable 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   name: 'unavailable-${token}'
   location: 'global'
   tags: tags
   properties: {
     description: 'The app does not answer that it is healthy. ${runbook}unavailable'
     severity: 1
-    enabled: true
+    enabled: askFromOutside
     scopes: [
       availability.id
       applicationInsightsId

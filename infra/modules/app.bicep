@@ -1,3 +1,5 @@
+import { AppOptions } from 'options.bicep'
+
 param token string
 param location string
 param tags object
@@ -15,23 +17,13 @@ param eventGridEndpoint string
 param applicationInsightsConnectionString string
 param applicationInsightsId string
 param appSubnetId string
-param alwaysReadyInstances int
-param maximumInstances int
-param httpConcurrency int
-param updateStrategy string
-param zoneRedundant bool
-param instanceMemoryMB int
-param pythonVersion string
+param options AppOptions
 param frontDoorId string
-param deployFrom string
-param corsOrigins string
 param simulatedServices bool
 @secure()
 param serviceSettings object
-param appSettings object
 param retentionDays int
 param operatorSignInClientId string
-param operatorRole string
 
 // The routes that need no key, so no sign-in either; but the console's page is where operators' browsers sign in.
 var openPaths = [
@@ -51,7 +43,8 @@ var openPaths = [
 var logPage = '${environment().portal}/#view/Microsoft_OperationsManagementSuite_Workspace/Logs.ReactView'
 var logQuery = 'query/${uriComponent('traces | where message has "')}{orderId}${uriComponent('" | order by timestamp asc')}'
 var logLink = '${logPage}/resourceId/${uriComponent(applicationInsightsId)}/source/LogsBlade.AnalyticsShareLinkToQuery/${logQuery}'
-var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
+var signsIn = !empty(operatorSignInClientId)
+var signInSettings = !signsIn ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
 // All Front Doors have the same addresses; the header, which Azure sets, says which one it is.
 var frontDoorOnly = {
   name: 'front-door'
@@ -69,7 +62,7 @@ var deployersOnly = {
   name: 'deploy'
   action: 'Allow'
   priority: 100
-  ipAddress: deployFrom
+  ipAddress: contains(options.deployFrom, '/') ? options.deployFrom : '${options.deployFrom}/${contains(options.deployFrom, ':') ? 128 : 32}'
 }
 // An agent that may do without its service is not in the app unless its address is given.
 var absent = map(
@@ -109,7 +102,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   }
   properties: {
     reserved: true
-    zoneRedundant: zoneRedundant
+    zoneRedundant: options.zoneRedundant
   }
 }
 
@@ -136,18 +129,18 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
       ipSecurityRestrictionsDefaultAction: empty(frontDoorId) ? 'Allow' : 'Deny'
       ipSecurityRestrictions: empty(frontDoorId) ? [] : [frontDoorOnly]
       scmIpSecurityRestrictionsUseMain: false
-      scmIpSecurityRestrictionsDefaultAction: empty(deployFrom) ? 'Allow' : 'Deny'
-      scmIpSecurityRestrictions: empty(deployFrom) ? [] : [deployersOnly]
+      scmIpSecurityRestrictionsDefaultAction: empty(options.deployFrom) ? 'Allow' : 'Deny'
+      scmIpSecurityRestrictions: empty(options.deployFrom) ? [] : [deployersOnly]
       // Without credentials: nothing here knows a caller by a cookie but the sign-in, and no other site's page may use that.
       cors: {
-        allowedOrigins: filter(split(replace(corsOrigins, ' ', ''), ','), origin => !empty(origin))
+        allowedOrigins: options.corsOrigins
         supportCredentials: false
       }
     }
     functionAppConfig: {
       runtime: {
         name: 'python'
-        version: pythonVersion
+        version: options.pythonVersion
       }
       deployment: {
         storage: {
@@ -162,20 +155,20 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
       // Azure takes it, but the compiler's types do not have it (learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates).
       #disable-next-line BCP037
       siteUpdateStrategy: {
-        type: updateStrategy
+        type: options.updateStrategy
       }
       scaleAndConcurrency: {
         triggers: {
           http: {
-            perInstanceConcurrency: httpConcurrency
+            perInstanceConcurrency: options.httpConcurrency
           }
         }
-        maximumInstanceCount: maximumInstances
-        instanceMemoryMB: instanceMemoryMB
+        maximumInstanceCount: options.maximumInstances
+        instanceMemoryMB: options.instanceMemoryMB
         alwaysReady: [
-          for name in (alwaysReadyInstances == 0 ? [] : alwaysReady): {
+          for name in (options.alwaysReadyInstances == 0 ? [] : alwaysReady): {
             name: name
-            instanceCount: alwaysReadyInstances
+            instanceCount: options.alwaysReadyInstances
           }
         ]
       }
@@ -229,8 +222,8 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     ServiceBus__clientId: identityClientId
     EVENT_GRID_ENDPOINT: eventGridEndpoint
     EVENT_GRID__clientId: identityClientId
-    OPERATOR_SIGN_IN: empty(operatorSignInClientId) ? 'false' : 'true' // only then the platform says who calls
-    OPERATOR_ROLE: operatorRole
+    OPERATOR_SIGN_IN: signsIn ? 'true' : 'false' // only then the platform says who calls
+    OPERATOR_ROLE: signsIn ? options.operatorRole : ''
     SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
     STEP_TIMEOUT_SECONDS: '180'
     FAILURE_THRESHOLD: '3'
@@ -260,20 +253,21 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
     OUTBOX_SCHEDULE: '*/30 * * * * *'
     WATCH_SCHEDULE: '0 * * * * *'
-  }, appSettings)
+  }, options.settings)
 }
 
 // Everything asks for a sign-in but what customers and the app itself call; the operators' key is needed besides.
 // No secret: the app registration trusts the identity.
-resource signIn 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(operatorSignInClientId)) {
+// It is deployed without a client id too: a resource that is left out would stay as it was, and go on asking.
+resource signIn 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: site
   name: 'authsettingsV2'
   properties: {
     platform: {
-      enabled: true
+      enabled: signsIn
     }
     globalValidation: {
-      requireAuthentication: true
+      requireAuthentication: signsIn
       unauthenticatedClientAction: 'RedirectToLoginPage'
       redirectToProvider: 'azureactivedirectory'
       excludedPaths: openPaths
@@ -287,16 +281,16 @@ resource signIn 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(operatorSig
     }
     identityProviders: {
       azureActiveDirectory: {
-        enabled: true
-        registration: {
-          clientId: operatorSignInClientId
-          clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
-          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
-        }
+        enabled: signsIn
+        registration: signsIn
+          ? {
+              clientId: operatorSignInClientId
+              clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
+              openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+            }
+          : {}
         validation: {
-          allowedAudiences: [
-            'api://${operatorSignInClientId}'
-          ]
+          allowedAudiences: signsIn ? ['api://${operatorSignInClientId}'] : []
         }
       }
     }

@@ -1,10 +1,10 @@
+import { MonitoringOptions } from 'options.bicep'
+
 param token string
 param location string
 param tags object
 param appPrincipalId string
-param logDays int
-param accessLogDays int
-param dailyLogGigabytes int
+param options MonitoringOptions
 
 var roles = loadJsonContent('../roles.json')
 
@@ -17,9 +17,9 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
       name: 'PerGB2018'
     }
     // Of the tables that have no number of their own: the access log.
-    retentionInDays: accessLogDays
+    retentionInDays: options.accessLogDays
     workspaceCapping: {
-      dailyQuotaGb: dailyLogGigabytes == 0 ? -1 : dailyLogGigabytes
+      dailyQuotaGb: options.dailyLogGigabytes == 0 ? -1 : options.dailyLogGigabytes
     }
     features: {
       disableLocalAuth: true
@@ -43,9 +43,14 @@ resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-02-01' = [
     parent: workspace
     name: table
     properties: {
-      retentionInDays: logDays
-      totalRetentionInDays: logDays
+      retentionInDays: options.logDays
+      totalRetentionInDays: options.logDays
     }
+    // A workspace that was made a moment ago is not active yet, and refuses them (Azure/terraform-azurerm-avm-ptn-aks-production,
+    // issue 187): so they come after what uses it.
+    dependsOn: [
+      publisher
+    ]
   }
 ]
 

@@ -5,7 +5,8 @@ param redundancy string
 param withSimulator bool
 param roleOnAccount bool
 param locked bool
-param accessLogWorkspaceId string
+param accessLog bool
+param workspaceId string
 param appPrincipalId string
 param isolated bool
 
@@ -96,23 +97,28 @@ resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (ro
 }
 
 // Who read or wrote which rows: they hold customers' names. (There is no stable version of this type.)
-resource accessLog 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(accessLogWorkspaceId)) {
+// It is deployed without the log too: a setting that is left out would stay, and go on logging.
+resource access 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'access'
   scope: tableService
   properties: {
-    workspaceId: accessLogWorkspaceId
+    workspaceId: workspaceId
     logs: [
       for category in ['StorageRead', 'StorageWrite', 'StorageDelete']: {
         category: category
-        enabled: true
+        enabled: accessLog
       }
     ]
   }
 }
 
+// One service after the other: two changes of an account at the same time may be refused (StorageAccountOperationInProgress).
 resource queueService 'Microsoft.Storage/storageAccounts/queueServices@2025-01-01' = {
   parent: account
   name: 'default'
+  dependsOn: [
+    tableService
+  ]
 }
 
 resource queues 'Microsoft.Storage/storageAccounts/queueServices/queues@2025-01-01' = [
@@ -140,6 +146,9 @@ resource queueRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2025-01-01' = {
   parent: account
   name: 'default'
+  dependsOn: [
+    queueService
+  ]
 }
 
 resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = [
