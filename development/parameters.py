@@ -1,0 +1,108 @@
+"""Writes the tables of parameters and options into docs/deploy.md, from the descriptions in the compiled template.
+
+`python -m development.parameters` compares them, `--write` writes them. It needs Bicep.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from development import bicep
+from development.faults import DevelopmentCode
+from development.servicebus_config import ROOT
+from local.faults import Fault, text_of
+from local.ports import StackError
+
+Compiled = Mapping[str, Any]
+"""The compiled template, as Resource Manager takes it."""
+COMMAND = "python -m development.parameters --write"
+PAGE = ROOT / "docs/deploy.md"
+BEGIN, END = f"<!-- begin: {COMMAND}, {{}} -->\n", "<!-- end: {} -->\n"
+PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
+"""How azd's file of parameters names the variable that it passes on, and its default."""
+OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
+"""The files in infra/options, and their types."""
+ASKED_BY_AZD = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
+
+
+def parameters(template: Compiled, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
+    """Yield the variable of each parameter that azd passes on, its default, and its description."""
+    passed = json.loads((root / "infra/main.parameters.json").read_text())["parameters"]
+    for name, parameter in template["parameters"].items():
+        value = passed[name]["value"]
+        if not isinstance(value, str):
+            continue  # the settings of the services, each of which is a variable of its own
+        variable, default = PASSED.fullmatch(value).groups()  # type: ignore[union-attr]
+        if variable not in ASKED_BY_AZD:
+            asked = "" if "defaultValue" in parameter else "azd asks"
+            yield variable, f"`{default}`" if default else asked, described(parameter)
+
+
+def options(template: Compiled, file: str, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
+    """Yield each option of a file in infra/options, its value there, and its description."""
+    values = json.loads((root / f"infra/options/{file}.json").read_text())
+    for name, option in template["definitions"][OPTIONS[file]]["properties"].items():
+        yield name, f"`{json.dumps(values[name])}`", described(option)
+
+
+def described(declaration: Mapping[str, Any]) -> str:
+    """Return the description of a parameter or an option, with the values that it may have."""
+    text = str(declaration["metadata"]["description"])
+    if "allowedValues" in declaration:
+        return f"{text} One of {', '.join(f'`{value}`' for value in sorted(declaration['allowedValues']))}."
+    if "maxValue" in declaration:
+        return f"{text} From {declaration['minValue']} to {declaration['maxValue']}."
+    return text
+
+
+def written(page: str, template: Compiled, root: Path = ROOT) -> str:
+    """Return the page with these tables; raises `ValueError` if it has no place for one."""
+    tables = {"parameters": ("variable", parameters(template, root))}
+    tables |= {file: (f"`infra/options/{file}.json`", options(template, file, root)) for file in OPTIONS}
+    for name, (heading, rows) in tables.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        lines = [f"| {heading} | default | |", "|---|---|---|"]
+        lines += [f"| `{option}` | {default} | {text} |" for option, default, text in rows]
+        start, stop = page.index(begin) + len(begin), page.index(end)
+        page = page[:start] + "\n" + "\n".join(lines) + "\n\n" + page[stop:]
+    return page
+
+
+def compiled() -> Compiled:
+    """Return the compiled template; raises `StackError` if nothing can compile it."""
+    compiler = bicep.find()
+    if not compiler:
+        raise StackError(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": bicep.PINNED}))
+    command = [compiler, "build", str(bicep.MAIN), "--stdout"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - found above
+    if ran.returncode:
+        facts = {"diagnostics": ran.stderr.strip()}
+        raise StackError(Fault(DevelopmentCode.TEMPLATE_REFUSED, bicep.MAIN.name, facts))
+    template: Compiled = json.loads(ran.stdout)
+    return template
+
+
+@click.command(help=__doc__)
+@click.option("--write", "to_be_written", is_flag=True, help="Put the tables into docs/deploy.md.")
+def main(*, to_be_written: bool) -> None:
+    """Exit with 1 if the page has other tables, unless they are to be written."""
+    try:
+        page = PAGE.read_text()
+        wanted = written(page, compiled())
+    except StackError as error:
+        sys.exit(str(error))
+    if to_be_written:
+        PAGE.write_text(wanted)
+    elif page != wanted:
+        facts = {"business": "the template", "command": COMMAND}
+        sys.exit(text_of(Fault(DevelopmentCode.FILE_OUTDATED, str(PAGE.relative_to(ROOT)), facts)))
+
+
+if __name__ == "__main__":
+    main()
