@@ -65,23 +65,31 @@ def _run(compiler: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - found above
 
 
+def required() -> str:
+    """Return the compiler, and warn on the standard error if its version is another than CI's.
+
+    Raises `StackError` if there is none.
+    """
+    if not (compiler := find()):
+        raise StackError(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": PINNED}))
+    if (version := version_of(compiler)) != PINNED:
+        print(f"warning: {compiler} is Bicep {version}; CI uses {PINNED}.", file=sys.stderr)
+    return compiler
+
+
 @click.command(help=__doc__)
 def main() -> None:
     """Exit with 1 if the template has a diagnostic, or nothing can compile it."""
     try:
-        compiler = find()
+        compiler = required()
     except StackError as error:
         sys.exit(str(error))
-    if not compiler:
-        sys.exit(text_of(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": PINNED})))
-    if (version := version_of(compiler)) != PINNED:
-        print(f"warning: {compiler} is Bicep {version}; CI uses {PINNED}.", file=sys.stderr)
     if said := diagnostics(compiler):
         facts = {"diagnostics": said}
         sys.exit(
             text_of(Fault(DevelopmentCode.TEMPLATE_REFUSED, str(MAIN.relative_to(ROOT)), facts))
         )
-    print(f"{MAIN.relative_to(ROOT)} compiles with Bicep {version}, without a diagnostic.")
+    print(f"{MAIN.relative_to(ROOT)} compiles without a diagnostic.")
 
 
 if __name__ == "__main__":

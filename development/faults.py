@@ -82,3 +82,13 @@ class DevelopmentCode(Code):
         ("diagnostics",),
         "{place} has diagnostics. Repair each of them:\n{diagnostics}",
     )
+    BICEP_ENDED = (
+        "bicep-ended",
+        ("output",),
+        "{place} ended while it worked. Repair what it reports:\n{output}",
+    )
+    SNAPSHOT_OUTDATED = (
+        "snapshot-outdated",
+        ("command", "differences"),
+        "{place} is not what the template deploys. Run `{command}`, and commit what it writes.\n{differences}",
+    )
