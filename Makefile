@@ -20,7 +20,7 @@ help:
 	@echo '             (TEST_BROWSER=npm: with the browser from npm, although this machine has one)'
 	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for the largest sizes)'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
-	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler (BICEP=/path/to/bicep; or that of azd or az)'
+	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler, and compare what it would deploy with tests/deployment/snapshots (BICEP=/path/to/bicep; or that of azd or az)'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
 	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes: ARGS="core", ARGS="scheduler.rules", ARGS="table", or some of the table: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
@@ -58,6 +58,7 @@ check: $(VENV)/.installed-dev web/node_modules/.installed
 
 bicep: $(VENV)/.installed
 	@$(BIN)/python -m development.bicep
+	@$(BIN)/python -m development.snapshots
 
 explore: $(VENV)/.installed-dev
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
