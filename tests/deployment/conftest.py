@@ -1,11 +1,16 @@
-"""What a template would deploy, and what of the app is deployed there."""
+"""What the template deploys, and what of the app is deployed there."""
+
+import fcntl
+import json
+import os
 
 import pytest
-from bicep_model import Template
 from deployed_package import AZURE_PYTHON, PYTHON, build
-from deploying import AGENTS, GIVEN, VARIANTS, everything, index
+from deployed_resources import deployment
+from deploying import AGENTS, BUSINESS, VARIANTS, everything, index
 
-from development.servicebus_config import ROOT
+from development import bicep, snapshots
+from development.business import DEPLOYED
 from development.settings import app_settings
 from local.ports import Ports
 
@@ -21,10 +26,53 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=elsewhere)
 
 
+@pytest.fixture(scope="session")
+def contents(tmp_path_factory):
+    """The kept snapshots by name; where there is a compiler and the template has changed, new ones."""
+    of_another = snapshots.kept(snapshots.SOURCES).get("business", DEPLOYED) != DEPLOYED
+    if of_another or snapshots.outdated():
+        if program := bicep.find():
+            return made_once(program, tmp_path_factory)
+        if of_another:
+            pytest.skip(f"no snapshots of {DEPLOYED}: {snapshots.COMMAND}, which needs Bicep")
+    return {path.stem: snapshots.kept(path.stem) for path in snapshots.KEPT.glob("*.json")}
+
+
+def made_once(program, tmp_path_factory):
+    """Make all snapshots for this run of the tests: the first worker makes them, the others wait."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    made = folder / "snapshots.json"
+    with (folder / "snapshots.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            made.write_text(json.dumps(snapshots.make_all(program)))
+    return json.loads(made.read_text())
+
+
+@pytest.fixture(scope="session")
+def deployments(contents):
+    """What is deployed, by the name of the set."""
+    return {name: deployment(name, contents[name]) for name in snapshots.sets(BUSINESS)}
+
+
 @pytest.fixture(scope="session", params=VARIANTS)
-def deployed(request):
-    """What `azd up` would deploy, with different parameters."""
-    return Template(ROOT / "infra/main.bicep", GIVEN | VARIANTS[request.param])
+def deployed(request, deployments):
+    """What `azd up` deploys, with some parameters."""
+    return deployments[request.param]
+
+
+@pytest.fixture(scope="session", params=snapshots.sets(BUSINESS))
+def any_deployed(request, deployments):
+    """The same, with each set of parameters and options."""
+    return deployments[request.param]
+
+
+@pytest.fixture(scope="session")
+def template(contents):
+    """What Azure Resource Manager gets: for dependencies, loops, types of parameters."""
+    return contents[snapshots.COMPILED]
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,8 @@ from typing import get_args, get_type_hints
 
 import click
 import pytest
-from bicep_model import Template
 from builders import ORDER_ID, PAYLOAD, answer
-from deploying import GIVEN
+from deployed_resources import declared, type_and_name
 from memory_world import World
 
 from core.actions import RUNS
@@ -121,7 +120,7 @@ RULES = {
     ]),
     "server-errors": (2, "GreaterThan", 5, "PT10M", "PT5M", []),
     "instances-at-limit": (2, "GreaterThan", 0, "PT10M", "PT5M", []),
-    "log-nearly-full": (1, "GreaterThan", 0, "PT1440M", "PT1H", []),
+    "log-nearly-full": (1, "GreaterThan", 0, "P1D", "PT1H", []),
 }  # fmt: skip
 """Of each rule: severity, when it fires, how far back and how often it looks, and at which lines."""
 TOPIC, BUS, ACCOUNT = (
@@ -141,14 +140,17 @@ METRICS = {
 
 
 @pytest.fixture(scope="module")
-def rules():
+def rules(deployments):
     """The rules of both kinds by name, each with its one criterion."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 5})
-    kinds = ("scheduledQueryRules", "metricAlerts")
-    found = [each for each in template.resources if each.type.endswith(kinds)]
-    named = {each.name.rpartition("-")[0]: each.properties for each in found}
+    named = {name: each.properties for name, each in alerts(deployments["default"]).items()}
     del named["unavailable"]
     return {name: (rule, *rule["criteria"]["allOf"]) for name, rule in named.items()}
+
+
+def alerts(deployed):
+    """The rules of both kinds by name."""
+    found = deployed.of_type("/scheduledQueryRules") + deployed.of_type("/metricAlerts")
+    return {each.name.rpartition("-")[0]: each for each in found}
 
 
 @pytest.mark.proves("SUP-7")
@@ -166,7 +168,7 @@ def looks_at(rule, criterion):
     """The lines of a query, or a metric, how it is put together, and of what it is one."""
     if "query" not in criterion:
         [scope] = rule["scopes"]
-        assert scope.rpartition("/")[0] == criterion["metricNamespace"]
+        assert type_and_name(scope)[0] == criterion["metricNamespace"]
         return criterion["metricName"], criterion["timeAggregation"], criterion["metricNamespace"]
     assert criterion["timeAggregation"] == "Count"
     assert criterion["failingPeriods"] == dict.fromkeys(
@@ -196,56 +198,58 @@ def test_throttling_is_told_by_the_answers_that_mean_it(rules):
     }
 
 
-def test_rules_that_know_a_limit_know_the_one_that_was_chosen():
-    """Instances, and the gigabytes of a day; without a limit for those there is no such rule."""
-    given = GIVEN | {"maximumInstances": 7, "dailyLogGigabytes": 3}
-    template = Template(ROOT / "infra/main.bicep", given)
+def test_rules_that_know_a_limit_know_the_one_that_was_chosen(deployments):
+    """Instances, and the gigabytes of a day; without a limit for those its rule is deployed switched off (deployment.md 8)."""
+    tuned, usual = deployments["tuned"], deployments["default"]
     queries = {
-        each.name.rpartition("-")[0]: each.properties["criteria"]["allOf"][0]["query"]
-        for each in template.resources
-        if each.type.endswith("scheduledQueryRules")
+        name: each.properties["criteria"]["allOf"][0]["query"]
+        for name, each in alerts(tuned).items()
+        if each.type.endswith("/scheduledQueryRules")
     }
     assert "instances >= 7\n" in queries["instances-at-limit"]
-    assert "gigabytes > 0.8 * 3\n" in queries["log-nearly-full"]
-    [workspace] = [each for each in template.resources if each.type.endswith("/workspaces")]
-    assert workspace.properties["workspaceCapping"] == {"dailyQuotaGb": 3}
-    usual = Template(ROOT / "infra/main.bicep", GIVEN).resources
-    assert not any(each.name.startswith("log-nearly-full") for each in usual)
-    [workspace] = [each for each in usual if each.type.endswith("/workspaces")]
-    assert workspace.properties["workspaceCapping"] == {"dailyQuotaGb": -1}
+    assert "gigabytes > 0.8 * 5\n" in queries["log-nearly-full"]
+    for deployed, quota, is_on in ((tuned, 5, True), (usual, -1, False)):
+        workspace = deployed.one("/workspaces")
+        assert workspace.properties["workspaceCapping"] == {"dailyQuotaGb": quota}
+        assert alerts(deployed)["log-nearly-full"].properties["enabled"] is is_on
+        assert alerts(deployed)["log-nearly-full"].properties["scopes"] == [workspace.id]
 
 
-def test_somebody_asks_from_outside_whether_the_app_is_healthy():
-    """Where it may be called; two of three places have to miss it."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN)
-    [test] = [each for each in template.resources if each.type.endswith("/webtests")]
+def test_somebody_asks_from_outside_whether_the_app_is_healthy(any_deployed):
+    """Where it may be called; two of three places have to miss it. Else it is deployed switched off (deployment.md 7)."""
+    test = any_deployed.one("/webtests")
     assert test.properties["Request"]["RequestUrl"].endswith("/api/health")
-    assert test.properties["Enabled"] is True
-    [rule] = [each for each in template.resources if each.name.startswith("unavailable-")]
+    rule = alerts(any_deployed)["unavailable"]
     criteria = rule.properties["criteria"]
     assert (criteria["webTestId"], criteria["failedLocationCount"]) == (test.id, 2)
     assert len(test.properties["Locations"]) == 3
     assert rule.properties["windowSize"] == "PT30M"
     assert test.properties["Frequency"] == 15 * 60
-    for given in ({"frontDoorId": "an-id"}, {"availabilityTest": False}):
-        resources = Template(ROOT / "infra/main.bicep", GIVEN | given).resources
-        assert not any(each.type.endswith("/webtests") for each in resources)
-        assert not any(each.name.startswith("unavailable-") for each in resources)
+    wanted = any_deployed.option("monitoring", "availabilityTest")
+    asked = wanted and "frontDoorId" not in any_deployed.parameters
+    assert test.properties["Enabled"] is asked
+    assert rule.properties["enabled"] is asked
 
 
-def test_each_alert_leads_to_what_to_do():
+def test_nobody_asks_from_outside_where_it_is_not_wanted_or_not_possible(deployments):
+    """Each of the two reasons by itself."""
+    asked = {
+        name: each.one("/webtests").properties["Enabled"] for name, each in deployments.items()
+    }
+    assert (asked["default"], asked["restricted"], asked["tuned"]) == (True, False, False)
+    assert deployments["restricted"].option("monitoring", "availabilityTest") is True
+    assert "frontDoorId" not in deployments["tuned"].parameters
+
+
+def test_each_alert_leads_to_what_to_do(deployments):
     """A rule names its place in the page for operators, and that place is there."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 1})
-    kinds = ("scheduledQueryRules", "metricAlerts")
     page = (ROOT / "docs/operate.md").read_text()
     headings = set(re.findall(r"^### Alert ([\w-]+)$", page, re.MULTILINE))
-    names = set()
-    for each in (each for each in template.resources if each.type.endswith(kinds)):
-        name = each.name.rpartition("-")[0]
+    rules = alerts(deployments["default"])
+    for name, each in rules.items():
         end = f"What to do: docs/operate.md#alert-{name}"
         assert each.properties["description"].endswith(end), name
-        names.add(name)
-    assert headings == names
+    assert headings == set(rules)
 
 
 def test_timers_that_operators_run_by_hand_are_there(functions):
@@ -345,12 +349,13 @@ def test_events_that_are_looked_for_exist():
     assert looked_for <= events
 
 
-def test_the_workbook_is_whole():
+def test_the_workbook_is_whole(template):
     """Every parameter that a query uses is asked for, and Bicep fills in the resources."""
     [asked] = [item["content"]["parameters"] for item in WORKBOOK["items"] if item["type"] == 9]
     used = {name for query in QUERIES.values() for name in PARAMETER.findall(query)}
     assert used == {each["name"] for each in asked}
-    filled = set(re.findall(r"'(\{[\w-]+\})'", (ROOT / "infra/modules/workbook.bicep").read_text()))
+    [module] = [each for each in declared(template) if each.symbol == "workbook"]
+    filled = set(re.findall(r"'(\{[\w-]+\})'", json.dumps(module.content)))
     assert set(re.findall(r'"(\{[a-z-]+\})"', json.dumps(WORKBOOK))) == filled
     assert len({item["name"] for item in WORKBOOK["items"]}) == len(WORKBOOK["items"])
 

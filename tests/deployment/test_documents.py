@@ -6,13 +6,14 @@ from collections import Counter
 from datetime import datetime
 
 import pytest
-from bicep_model import Template
-from deploying import AGENTS, GIVEN
+from deployed_resources import ROLE_ASSIGNMENT
+from deploying import AGENTS
 
 from adapters.settings import Settings
 from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
+from development import parameters
 from development.servicebus_config import ROOT
 from shop.business import SHOP
 
@@ -35,63 +36,43 @@ def rows(text, first):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
-def test_every_choice_is_described_with_its_default():
-    """The table of what can be chosen has the variables that azd passes on, but the agents', and their defaults."""
-    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
-    for of_many in ("serviceSettings", "appSettings"):
-        del parameters[of_many]
-    passed = dict(
-        re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups()  # type: ignore[union-attr]
-        for each in parameters.values()
-    )
-    described = {
-        name: cells[1].strip("`")
-        for cells in rows(DEPLOY, "name")
-        for name in re.findall(r"`(\w+)`", cells[0])
-    }
+def test_every_choice_is_described_with_its_default(template):
+    """The tables have the variables that azd passes on, but the agents', and the options, with their defaults.
+
+    The kept template has its keys sorted; the tables follow the template itself.
+    """
+    written = parameters.written(DEPLOY, template).splitlines()
+    assert sorted(written) == sorted(DEPLOY.splitlines()), parameters.COMMAND
     script = (ROOT / "infra/hooks/postprovision.py").read_text()
-    [passed["MONTHLY_BUDGET"]] = re.findall(r'^DEFAULT = "(\d+)"$', script, re.MULTILINE)
-    asked_by_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
-    assert set(described) == set(passed) - asked_by_azd
-    for name, default in described.items():
-        assert default == (passed[name] or ("asked for" if name == "OPERATOR_EMAIL" else ""))
+    [amount] = re.findall(r'^DEFAULT = "(\d+)"$', script, re.MULTILINE)
+    assert f"`MONTHLY_BUDGET` ({amount})" in DEPLOY
 
 
-def test_every_alert_is_described():
+def test_every_alert_is_described(deployments):
     """Each rule that is deployed stands in the table, and no other."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN | {"dailyLogGigabytes": 1})
-    rules = [
-        each.name
-        for each in template.resources
-        if each.type.endswith(("metricAlerts", "scheduledQueryRules"))
-    ]
+    kinds = ("/metricAlerts", "/scheduledQueryRules")
+    rules = [each.name for kind in kinds for each in deployments["default"].of_type(kind)]
     assert {cells[0] for cells in rows(DEPLOY, "alert")} == {
         name.rpartition("-")[0] for name in rules
     }
 
 
-def test_every_role_is_described():
-    """The roles of the table are those that the templates assign."""
-    used = re.findall(
-        r"roleDefinitions',\s*roles\.(\w+)",
-        "".join(p.read_text() for p in ROOT.glob("infra/modules/*")),
-    )
+def test_every_role_is_described_and_used(deployments):
+    """The roles of the table are those that the template assigns, with some option; no other lies ready for somebody."""
+    used = {
+        each.properties["roleDefinitionId"].rpartition("/")[2]
+        for deployed in deployments.values()
+        for each in deployed.of_type(ROLE_ASSIGNMENT)
+    }
+    roles = json.loads((ROOT / "infra/roles.json").read_text())
+    assert used == set(roles.values())
     described = " ".join(
         cells[1].replace("…", "Azure Service Bus") for cells in rows(SECURITY, "identity")
     )
-    assert used
-    for role in set(used) | set(json.loads((ROOT / "infra/roles.json").read_text())):
+    for role in roles:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", role)
         wanted = words[0].upper() + words[1:]
         assert wanted.lower().replace(" ", "") in described.lower().replace(" ", ""), role
-
-
-def test_only_the_roles_that_are_used_are_listed():
-    """No role lies ready for somebody to assign it."""
-    text = "".join(path.read_text() for path in ROOT.glob("infra/modules/*.bicep"))
-    assert set(json.loads((ROOT / "infra/roles.json").read_text())) == set(
-        re.findall(r"(?<!/)\broles\.(\w+)", text)
-    )
 
 
 def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
@@ -157,15 +138,21 @@ def of_the_shop(functions):
     return counted
 
 
-def test_costs_are_those_of_what_is_deployed(functions):
-    """Rules, triggers, schedules, buckets and memory are the template's; timers are counted by their schedules."""
-    template = Template(ROOT / "infra/main.bicep", GIVEN)
-    kinds = Counter(each.type.rpartition("/")[2] for each in template.resources)
+def test_costs_are_those_of_what_is_deployed(deployments, functions):
+    """Rules, triggers, schedules, buckets and memory are the template's; timers are counted by their schedules.
+
+    A rule that is switched off costs nothing.
+    """
+    usual = deployments["default"]
+    kinds = Counter(
+        each.type.rpartition("/")[2]
+        for each in usual.resources
+        if each.properties.get("enabled") is not False
+    )
     triggers = of_the_shop(functions)
-    [settings] = [each.properties for each in template.resources if each.name == "appsettings"]
-    [site] = [each for each in template.resources if each.type == "Microsoft.Web/sites"]
-    [test] = [each for each in template.resources if each.type.endswith("/webtests")]
-    scale = site.properties["functionAppConfig"]["scaleAndConcurrency"]
+    settings = usual.settings
+    test = usual.one("/webtests")
+    scale = usual.site.properties["functionAppConfig"]["scaleAndConcurrency"]
     deployed = Deployed()
     assert deployed == Deployed(
         memory_gb=scale["instanceMemoryMB"] / 1024,

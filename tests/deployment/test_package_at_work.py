@@ -10,13 +10,12 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from bicep_model import Template
 from client import QUICK, Client
 from deployed_package import DeployedStack, clean_python, tools
+from deployed_resources import ROLE_ASSIGNMENT, type_and_name
 from deploying import (
     AGENTS,
     BUSINESS,
-    GIVEN,
     AtWork,
     call_every_route,
     do_everything,
@@ -112,35 +111,33 @@ SERVICES = {
 }
 
 
-def place_of(scope):
+def place_of(scope_id):
     """The service and name of what a role is assigned on."""
-    if scope.type in SERVICES:
-        return SERVICES[scope.type], scope.name
+    kind, name = type_and_name(scope_id)
+    if kind in SERVICES:
+        return SERVICES[kind], name
     whole = {
         "Microsoft.EventGrid/topics": ("topic", ""),
         "Microsoft.ServiceBus/namespaces": ("bus", ""),
         "Microsoft.Insights/components": ("telemetry", ""),
         "Microsoft.Storage/storageAccounts": (
             "account",
-            "host" if scope.name.startswith("sthost") else "state",
+            "host" if name.startswith("sthost") else "state",
         ),
     }
-    return whole[scope.type]
+    return whole[kind]
 
 
-def assigned(template, identity):
+def assigned(deployed, identity):
     """The names of the roles that an identity has, by what they are assigned on."""
     names = template_roles()
     found = defaultdict(set)
-    for each in template.resources:
-        if each.type == "Microsoft.Authorization/roleAssignments" and identity in str(
-            each.properties["principalId"]
-        ):
+    for each in deployed.of_type(ROLE_ASSIGNMENT):
+        if identity in each.properties["principalId"]:
             role = names[each.properties["roleDefinitionId"].rpartition("/")[2]]
-            assert role not in found[place_of(each.scope)], (
-                f"{role} is assigned twice on {each.scope}"
-            )
-            found[place_of(each.scope)].add(role)
+            place = place_of(each.scope_id)
+            assert role not in found[place], f"{role} is assigned twice on {each.scope_id}"
+            found[place].add(role)
     return dict(found)
 
 
@@ -245,7 +242,7 @@ def test_every_function_runs_from_the_package(at_work, functions):
 def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
     """On each resource exactly the narrowest roles that allow the calls; no role on anything that is never called."""
     expected = needed(every_call) | ELSEWHERE
-    if not deployed.given.get("simulatedServices"):
+    if not deployed.is_simulated:
         del expected["table", SIMULATED]
     assert assigned(deployed, APP) == expected
 
@@ -253,18 +250,15 @@ def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
 def test_what_the_app_is_cannot_change_the_code_that_runs(deployed):
     """Another identity keeps the packages, in an account on which the app's has no role."""
     assert assigned(deployed, DEPLOYER) == {("blob", "packages"): {"storageBlobDataContributor"}}
-    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
-    packages = site.properties["functionAppConfig"]["deployment"]["storage"]
+    packages = deployed.site.properties["functionAppConfig"]["deployment"]["storage"]
     assert DEPLOYER in packages["authentication"]["userAssignedIdentityResourceId"]
-    assert "/stpack" in str(packages["value"])
+    account = deployed.one("storageAccounts", "stpack")
+    assert packages["value"] == f"<{account.id}.primaryEndpoints.blob>packages"
 
 
-def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
+def test_roles_that_azure_may_turn_out_to_want_are_an_option(deployments):
     """On the account instead of each table, for transactions; on the namespace, for scaling."""
-    wide = assigned(
-        Template(ROOT / "infra/main.bicep", GIVEN | {"roleOnAccount": True, "scaleByLength": True}),
-        APP,
-    )
+    wide = assigned(deployments["tuned"], APP)
     assert wide["account", "state"] == {"storageTableDataContributor"}
     assert [place for place in wide if place[0] == "table"] == []
     assert wide["bus", ""] == {"serviceBusDataOwner"}
@@ -274,9 +268,7 @@ def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
 
 def test_event_grid_may_deliver_and_nothing_else(deployed):
     """The topic's own identity may add to the queue of its subscription, and keep what it cannot deliver."""
-    [subscription] = [
-        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
-    ]
+    subscription = deployed.one("topics/eventSubscriptions")
     delivered = subscription.properties["deliveryWithResourceIdentity"]["destination"]["properties"]
     undelivered = subscription.properties["deadLetterWithResourceIdentity"][
         "deadLetterDestination"
@@ -291,23 +283,22 @@ def test_event_grid_may_deliver_and_nothing_else(deployed):
 
 def test_nobody_else_has_a_role(deployed):
     """Every assignment is for the app's identity or the topic's, of a type that needs no look-up in the directory."""
-    for each in deployed.resources:
-        if each.type == "Microsoft.Authorization/roleAssignments":
-            who = str(each.properties["principalId"])
-            assert "userAssignedIdentities/id-" in who or "EventGrid/topics/evgt-" in who
-            assert each.properties["principalType"] == "ServicePrincipal"
+    for each in deployed.of_type(ROLE_ASSIGNMENT):
+        who = each.properties["principalId"]
+        assert "userAssignedIdentities/id-" in who or "EventGrid/topics/evgt-" in who
+        assert each.properties["principalType"] == "ServicePrincipal"
 
 
-def provisioned(template, suffix):
+def provisioned(deployed, suffix):
     """The names of all resources of a type."""
-    return {each.name for each in template.resources if each.type.endswith(suffix)}
+    return {each.name for each in deployed.of_type(suffix)}
 
 
 @pytest.mark.proves("WRK-5")
 def test_every_table_is_there_and_used(deployed, calls):
     """The simulated services' table only where they are."""
     used = {call.resource for call in calls if call.service == "table"}
-    if not deployed.given.get("simulatedServices"):
+    if not deployed.is_simulated:
         used.remove(SIMULATED)
     assert provisioned(deployed, "tableServices/tables") == used
 
@@ -324,8 +315,8 @@ def test_every_storage_queue_is_there_and_used(deployed, calls):
 def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
     """Each is sent to but that of dead letters, which Service Bus fills; each is received from but those of whoever submits, whose names begin as the settings say."""
     queues = provisioned(deployed, "namespaces/queues")
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    own = {queue for queue in queues if not queue.startswith(settings["REPLY_TO_PREFIX"])}
+    prefix = deployed.settings["REPLY_TO_PREFIX"]
+    own = {queue for queue in queues if not queue.startswith(prefix)}
     sent = {call.resource for call in calls if call[::2] == ("bus", "send")}
     assert sent == queues - {DEAD_LETTERS}
     assert {call.resource for call in calls if call[::2] == ("bus", "receive")} == own
@@ -338,16 +329,12 @@ def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
 @pytest.mark.proves("WRK-5")
 def test_every_container_is_there_and_used(deployed, calls):
     """By the app, by Event Grid for what it cannot deliver, or for deployed packages."""
-    [subscription] = [
-        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
-    ]
+    subscription = deployed.one("topics/eventSubscriptions")
     dead_letters = subscription.properties["deadLetterWithResourceIdentity"][
         "deadLetterDestination"
     ]["properties"]
-    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
-    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["value"].rpartition(
-        ">"
-    )[2]
+    storage = deployed.site.properties["functionAppConfig"]["deployment"]["storage"]
+    packages = storage["value"].rpartition(">")[2]
     used = {call.resource for call in calls if call.service == "blob"}
     assert provisioned(deployed, "blobServices/containers") == used | {
         dead_letters["blobContainerName"],

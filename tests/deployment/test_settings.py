@@ -1,12 +1,11 @@
 """Every setting that the app reads is set, and what the templates name exists."""
 
 import json
-from collections import Counter
 from urllib.parse import unquote
 
 import pytest
-from bicep_model import Template
-from deploying import ADDRESSES, AGENTS, GIVEN, SETTINGS
+from deployed_resources import declared
+from deploying import ADDRESSES, AGENTS, SETTINGS
 from pydantic_core import PydanticUndefined
 
 from adapters.settings import Settings
@@ -36,22 +35,20 @@ ALL = OF_APP | set(SETTINGS)
 
 def test_service_bus_queues_have_the_properties_of_the_file(deployed):
     """What queues.json says of a queue reaches Azure, whatever it is."""
-    provisioned = {
-        each.name: each.properties
-        for each in deployed.resources
-        if each.type.endswith("namespaces/queues")
-    }
+    provisioned = {each.name: each.properties for each in deployed.of_type("namespaces/queues")}
     for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
         wanted = {name: value for name, value in queue.items() if name != "name"}
         assert {name: provisioned[queue["name"]].get(name) for name in wanted} == wanted
 
 
-def test_what_service_bus_gives_up_comes_to_the_one_function_that_keeps_it(deployed, functions):
+def test_what_service_bus_gives_up_comes_to_the_one_function_that_keeps_it(
+    deployed, functions, template
+):
     """From each queue that the app receives from; what expires there is given up too, and is never lost.
 
     The queue has to be there before any can forward to it. It forwards nothing, so what fails in it stays.
     """
-    queues = [each for each in deployed.resources if each.type.endswith("namespaces/queues")]
+    queues = deployed.of_type("namespaces/queues")
     forwards = {each.name: each.properties.get("forwardDeadLetteredMessagesTo") for each in queues}
     received = {
         each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"
@@ -63,11 +60,12 @@ def test_what_service_bus_gives_up_comes_to_the_one_function_that_keeps_it(deplo
     assert functions["given_up_dead_letters"]["queueName"] == DEAD_LETTERS
     [last] = [each for each in queues if each.name == DEAD_LETTERS]
     assert last.properties["deadLetteringOnMessageExpiration"] is True
-    text = (ROOT / "infra/modules/service-bus.bicep").read_text()
-    assert (
-        "forwardDeadLetteredMessagesTo: startsWith(queue.name, ownersPrefix) ? null : deadLetters.name"
-        in text
-    )
+    [forwarding] = [
+        each
+        for each in declared(template)
+        if each.copy.get("name") == "queues" and each.module == "service-bus"
+    ]
+    assert any("variables('deadLetterName')" in each for each in forwarding.depends_on)
 
 
 def test_the_embedded_broker_and_the_emulator_forward_what_azure_forwards(deployed):
@@ -79,28 +77,19 @@ def test_the_embedded_broker_and_the_emulator_forward_what_azure_forwards(deploy
     }
     there = {
         each.name: each.properties.get("forwardDeadLetteredMessagesTo")
-        for each in deployed.resources
-        if each.type.endswith("namespaces/queues")
+        for each in deployed.of_type("namespaces/queues")
     }
     assert here == there
 
 
 def test_event_grid_delivers_to_the_queue_that_the_app_reads(deployed, functions):
     """Alerts come back to the function that records them."""
-    [subscription] = [
-        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
-    ]
+    subscription = deployed.one("topics/eventSubscriptions")
     destination = subscription.properties["deliveryWithResourceIdentity"]["destination"][
         "properties"
     ]
     assert destination["queueName"] == functions["alerts_record"]["queueName"]
     assert destination["queueMessageTimeToLiveInSeconds"] == -1
-
-
-def test_nothing_is_deployed_twice(deployed):
-    """Two resources with one id would overwrite each other. (Storage services are there by themselves.)"""
-    ids = Counter(each.id for each in deployed.resources)
-    assert [name for name, count in ids.items() if count > 1] == []
 
 
 @pytest.mark.proves("WRK-5")
@@ -109,9 +98,9 @@ def test_every_setting_is_set_and_read(deployed):
 
     Of the agents it sets the addresses of simulated services; whoever deploys gives the others.
     """
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
-    played = set(ADDRESSES) if deployed.given.get("simulatedServices") else set()
+    settings = deployed.settings
+    with_sign_in = {SIGN_IN} if "operatorSignInClientId" in deployed.parameters else set()
+    played = set(ADDRESSES) if deployed.is_simulated else set()
     assert set(settings) == (OF_APP - KEYS) | played | PLATFORM | with_sign_in
 
 
@@ -169,38 +158,39 @@ def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     assert {
         name: str(default) for name, default in defaults.items() if default not in unset
     } == USUAL
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    settings = deployed.settings
     in_azure = {name: settings[name] for name in USUAL}
     assert in_azure == USUAL | OF_AZURE | {name: settings[name] for name in CHOSEN}
 
 
 def test_the_host_finds_its_storage_by_address_and_by_name(deployed):
     """By its address alone it was seen to fail at its start: Azure/azure-functions-host, issue 11787 (deployment.md 4)."""
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    [account] = [each for each in deployed.resources if each.name.startswith("sthost")]
+    settings = deployed.settings
+    account = deployed.one("storageAccounts", "sthost")
     assert settings["AzureWebJobsStorage__accountName"] == account.name
-    assert account.name in str(settings["AzureWebJobsStorage__blobServiceUri"])
+    address = f"<{account.id}.primaryEndpoints.blob>"
+    assert settings["AzureWebJobsStorage__blobServiceUri"] == address
 
 
 def test_the_host_in_azure_asks_its_queues_once_a_second(deployed):
     """Ten times as seldom as here, for each look is paid; a new order waits for as long at most."""
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    settings = deployed.settings
     name = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"
     assert settings[name] == "00:00:01"
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
     """The app starts with what Azure sets; simulated services need nothing else, and others what their agents read."""
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    settings = deployed.settings
     for name in ALL:
         monkeypatch.delenv(name, raising=False)
-    played = deployed.given.get("simulatedServices")
+    played = deployed.is_simulated
     given = dict.fromkeys([] if played else SETTINGS, "https://service.example.com")
     for name, value in (given | settings).items():
-        monkeypatch.setenv(name, known(str(value)))
+        monkeypatch.setenv(name, known(value))
     read = Settings.read(AGENTS)
     assert read.state_storage is None
-    assert read.simulator_enabled == bool(played)
+    assert read.simulator_enabled is played
 
 
 def known(value):
@@ -210,10 +200,9 @@ def known(value):
     return "https://example.com" + value.partition(">")[2]
 
 
-def ready(template):
+def ready(deployed):
     """For what instances are kept ready."""
-    [site] = [each for each in template.resources if each.type == "Microsoft.Web/sites"]
-    scale = site.properties["functionAppConfig"]["scaleAndConcurrency"]
+    scale = deployed.site.properties["functionAppConfig"]["scaleAndConcurrency"]
     return sorted(each["name"] for each in scale["alwaysReady"])
 
 
@@ -231,20 +220,23 @@ def way_of_an_order(functions):
 
 def test_every_function_in_the_templates_exists(deployed, functions):
     """Instances are kept ready for HTTP and for all that an order goes through, if at all, and for nothing else."""
-    wanted = deployed.given.get("alwaysReadyInstances")
+    wanted = deployed.option("app", "alwaysReadyInstances")
     assert ready(deployed) == (way_of_an_order(functions) if wanted else [])
 
 
-def test_nothing_is_kept_ready_for_an_agent_that_is_not_there(functions, required_functions):
+def test_nothing_is_kept_ready_for_an_agent_that_is_not_there(
+    deployments, functions, required_functions
+):
     """It may do without its service, and has no address: an instance for it would be paid for nothing."""
-    needed = [agent.address for agent in AGENTS if agent.address and not agent.optional]
-    for addresses, there in ((ADDRESSES, functions), (needed, required_functions)):
-        given = dict.fromkeys(ADDRESSES, "") | dict.fromkeys(addresses, "https://x.example.com")
-        template = Template(
-            ROOT / "infra/main.bicep",
-            GIVEN | {"alwaysReadyInstances": 1, "serviceSettings": given},
-        )
-        assert ready(template) == way_of_an_order(there)
+    needed = {agent.address for agent in AGENTS if agent.address and not agent.optional}
+    for name, addresses, there in (
+        ("restricted", set(ADDRESSES), functions),
+        ("vault", needed, required_functions),
+    ):
+        deployed = deployments[name]
+        given = {name for name, value in deployed.parameters["serviceSettings"].items() if value}
+        assert (given & set(ADDRESSES), deployed.is_simulated) == (addresses, False)
+        assert ready(deployed) == way_of_an_order(there)
 
 
 def test_embedded_settings_are_read_too(functions):
@@ -257,14 +249,14 @@ def test_embedded_settings_are_read_too(functions):
 
 def test_the_platform_takes_no_larger_body_than_the_app(deployed):
     """What the app would refuse never reaches its memory."""
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    settings = deployed.settings
     assert int(settings["FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"]) == MAX_BODY_BYTES
 
 
 def test_the_console_finds_the_log_of_an_order_in_the_portal(deployed):
     """By the query that the portal puts into a link of its own, in the resource that has the log."""
-    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    [insights] = [each for each in deployed.resources if each.type.endswith("/components")]
+    settings = deployed.settings
+    insights = deployed.one("/components")
     link = unquote(settings["LOG_LINK"])
     assert link.startswith("https://portal.azure.com/#view/")
     assert f"/resourceId/{insights.id}/source/" in link

@@ -1,7 +1,7 @@
 """The package that is deployed, a Python that has what it requires and no more, and a stack whose hosts run it."""
 
 import hashlib
-import re
+import json
 import shutil
 import subprocess
 import sys
@@ -21,8 +21,7 @@ from development.servicebus_config import ROOT
 from development.stack import Stack, StackConfig
 from local.process import Process
 
-MAIN = (ROOT / "infra/main.bicep").read_text()
-AZURE_PYTHON = re.search(r"pythonVersion string = '(3\.\d+)'", MAIN).group(1)  # type: ignore[union-attr]
+AZURE_PYTHON = json.loads((ROOT / "infra/options/app.json").read_text())["pythonVersion"]
 PYTHON = "{}.{}".format(*sys.version_info)
 KEPT = Path(sys.prefix) / "clean"
 """Part of the tests' own environment, and gone with it."""

@@ -30,19 +30,8 @@ SETTINGS = {each.name: each for agent in AGENTS for each in agent.settings}
 """The settings that the agents read, by name: addresses, and whatever their services are shown."""
 REQUIRED = {each.name for agent in AGENTS for each in agent.settings if each.required}
 """Those without which the app does not start, unless the services are simulated."""
-GIVEN = {
-    "environmentName": "test",
-    "location": "westeurope",
-    "operatorEmail": "operators@example.com",
-}
-VARIANTS = {
-    "default": {},
-    "isolated": {"networkIsolation": True},
-    "everything": {
-        "networkIsolation": True, "simulatedServices": True, "redundancy": "geo-zone", "alwaysReadyInstances": 2,
-        "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
-    },
-}  # fmt: skip
+VARIANTS = ("default", "isolated", "demonstration")
+"""The sets of `development/snapshots.py` in which the app works as it comes; it has no rights but those of its calls."""
 RESPONSES = "status-example"
 """A private response queue, to which the app only sends."""
 GRACE = {"operator": "grace", "note": "the cause is mended"}
