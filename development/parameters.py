@@ -64,7 +64,9 @@ def described(declaration: Mapping[str, Any]) -> str:
 def written(page: str, template: Compiled, root: Path = ROOT) -> str:
     """Return the page with these tables; raises `ValueError` if it has no place for one."""
     tables = {"parameters": ("variable", parameters(template, root))}
-    tables |= {file: (f"`infra/options/{file}.json`", options(template, file, root)) for file in OPTIONS}
+    tables |= {
+        file: (f"`infra/options/{file}.json`", options(template, file, root)) for file in OPTIONS
+    }
     for name, (heading, rows) in tables.items():
         begin, end = BEGIN.format(name), END.format(name)
         lines = [f"| {heading} | default | |", "|---|---|---|"]

@@ -20,5 +20,5 @@ def check(note: Path = NOTE) -> None:
     if packed != here:
         raise RuntimeError(
             f"the packages are for Python {packed}, and this is Python {here}: "
-            "set PYTHON_VERSION and run `azd up`, which packs them anew"
+            "set pythonVersion in infra/options/app.json and run `azd up`, which packs them anew"
         )

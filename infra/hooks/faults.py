@@ -20,8 +20,8 @@ TEMPLATES = {
     "variable-missing": "not set. azd sets it when it provisions: run azd provision",
     "switch-invalid": "{value} is not a switch; set it to true, to false or to nothing",
     "number-invalid": "{value} is not a number; use digits alone",
-    "python-version-invalid": "{value} is not a version of Python; use one such as {example}",
-    "range-invalid": "{value} is not a range of addresses; use one with a mask, such as {example}",
+    "python-version-invalid": "pythonVersion {value} is not a version; use one such as {example}",
+    "range-invalid": "{name} {value} is not an address or a range; use one such as {example}",
     "setting-missing": (
         "the service needs this {kind}. Set it, or deploy a demonstration: "
         "azd env set SIMULATED_SERVICES true"
@@ -51,8 +51,8 @@ TEMPLATES = {
         "Run azd deploy again"
     ),
     "package-python-differs": (
-        "packed for Python {packed}, but Python {provisioned} is provisioned. Set PYTHON_VERSION, "
-        "then run azd up"
+        "packed for Python {packed}, but Python {provisioned} is provisioned. Set "
+        "pythonVersion in infra/options/app.json, then run azd up"
     ),
     # Azure.
     "azure-refused": "Azure answered {status}: {reason}",
@@ -84,8 +84,7 @@ TEMPLATES = {
     ),
     "registration-not-stored": (
         "the app registration {client} is complete, but azd does not know it: {reason}. "
-        "Run azd env set OPERATOR_ROLE operator, and azd env set OPERATOR_SIGN_IN_CLIENT_ID "
-        "{client}"
+        "Run azd env set OPERATOR_SIGN_IN_CLIENT_ID {client}"
     ),
 }
 """By code, what is wrong and what to do; in braces stand the facts."""

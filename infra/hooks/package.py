@@ -6,9 +6,9 @@ entrypoints/packed.py reads the first line of the stamp on Azure.
 from __future__ import annotations
 
 import hashlib
-from typing import Mapping, NamedTuple
+from typing import NamedTuple
 
-from parameters import default_of
+from parameters import app_option
 from programs import ROOT
 
 FOLDER = ROOT / ".python_packages"
@@ -42,6 +42,6 @@ def digest() -> str:
     return hashlib.sha256(REQUIREMENTS.read_text(encoding="utf-8").encode()).hexdigest()
 
 
-def chosen_python(environment: Mapping[str, str]) -> str:
+def chosen_python() -> str:
     """Return the version of Python that will be provisioned."""
-    return environment.get("PYTHON_VERSION") or default_of("pythonVersion")
+    return str(app_option("pythonVersion"))

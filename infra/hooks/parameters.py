@@ -1,4 +1,4 @@
-"""What the templates say of their parameters: types, defaults, and the variables that azd reads."""
+"""The types, defaults and variables of the parameters, and the values of the options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import re
 from typing import Any, Iterator, Mapping
 
+from faults import Fault, HookError
 from programs import ROOT
 
 PARAMETER = re.compile(r"^param (\w+) (\w+)(?: = (.*))?$", re.MULTILINE)
 VARIABLE = re.compile(r"\$\{(\w+)")
+APP_OPTIONS = "infra/options/app.json"
 
 
 def variables_of(kind: str) -> Iterator[str]:
@@ -28,6 +30,15 @@ def default_of(parameter: str) -> str:
         if name == parameter:
             return str(value).strip("'")
     raise LookupError(parameter)
+
+
+def app_option(name: str) -> Any:
+    """Return the value of an option of the app; raise `HookError` if there is none."""
+    try:
+        return json.loads((ROOT / APP_OPTIONS).read_text(encoding="utf-8"))[name]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        facts = {"reason": error, "command": "git checkout " + APP_OPTIONS}
+        raise HookError(Fault("file-unreadable", APP_OPTIONS, facts)) from error
 
 
 def _template() -> str:

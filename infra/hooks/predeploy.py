@@ -29,7 +29,7 @@ def faults_of(environment: Mapping[str, str]) -> Iterator[Fault]:
     except (OSError, ValueError):
         yield Fault("package-missing", FOLDER.name)
         return
-    provisioned = environment.get("DEPLOYED_PYTHON_VERSION") or chosen_python(environment)
+    provisioned = environment.get("DEPLOYED_PYTHON_VERSION") or chosen_python()
     if stamp.python != provisioned:
         facts = {"packed": stamp.python, "provisioned": provisioned}
         yield Fault("package-python-differs", FOLDER.name, facts)

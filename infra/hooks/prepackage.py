@@ -17,7 +17,7 @@ from typing import List, Mapping
 
 from faults import Fault, HookError, run
 from package import FOLDER, PARTIAL, REQUIREMENTS, STAMP, Stamp, chosen_python, digest
-from parameters import default_of
+from parameters import APP_OPTIONS
 from programs import ROOT, path_of
 
 UV = ROOT / "infra/hooks/uv.txt"
@@ -25,10 +25,10 @@ UV = ROOT / "infra/hooks/uv.txt"
 
 def main(environment: Mapping[str, str]) -> None:
     """Install everything beside the package, then replace it; raise `HookError` if that fails."""
-    version = chosen_python(environment)
+    version = chosen_python()
     if not re.fullmatch(r"3\.[0-9]+", version):
-        facts = {"value": version, "example": default_of("pythonVersion")}
-        raise HookError(Fault("python-version-invalid", "PYTHON_VERSION", facts))
+        facts = {"value": version, "example": "3.13"}
+        raise HookError(Fault("python-version-invalid", APP_OPTIONS, facts))
     stamp = Stamp(version, digest())
     try:
         _remove(PARTIAL)

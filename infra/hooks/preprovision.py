@@ -12,7 +12,7 @@ import sys
 from typing import Any, Iterator, List, Mapping
 
 from faults import Fault, HookError, number_faults, run
-from parameters import default_of, variables_of
+from parameters import APP_OPTIONS, app_option, default_of, variables_of
 from programs import ROOT, azd
 
 sys.path.insert(1, str(ROOT))
@@ -79,7 +79,7 @@ def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fa
     if simulated == "false":
         for setting in settings:
             yield from _setting_faults(setting, values.get(setting["name"]) or "")
-    yield from _range_faults(values.get("DEPLOY_FROM") or "")
+    yield from _range_faults(str(app_option("deployFrom")))
     yield from _change_faults(values)
 
 
@@ -101,16 +101,17 @@ def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:
 
 
 def _range_faults(value: str) -> Iterator[Fault]:
-    """Yield a fault unless it is one range with a mask, without which Azure refuses the site."""
+    """Yield a fault unless it is one address or range: Azure takes nothing else."""
     if not value:
         return
     try:
         ipaddress.ip_network(value, strict=False)
-        is_range = value.partition("/")[2].isdigit()  # not 10.0.0.0/255.0.0.0
+        is_range = value.partition("/")[2].isdigit() or "/" not in value  # not 10.0.0.0/255.0.0.0
     except ValueError:
         is_range = False
     if not is_range:
-        yield Fault("range-invalid", "DEPLOY_FROM", {"value": value, "example": "203.0.113.7/32"})
+        facts = {"name": "deployFrom", "value": value, "example": "203.0.113.0/24"}
+        yield Fault("range-invalid", APP_OPTIONS, facts)
 
 
 def _change_faults(values: Mapping[str, str]) -> Iterator[Fault]:

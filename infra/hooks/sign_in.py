@@ -161,8 +161,6 @@ def _call_patiently(graph: Client, method: str, path: str, body: Any) -> None:
 def store(name: str, client: str) -> None:
     """Let azd know the registration; raise `HookError` with the commands if it does not."""
     try:
-        # The role first: without it, everybody who may sign in would be an operator.
-        azd("env", "set", "OPERATOR_ROLE", "operator")
         azd("env", "set", CLIENT_ID, client)
     except (HookError, KeyboardInterrupt) as error:
         faults = error.faults if isinstance(error, HookError) else ()

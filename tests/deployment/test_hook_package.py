@@ -40,8 +40,10 @@ def project(tmp_path):
     return project
 
 
-def pack(project, before="", **given):
-    """Run the hook, after which no temporary file may be left (hooks.md 11)."""
+def pack(project, before="", python=None, **given):
+    """Run the hook, for another Python if one is named, after which no temporary file may be left (hooks.md 11)."""
+    if python:
+        project.options(pythonVersion=python)
     temporary = project.bin.parent / "temporary"
     temporary.mkdir(exist_ok=True)
     given |= {"TMPDIR": str(temporary), "PYTHONPATH": project.modules}
@@ -71,14 +73,14 @@ def after(command, option):
     return command[command.index(option) + 1]
 
 
-@pytest.mark.parametrize(("given", "version"), [("", AZURE_PYTHON), (OTHER, OTHER)])
+@pytest.mark.parametrize(("given", "version"), [(None, AZURE_PYTHON), (OTHER, OTHER)])
 def test_the_locked_packages_are_installed_for_azures_python(project, given, version):
     """With the digests of requirements.txt, by the locked uv; nothing is left of the package before it.
 
     The Python is that of the hook, whatever is on the path (hooks.md 4, 14).
     """
     pack_older(project)
-    ran = pack(project, PYTHON_VERSION=given)
+    ran = pack(project, python=given)
     assert (ran.code, ran.faults) == (0, set())
     assert files(project) == {f"{INSTALLED}/module.py", STAMP}
     pip, uv = project.calls[-2:]
@@ -160,8 +162,8 @@ def test_a_uv_that_does_not_start_is_a_fault(project):
 @pytest.mark.parametrize("version", ["*", "3", "3.13.1", "3.13 ", "python3.13"])
 def test_what_is_no_version_is_rejected(project, version):
     """Before anything is installed."""
-    ran = pack(project, PYTHON_VERSION=version)
-    assert (ran.code, ran.faults) == (1, {("python-version-invalid", "PYTHON_VERSION")})
+    ran = pack(project, python=version)
+    assert (ran.code, ran.faults) == (1, {("python-version-invalid", "infra/options/app.json")})
     assert project.calls == []
 
 
@@ -186,16 +188,13 @@ def test_a_package_of_another_lock_file_is_not_sent(project):
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        {"DEPLOYED_PYTHON_VERSION": OTHER},
-        {"DEPLOYED_PYTHON_VERSION": OTHER, "PYTHON_VERSION": AZURE_PYTHON},
-        {"PYTHON_VERSION": OTHER},
-    ],
+    ("given", "chosen"),
+    [({"DEPLOYED_PYTHON_VERSION": OTHER}, AZURE_PYTHON), ({}, OTHER)],
 )
-def test_a_package_for_another_python_is_not_sent(project, given):
+def test_a_package_for_another_python_is_not_sent(project, given, chosen):
     """What is provisioned counts, then what is going to be; both versions are named."""
     pack(project)
+    project.options(pythonVersion=chosen)
     ran = look(project, **given)
     assert (ran.code, ran.faults) == (1, {("package-python-differs", FOLDER)})
     assert AZURE_PYTHON in ran.err
@@ -204,7 +203,8 @@ def test_a_package_for_another_python_is_not_sent(project, given):
 
 def test_all_faults_of_a_package_are_named_together(project):
     """Both are mended by one command."""
-    pack(project, PYTHON_VERSION=OTHER)
+    pack(project, python=OTHER)
+    project.options(pythonVersion=AZURE_PYTHON)
     (project.root / "requirements.txt").write_text("")
     codes = {code for code, _ in look(project).faults}
     assert codes == {"package-outdated", "package-python-differs"}
@@ -224,9 +224,9 @@ def test_a_package_that_does_not_say_what_it_is_from_is_not_sent(project, text):
 @pytest.mark.skipif(sys.platform != "linux", reason="what is packed is for Linux")
 def test_the_app_reads_what_the_hook_writes(project):
     """It takes a package for its own Python and rejects any other before the first import."""
-    pack(project, PYTHON_VERSION=PYTHON)
+    pack(project, python=PYTHON)
     packed.check(project.root / STAMP)
-    pack(project, PYTHON_VERSION="3.99")
+    pack(project, python="3.99")
     with pytest.raises(RuntimeError, match=r"3\.99"):
         packed.check(project.root / STAMP)
 

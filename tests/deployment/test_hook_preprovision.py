@@ -61,14 +61,15 @@ ROWS = {
         fault("switch-invalid", "NETWORK_ISOLATION"),
     ),
     "a word that azd drops (deployment.md 9)": (
-        {"NETWORK_ISOLATION": "yes", "ACCESS_LOG": "no ", "LOCK_STATE": "t"},
-        fault("switch-invalid", "NETWORK_ISOLATION", "ACCESS_LOG", "LOCK_STATE"),
+        {"NETWORK_ISOLATION": "yes", "SIMULATED_SERVICES": "no "},
+        fault("switch-invalid", "NETWORK_ISOLATION", "SIMULATED_SERVICES"),
     ),
-    "a number that azd drops (deployment.md 9)": (
-        {"MAXIMUM_INSTANCES": "40x", "LOG_DAYS": "-1", "RETENTION_DAYS": "\u0661"},
-        fault("number-invalid", "MAXIMUM_INSTANCES", "LOG_DAYS", "RETENTION_DAYS"),
+    "a digit of another script": (
+        {"MONTHLY_BUDGET": "\u0661"},
+        fault("number-invalid", "MONTHLY_BUDGET"),
     ),
-    "numbers and switches": ({"MAXIMUM_INSTANCES": "40", "LOCK_STATE": "true"}, set()),
+    "a negative number": ({"MONTHLY_BUDGET": "-1"}, fault("number-invalid", "MONTHLY_BUDGET")),
+    "a switch": ({"NETWORK_ISOLATION": "true"}, set()),
     "a budget": ({"MONTHLY_BUDGET": "50"}, set()),
     "a broken number": ({"MONTHLY_BUDGET": "49.90"}, fault("number-invalid", "MONTHLY_BUDGET")),
     "a number with a new line (hooks.md 18)": (
@@ -104,25 +105,16 @@ ROWS = {
         fault("not-in-place", "REDUNDANCY"),
     ),
     "geo to zone": ({"DEPLOYED_REDUNDANCY": "geo"}, fault("not-in-place", "REDUNDANCY")),
-    "a range": ({"DEPLOY_FROM": "203.0.113.7/32"}, set()),
-    "a range of IPv6": ({"DEPLOY_FROM": "2001:db8::/32"}, set()),
-    "no mask (deployment.md 15)": (
-        {"DEPLOY_FROM": "203.0.113.7"},
-        fault("range-invalid", "DEPLOY_FROM"),
-    ),
-    "a mask as an address": (
-        {"DEPLOY_FROM": "10.0.0.0/255.0.0.0"},
-        fault("range-invalid", "DEPLOY_FROM"),
-    ),
-    "two ranges": (
-        {"DEPLOY_FROM": "203.0.113.7/32,203.0.113.8/32"},
-        fault("range-invalid", "DEPLOY_FROM"),
-    ),
     "all at the same time": (
-        {FIRST: "http://pay", "LOCK_STATE": "on", "LOG_DAYS": "a", "DEPLOYED_REDUNDANCY": "geo"},
+        {
+            FIRST: "http://pay",
+            "NETWORK_ISOLATION": "on",
+            "MONTHLY_BUDGET": "a",
+            "DEPLOYED_REDUNDANCY": "geo",
+        },
         fault("url-invalid", FIRST)
-        | fault("switch-invalid", "LOCK_STATE")
-        | fault("number-invalid", "LOG_DAYS")
+        | fault("switch-invalid", "NETWORK_ISOLATION")
+        | fault("number-invalid", "MONTHLY_BUDGET")
         | fault("not-in-place", "REDUNDANCY"),
     ),
 }
@@ -146,7 +138,7 @@ def test_nothing_is_asked_without_a_terminal(project):
     """What is missing is rejected; an unset variable and an empty one are the same."""
     ran = project.run(HOOK)
     assert (ran.faults, ran.out) == (MISSING, "")
-    assert project.run(HOOK, **dict.fromkeys(REQUIRED, ""), LOCK_STATE="").faults == MISSING
+    assert project.run(HOOK, **dict.fromkeys(REQUIRED, ""), NETWORK_ISOLATION="").faults == MISSING
     assert project.calls == []
 
 
@@ -192,11 +184,11 @@ def test_the_ends_of_lines_do_not_matter(project, end):
     for name in ("infra/main.bicep", "infra/main.parameters.json"):
         text = (project.root / name).read_text()
         (project.root / name).write_bytes(text.replace("\n", end).encode())
-    ran = project.run(HOOK, LOCK_STATE="no", LOG_DAYS="x")
+    ran = project.run(HOOK, NETWORK_ISOLATION="no", MONTHLY_BUDGET="x")
     assert ran.faults == (
         fault("setting-missing", "A_URL", "B_URL")
-        | fault("switch-invalid", "LOCK_STATE")
-        | fault("number-invalid", "LOG_DAYS")
+        | fault("switch-invalid", "NETWORK_ISOLATION")
+        | fault("number-invalid", "MONTHLY_BUDGET")
     )
 
 
@@ -294,3 +286,27 @@ def test_an_interrupt_ends_it(project):
     os.close(ours)
     os.close(theirs)
     assert (hook.returncode, err) == (130, b"")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_taken"),
+    [
+        ("203.0.113.7/32", True),
+        ("203.0.113.7", True),
+        ("2001:db8::/32", True),
+        ("10.0.0.0/255.0.0.0", False),
+        ("203.0.113.7/32,203.0.113.8/32", False),
+        ("everywhere", False),
+    ],
+)
+def test_new_versions_are_deployed_from_one_range(project, value, is_taken):
+    """Azure would refuse anything else together with the site (deployment.md 15)."""
+    project.options(deployFrom=value)
+    expected = set() if is_taken else {("range-invalid", "infra/options/app.json")}
+    assert project.run(HOOK, **REMOTE).faults == expected
+
+
+def test_options_that_cannot_be_read_are_named(project):
+    """The file and the command that brings it back."""
+    (project.root / "infra/options/app.json").write_text("{")
+    assert project.run(HOOK, **REMOTE).faults == {("file-unreadable", "infra/options/app.json")}

@@ -25,7 +25,6 @@ LIST, CREATE = ("GET", "/v1.0/applications"), ("POST", "/v1.0/applications")
 CHANGE = ("PATCH", f"/v1.0/applications/{OBJECT}")
 TRUST = ("POST", f"/v1.0/applications/{OBJECT}/federatedIdentityCredentials")
 PRINCIPAL = ("POST", "/v1.0/servicePrincipals")
-SET_ROLE = ["azd", "env", "set", "OPERATOR_ROLE", "operator"]
 SET_CLIENT = ["azd", "env", "set", "OPERATOR_SIGN_IN_CLIENT_ID", CLIENT]
 NO_PAUSE = "import time\ntime.sleep = lambda _: None"
 INTERRUPTED_PAUSE = """
@@ -38,7 +37,7 @@ INTERRUPTED_AZD = """
 import subprocess
 run = subprocess.run
 def interrupted(command, **options):
-    if "OPERATOR_ROLE" in command:
+    if "OPERATOR_SIGN_IN_CLIENT_ID" in command:
         raise KeyboardInterrupt
     return run(command, **options)
 subprocess.run = interrupted
@@ -146,7 +145,9 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(azur
     assert role["id"] != scope["id"]
     for each in (role, scope):
         assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", each["id"])
-    assert stored(project) == [SET_ROLE, SET_CLIENT]
+    assert stored(project) == [SET_CLIENT]
+    options = json.loads((project.root / "infra/options/app.json").read_text())
+    assert role["value"] == options["operatorRole"]
     assert "secret" not in json.dumps(azure.asked).lower()
     assert "password" not in json.dumps(azure.asked).lower()
 
@@ -276,15 +277,13 @@ def test_a_registration_that_is_not_known_everywhere_yet_is_waited_for(azure, ru
     assert len(azure.changes()) == 10
 
 
-@pytest.mark.parametrize("call", [SET_ROLE, SET_CLIENT])
-def test_a_registration_that_azd_does_not_keep_is_named(project, run, call):
-    """It is complete: both commands are there that make azd know it."""
-    replies(project, [" ".join(call[:4]), [1, "\nERROR: disk full\n", ""]])
+def test_a_registration_that_azd_does_not_keep_is_named(project, run):
+    """It is complete: the command is there that makes azd know it."""
+    replies(project, [" ".join(SET_CLIENT[:4]), [1, "\nERROR: disk full\n", ""]])
     ran = run()
     assert (ran.code, ran.faults) == (1, {("registration-not-stored", NAME)})
     assert "disk full" in ran.err
-    for command in (SET_ROLE, SET_CLIENT):
-        assert " ".join(command) in ran.err
+    assert " ".join(SET_CLIENT) in ran.err
 
 
 @pytest.mark.parametrize(

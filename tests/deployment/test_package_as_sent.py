@@ -51,12 +51,13 @@ def installed(tmp_path_factory):
 def run_hook(folder, version):
     """Run the hook in a folder that has what it needs, and return what it installed."""
     project = Project(folder)
+    project.options(pythonVersion=version)
     (project.root / INSTALLED).mkdir(parents=True)
     (project.root / INSTALLED / "left.py").write_text("of an earlier run")
     subprocess.run(
         [WITH_PIP, project.hooks / "prepackage.py"],
         cwd=project.hooks,
-        env=os.environ | {"PYTHON_VERSION": version},
+        env=os.environ,
         capture_output=True,
         check=True,
     )

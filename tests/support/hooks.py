@@ -20,6 +20,7 @@ READ = (
     *(
         "infra/main.bicep",
         "infra/main.parameters.json",
+        "infra/options/app.json",
         "infra/queues.json",
         "infra/simulated.json",
     ),
@@ -99,6 +100,11 @@ class Project:
         """Put a stand-in on the path."""
         (self.bin / name).write_text(STAND_IN.format(python=sys.executable))
         (self.bin / name).chmod(0o755)
+
+    def options(self, **changes) -> None:
+        """Change options of the app."""
+        path = self.root / "infra/options/app.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
     def replies(self, replies) -> None:
         """Let stand-ins answer commands that begin like this: exit code, output, error output."""
