@@ -1,0 +1,82 @@
+"""Every command of docs/deploy.md runs as it is written, with stand-ins for what reaches Azure."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from deploying import ADDRESSES
+
+from development.servicebus_config import ROOT
+
+PAGE = (ROOT / "docs/deploy.md").read_text()
+BLOCKS = re.findall(r"^(#+ [^\n]+)$|^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+OF_AZD = {
+    "auth login", "env new", "env set", "env get-value", "up", "provision", "package", "deploy", "down",
+}  # fmt: skip
+"""The commands of azd that the page may use: learn.microsoft.com/azure/developer/azure-developer-cli/reference."""
+STAND_IN = """#!{python} -S
+import json, os, sys
+with open({log!r}, "a") as log:
+    log.write(json.dumps([os.path.basename(sys.argv[0]), *sys.argv[1:]]) + "\\n")
+print("https://a-value")
+"""
+
+
+def blocks():
+    """Yield each block of commands, under the heading of its section."""
+    heading = ""
+    for number, (title, commands) in enumerate(BLOCKS):
+        heading = title or heading
+        if commands:
+            yield pytest.param(commands, id=f"{heading.strip('# ')} {number}")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run commands in a folder where only stand-ins reach anything; return the calls of these."""
+    log, place = tmp_path / "calls", tmp_path / "bin"
+    place.mkdir()
+    for name in ("az", "azd", "curl", "git", "python", "python3", ".venv/bin/python"):
+        path = (tmp_path if "/" in name else place) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(STAND_IN.format(python=sys.executable, log=str(log)))
+        path.chmod(0o755)
+    (tmp_path / "key.txt").touch()
+
+    def run_with(commands):
+        environment = {
+            "PATH": f"{place}{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "HOME": str(tmp_path),
+        }
+        subprocess.run(
+            [shutil.which("sh"), "-euc", commands],
+            cwd=tmp_path,
+            env=environment | {"URL": "https://app", "KEY": "a-key", "CLIENT": "an-id"},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        return [json.loads(line) for line in log.read_text().splitlines()]
+
+    return run_with
+
+
+@pytest.mark.parametrize("commands", list(blocks()))
+def test_a_block_of_commands_runs_as_it_is_written(run, commands):
+    """It calls commands that azd has, sets variables that something reads, and names files that exist."""
+    parameters = (ROOT / "infra/main.parameters.json").read_text()
+    read = {*re.findall(r"\$\{(\w+)", parameters), *ADDRESSES, "MONTHLY_BUDGET", "SOME_KEY"}
+    calls = run(commands)
+    assert calls
+    for program, *arguments in calls:
+        if program == "azd":
+            names = [argument for argument in arguments if not argument.startswith("-")]
+            assert names[0] in OF_AZD or " ".join(names[:2]) in OF_AZD
+        if (program, arguments[:2]) == ("azd", ["env", "set"]):
+            assert arguments[2] in read
+        if program.startswith("python") and arguments[0] != "-m":
+            assert (ROOT / arguments[0]).is_file()
