@@ -75,6 +75,17 @@ def test_whoever_subscribes_learns_what_is_awaited_and_of_each_reminder():
     assert trial.alerts() == []
 
 
+@pytest.mark.proves("ANS-6", "ANS-7")
+def test_a_new_link_is_no_news_for_those_who_subscribe():
+    """Only the operator who asked for it gets it: the answer was awaited before, and is awaited until then."""
+    trial, order = begun()
+    trial.advance(minutes=1)
+    before = events(trial)
+    trial._world.run(desk(trial).renew_link(order.id, "pictures", GRACE))
+    trial.advance(minutes=1)
+    assert events(trial) == before
+
+
 @pytest.mark.proves("ANS-7", "ALR-2")
 def test_the_sender_gets_the_link_with_each_notice():
     """So the shop writes the mail; the question is behind the link."""
