@@ -7,6 +7,14 @@ INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "local/t
 BROKER = "local/tests/broker/test_broker_queue_rules.py"
 PAGES = f"{UNIT}pages.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
 EXACT_TIMES = f"{BROKER}::test_queue_rules_hold_at_exact_times"
+DEPLOYED = "tests/deployment/snapshots/default.json"
+"""What the template deploys, as the compiler has worked it out: the tests check their rules on it."""
+STATE_ACCOUNT = """\
+   "name": "ststate7ulcqxxwesckw",
+   "properties": {
+    "allowBlobPublicAccess": false,
+    "allowCrossTenantReplication": false,
+    "allowSharedKeyAccess": """
 ALERT_RULES = f"{INFRA}alert_queries.py::test_each_rule_fires_for_what_it_says"
 LEADS = f"{CONTRACT}other_ports.py::test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed"
 BUS_FAULT = f"{UNIT}bus.py::test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along"
@@ -371,39 +379,39 @@ EDGE = (
     Mutant(
         statement="SUP-7",
         fault="the alert that works while the app is dead can never fire",
-        file="infra/modules/alerts.bicep",
-        old="    threshold: 1\n",
-        new="    threshold: 0\n",
+        file=DEPLOYED,
+        old='"threshold": 1,',
+        new='"threshold": 0,',
         tests=(ALERT_RULES,),
     ),
     Mutant(
         statement="SUP-7",
         fault="of what Azure counts only one minute in five is looked at",
-        file="infra/modules/alerts.bicep",
-        old="evaluationFrequency: 'PT1M'\n      windowSize: 'PT5M'",
-        new="evaluationFrequency: 'PT5M'\n      windowSize: 'PT1M'",
+        file=DEPLOYED,
+        old='alert-dead-lettered",\n    "enabled": true,\n    "evaluationFrequency": "PT1M"',
+        new='alert-dead-lettered",\n    "enabled": true,\n    "evaluationFrequency": "PT5M"',
         tests=(ALERT_RULES,),
     ),
     Mutant(
         statement="SUP-7",
         fault="nobody is told that the app lacks a right",
-        file="infra/queries/outages.kql",
-        old='or message startswith "right.missing " ',
+        file=DEPLOYED,
+        old='or message startswith \\"right.missing \\" ',
         new="",
         tests=(ALERT_RULES,),
     ),
     Mutant(
         fault="the state is open to who has a key of the account",
-        file="infra/modules/state-storage.bicep",
-        old="allowSharedKeyAccess: false",
-        new="allowSharedKeyAccess: true",
+        file=DEPLOYED,
+        old=f"{STATE_ACCOUNT}false",
+        new=f"{STATE_ACCOUNT}true",
         tests=(f"{INFRA}bicep.py::test_keys_are_off",),
     ),
     Mutant(
         fault="an attempt is shorter on Azure than a call",
-        file="infra/modules/app.bicep",
-        old="STEP_TIMEOUT_SECONDS: '180'",
-        new="STEP_TIMEOUT_SECONDS: '6'",
+        file=DEPLOYED,
+        old='"STEP_TIMEOUT_SECONDS": "180"',
+        new='"STEP_TIMEOUT_SECONDS": "6"',
         tests=(f"{INFRA}settings.py::test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it",),
     ),
     Mutant(
