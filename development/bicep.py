@@ -49,7 +49,7 @@ def version_of(compiler: str) -> str:
 def diagnostics(compiler: str, template: Path = MAIN) -> str:
     """Return what the compiler and its linter say of a template, empty if nothing.
 
-    A compiler that fails without a word is a diagnostic too.
+    A compiler that fails without output is a diagnostic too.
     """
     said = []
     for arguments in (("build", "--stdout"), ("lint",)):

@@ -63,13 +63,14 @@ def described(declaration: Mapping[str, Any]) -> str:
 
 def written(page: str, template: Compiled, root: Path = ROOT) -> str:
     """Return the page with these tables; raises `ValueError` if it has no place for one."""
-    tables = {"parameters": ("variable", parameters(template, root))}
+    tables = {"parameters": ("variable | default", parameters(template, root))}
     tables |= {
-        file: (f"`infra/options/{file}.json`", options(template, file, root)) for file in OPTIONS
+        file: (f"`infra/options/{file}.json` | value", options(template, file, root))
+        for file in OPTIONS
     }
     for name, (heading, rows) in tables.items():
         begin, end = BEGIN.format(name), END.format(name)
-        lines = [f"| {heading} | default | |", "|---|---|---|"]
+        lines = [f"| {heading} | meaning |", "|---|---|---|"]
         lines += [f"| `{option}` | {default} | {text} |" for option, default, text in rows]
         start, stop = page.index(begin) + len(begin), page.index(end)
         page = page[:start] + "\n" + "\n".join(lines) + "\n\n" + page[stop:]

@@ -48,7 +48,7 @@ STAND_INS = {
     "environment().authentication.loginEndpoint": "https://login.microsoftonline.com/",
     "reference('site').defaultHostName": "app.azurewebsites.net",
 }
-"""What only Azure knows, but the template puts into names, or through a function: all of that would stay one formula.
+"""Values that only Azure knows, and that the template uses in names and calls, which would stay formulas without them.
 
 The values are those of Azure's public cloud, and some host name.
 """
@@ -60,7 +60,7 @@ Given = Mapping[str, Mapping[str, Any]]
 
 
 def sets(business: Business) -> Mapping[str, Given]:
-    """Return what the files are made from. Together they reach both sides of every condition of the template."""
+    """Return what the files are made from. Together they reach both sides of every condition of the template but those of single items of a loop."""
     every = {
         setting.name: address(setting.name)
         for agent in business.agents

@@ -34,17 +34,17 @@ param networkIsolation bool = false
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
 param simulatedServices bool = false
 
-@description('What the agents need to call their services, by the names of the app\'s settings: addresses, scopes, secrets or where Key Vault has them.')
+@description('Settings with which the agents call their services: URLs, token scopes, secrets or Key Vault references.')
 @secure()
 param serviceSettings object = {}
 
-@description('Object id of a developer, or of a group, who may do what the app does. Empty: nobody.')
+@description('Object id of a user or a group that gets the data roles of the app, to run it locally or to set secrets. Empty: nobody.')
 param developerPrincipalId string = ''
 
 @description('Client id of the app registration with which operators sign in (Entra ID), besides needing the key. Empty: the key alone.')
 param operatorSignInClientId string = ''
 
-@description('Id of the Azure Front Door through which alone the app may be called. Empty: anybody may call its address.')
+@description('Id of the only Azure Front Door that may call the app. Empty: the app is public.')
 param frontDoorId string = ''
 
 // What most deployments leave alone. The compiler compares the files with these types.
@@ -68,7 +68,7 @@ resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   tags: tags
 }
 
-// As which the app calls everything.
+// The app authenticates as this identity.
 module identity 'modules/identity.bicep' = {
   name: 'identity'
   scope: group
@@ -79,7 +79,7 @@ module identity 'modules/identity.bicep' = {
   }
 }
 
-// As which the platform keeps and fetches the package that runs.
+// The platform stores and fetches packages as this identity.
 module deployer 'modules/identity.bicep' = {
   name: 'deployer'
   scope: group
@@ -322,9 +322,9 @@ module workbook 'modules/workbook.bicep' = {
 output AZURE_LOCATION string = location
 output AZURE_TENANT_ID string = tenant().tenantId
 output AZURE_RESOURCE_GROUP string = group.name
-// azd keeps the answer to its own question elsewhere: as an output, the hook that makes the budget reads it too.
+// azd stores prompted values outside the environment. As an output, the postprovision hook can read it.
 output OPERATOR_EMAIL string = operatorEmail
-// What cannot be changed in place: the next preprovision hook compares it with what is asked for.
+// The preprovision hook rejects a change of redundancy or isolation, the predeploy hook a package for another Python.
 output DEPLOYED_REDUNDANCY string = redundancy
 output DEPLOYED_PYTHON_VERSION string = app.pythonVersion
 output DEPLOYED_NETWORK_ISOLATION bool = networkIsolation

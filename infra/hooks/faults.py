@@ -47,7 +47,7 @@ TEMPLATES = {
     # The package.
     "package-missing": "missing or incomplete. Run azd deploy again",
     "package-outdated": (
-        "packed from a requirements.txt with the digest {packed}, and it has {present} now. "
+        "requirements.txt has changed since the app was packed (digest {packed}, now {present}). "
         "Run azd deploy again"
     ),
     "package-python-differs": (
@@ -60,8 +60,8 @@ TEMPLATES = {
     "app-not-healthy": (
         "/api/health: {status}. {text}\n"
         "  404 or no answer: the app did not start. Some minutes later its log says why: {log}\n"
-        "  503: the answer names what is away or refuses the app. Azure may take ten minutes to "
-        "know a role"
+        "  503: the answer names the dependency that is unavailable or denies access. A new role "
+        "may take ten minutes to take effect"
     ),
     "functions-missing": (
         "Azure does not know these functions, so nothing starts them: {functions}. "
@@ -83,11 +83,11 @@ TEMPLATES = {
         "try again (az ad app delete --id {client})"
     ),
     "registration-not-stored": (
-        "the app registration {client} is complete, but azd does not know it: {reason}. "
+        "the app registration {client} is complete, but azd could not store its id: {reason}. "
         "Run azd env set OPERATOR_SIGN_IN_CLIENT_ID {client}"
     ),
 }
-"""By code, what is wrong and what to do; in braces stand the facts."""
+"""Text of each code: what is wrong, then what to do. Names in braces are facts."""
 
 
 class Fault(NamedTuple):

@@ -81,4 +81,4 @@ class Budget:
 
 
 if __name__ == "__main__":
-    run("No budget was made, so nobody gets a mail. To try again: azd provision", main)
+    run("The budget was not changed. To try again: azd provision --no-state", main)

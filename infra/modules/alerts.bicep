@@ -156,7 +156,7 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2018-03-01' = [
   }
 ]
 
-// A line may come late, and a single one decides: so a rule looks every five minutes at the last ten.
+// A log line can arrive late and one is enough to alert, so a rule runs every five minutes over the last ten.
 var queryRules = [
   {
     name: 'order-events'

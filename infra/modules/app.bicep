@@ -64,7 +64,7 @@ var deployersOnly = {
   priority: 100
   ipAddress: contains(options.deployFrom, '/') ? options.deployFrom : '${options.deployFrom}/${contains(options.deployFrom, ':') ? 128 : 32}'
 }
-// An agent that may do without its service is not in the app unless its address is given.
+// Optional agents without an address are not part of the app.
 var absent = map(
   filter(
     items(loadJsonContent('../simulated.json')),
@@ -72,7 +72,7 @@ var absent = map(
   ),
   each => replace(last(split(each.value, '/')), '-', '_')
 )
-// All that an order goes through. What answers a request stands within the time of a step, as the agent does.
+// The functions that process orders. Response handlers are among them: their delay counts against the time of a step.
 var queues = map(loadJsonContent('../queues.json').serviceBusQueues, queue => replace(queue.name, '-', '_'))
 var agents = filter(
   map(

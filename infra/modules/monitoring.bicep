@@ -27,7 +27,7 @@ resource workspace 'Microsoft.OperationalInsights/workspaces@2025-02-01' = {
   }
 }
 
-// Application Insights' tables keep 90 days, whatever the workspace says, unless they are told.
+// Application Insights' tables keep 90 days, whatever the workspace says, unless each has a number of its own.
 // One after another: two changes of a workspace at the same time are refused.
 @batchSize(1)
 resource tables 'Microsoft.OperationalInsights/workspaces/tables@2025-02-01' = [

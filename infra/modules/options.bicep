@@ -5,18 +5,18 @@
 @sealed()
 @description('infra/options/app.json: how the app runs.')
 type AppOptions = {
-  @description('Version of Python on Azure, for which the hook also packs.')
+  @description('Python version of the app. After a change run azd up, which packs the app again.')
   pythonVersion: '3.11' | '3.12' | '3.13'
 
   @description('Memory of an instance in MB. The cost of computing is proportional to it.')
   instanceMemoryMB: 512 | 2048 | 4096
 
-  @description('The most instances for HTTP calls together, and for each other function by itself. The quota of the region limits them all.')
+  @description('Maximum number of instances: one limit for all HTTP functions together, and the same limit for each other function. The quota of the region applies as well.')
   @minValue(1)
   @maxValue(1000)
   maximumInstances: int
 
-  @description('Instances that are always ready for HTTP calls, and as many for each function that an order passes. They cost money while nothing happens; 0 has cold starts.')
+  @description('Number of always-ready instances for HTTP, and the same number for each function that processes orders. They cost money when idle. With 0 there are cold starts.')
   @minValue(0)
   @maxValue(20)
   alwaysReadyInstances: int
@@ -50,14 +50,14 @@ type AppOptions = {
 
 @export()
 @sealed()
-@description('infra/options/data.json: what is kept, and who may reach it.')
+@description('infra/options/data.json: retention, deletion lock, table role and Key Vault.')
 type DataOptions = {
-  @description('After how many days finished orders, with customers\' names, alerts, poison messages and idempotency keys are removed. 0 keeps them for ever.')
+  @description('Days after which finished orders (with customers\' names), alerts, poison messages and idempotency keys are deleted. 0 keeps them.')
   @minValue(0)
   @maxValue(10000)
   retentionDays: int
 
-  @description('Refuse the deletion of the account with the orders until somebody deletes the lock. It needs the right to make locks, and azd down fails while it is there.')
+  @description('Lock the storage account with the orders against deletion. You need Owner or User Access Administrator to create the lock, and azd down fails until you delete it.')
   lock: bool
 
   @description('Give the app its role for tables on the whole account, if Azure refuses transactions with a role on each table.')
@@ -84,11 +84,11 @@ type MonitoringOptions = {
   @maxValue(730)
   accessLogDays: int
 
-  @description('Gigabytes of log after which Azure takes no more on that day; 0: no limit. A rule alerts at four fifths. At the limit, log alerts see no data and no-sweep fires.')
+  @description('Daily cap of the log in GB; 0 means no cap. An alert fires at 80 %. Once the cap is reached, log alerts see no data and no-sweep fires.')
   @minValue(0)
   dailyLogGigabytes: int
 
-  @description('Ask from three places every quarter of an hour whether the app is healthy. Never behind Front Door, which alone may call it.')
+  @description('Call /api/health from three places every 15 minutes. Switched off with FRONT_DOOR_ID, because only Front Door can call the app.')
   availabilityTest: bool
 
   @description('How many minutes without a sweep of the supervisor alert the operators.')

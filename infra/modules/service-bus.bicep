@@ -32,8 +32,8 @@ resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
   }
 }
 
-// What Service Bus gives up of all other queues comes here, so that one function takes it. What is given up here too stays
-// in this queue's own dead letters, and the alert dead-lettered tells.
+// All other queues forward their dead letters to this queue, so one function handles them. Its own dead letters raise the
+// alert dead-lettered.
 resource deadLetters 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = {
   parent: namespace
   name: deadLetterName

@@ -82,7 +82,7 @@ resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-// A transaction goes to an address of the account, not of the table: should Azure want a role on that.
+// A table transaction is sent to the address of the account, so Azure may require a role on the account.
 resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (roleOnAccount) {
   name: guid(account.id, appPrincipalId, roles.storageTableDataContributor)
   scope: account

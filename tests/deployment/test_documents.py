@@ -184,7 +184,7 @@ def test_as_many_groups_scale_by_themselves_as_the_page_says(functions):
     """All HTTP calls are one, each other function is another; zones cost two instances of each."""
     triggers = of_the_shop(functions)
     groups = 1 + triggers.total() - triggers["httpTrigger"]
-    assert f"With the shop's {groups} that bounds" in DEPLOY
+    assert f"The shop has {groups} groups" in DEPLOY
     assert f"at a price: {groups} groups of functions" in DURABLE
     dollars = 2 * groups * 2 * SECONDS * 0.000004
     assert f"about ${round(dollars, -1):,.0f} a month" in DEPLOY
