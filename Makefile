@@ -59,6 +59,7 @@ check: $(VENV)/.installed-dev web/node_modules/.installed
 bicep: $(VENV)/.installed
 	@$(BIN)/python -m development.bicep
 	@$(BIN)/python -m development.snapshots
+	@$(BIN)/python -m development.parameters
 
 explore: $(VENV)/.installed-dev
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)

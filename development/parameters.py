@@ -5,7 +5,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import click
 
-from development import bicep
+from development import bicep, compiler
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from local.faults import Fault, text_of
@@ -79,16 +78,8 @@ def written(page: str, template: Compiled, root: Path = ROOT) -> str:
 
 def compiled() -> Compiled:
     """Return the compiled template; raises `StackError` if nothing can compile it."""
-    compiler = bicep.find()
-    if not compiler:
-        raise StackError(Fault(DevelopmentCode.BICEP_MISSING, "bicep", {"version": bicep.PINNED}))
-    command = [compiler, "build", str(bicep.MAIN), "--stdout"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - found above
-    if ran.returncode:
-        facts = {"diagnostics": ran.stderr.strip()}
-        raise StackError(Fault(DevelopmentCode.TEMPLATE_REFUSED, bicep.MAIN.name, facts))
-    template: Compiled = json.loads(ran.stdout)
-    return template
+    with compiler.running(bicep.required()) as running:
+        return running.compile(bicep.MAIN)
 
 
 @click.command(help=__doc__)

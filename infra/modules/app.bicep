@@ -268,8 +268,8 @@ resource signIn 'Microsoft.Web/sites/config@2024-11-01' = {
     }
     globalValidation: {
       requireAuthentication: signsIn
-      unauthenticatedClientAction: 'RedirectToLoginPage'
-      redirectToProvider: 'azureactivedirectory'
+      unauthenticatedClientAction: signsIn ? 'RedirectToLoginPage' : 'AllowAnonymous'
+      redirectToProvider: signsIn ? 'azureactivedirectory' : null
       excludedPaths: openPaths
     }
     httpSettings: {
@@ -279,21 +279,23 @@ resource signIn 'Microsoft.Web/sites/config@2024-11-01' = {
         convention: empty(frontDoorId) ? 'NoProxy' : 'Standard'
       }
     }
-    identityProviders: {
-      azureActiveDirectory: {
-        enabled: signsIn
-        registration: signsIn
-          ? {
+    identityProviders: signsIn
+      ? {
+          azureActiveDirectory: {
+            enabled: true
+            registration: {
               clientId: operatorSignInClientId
               clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
               openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
             }
-          : {}
-        validation: {
-          allowedAudiences: signsIn ? ['api://${operatorSignInClientId}'] : []
+            validation: {
+              allowedAudiences: [
+                'api://${operatorSignInClientId}'
+              ]
+            }
+          }
         }
-      }
-    }
+      : {}
     login: {
       tokenStore: {
         enabled: false

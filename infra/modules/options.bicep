@@ -44,8 +44,10 @@ type AppOptions = {
   @description('App role that operators need when they sign in. Empty: everybody who is assigned to the app registration.')
   operatorRole: string
 
-  @description('Further settings of the app by name (adapters/settings.py). They replace those of the template.')
-  settings: object
+  @description('Further settings of the app by name (adapters/settings.py). They are texts, and replace those of the template.')
+  settings: {
+    *: string
+  }
 }
 
 @export()

@@ -16,6 +16,7 @@ from deploying import ADDRESSES, AGENTS
 from bench.concurrency import chosen
 from development import snapshots
 from development.compiler import DEPLOYMENT
+from development.parameters import OPTIONS
 from development.servicebus_config import ROOT
 
 INFRA = ROOT / "infra"
@@ -226,10 +227,6 @@ def test_every_option_is_described_and_has_a_value(template):
     assert {path.stem for path in (INFRA / "options").iterdir()} == set(OPTIONS)
 
 
-OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
-"""The type of each file in infra/options."""
-
-
 def values_of(parameter):
     """What azd passes for a parameter: one text, or those of an object."""
     value = parameter["value"]
@@ -293,6 +290,7 @@ KEPT = {
         "retryPolicy.eventTimeToLiveInMinutes": 24 * 60,
     },
     ("workspaces", "log-"): {"features.disableLocalAuth": True},
+    ("sites", "func-"): {"siteConfig.scmIpSecurityRestrictionsUseMain": False},  # or `deployFrom` has no effect
     ("config", "authsettingsV2"): {
         "platform.enabled": True,
         "globalValidation.unauthenticatedClientAction": "RedirectToLoginPage",
@@ -377,15 +375,23 @@ def test_azure_takes_every_name(any_deployed):
             assert re.fullmatch(characters, each.name), each
 
 
-def test_a_role_assignment_is_named_by_all_that_it_consists_of(any_deployed):
-    """An id that Azure computes from scope, principal and role: with another of these it is another assignment."""
-    for each in any_deployed.of_type(ROLE_ASSIGNMENT):
-        if each.name.startswith("["):
-            assert each.name.startswith(f"[guid('{each.scope_id}', "), each
-            assert each.properties["roleDefinitionId"].rpartition("/")[2] in each.name, each
-            assert each.properties["principalId"].strip("<>").rpartition(".")[0] in each.name, each
-        else:
-            assert re.fullmatch(NAMES["Microsoft.Insights/workbooks"][2], each.name), each
+def test_a_role_assignment_is_named_by_all_that_it_consists_of(template):
+    """By a formula of scope, principal and role: Azure refuses to change one of these in an assignment that is there.
+
+    The principal of the topic is known too late, so its id stands for it.
+    """
+    found = [each.content for each in declared(template) if each.type == ROLE_ASSIGNMENT]
+    assert found
+    for content in found:
+        principal, role = (
+            content["properties"][name][1:-1] for name in ("principalId", "roleDefinitionId")
+        )
+        of_topic = re.fullmatch(
+            r"reference\((resourceId\(.*?\)\)), .*\.identity\.principalId", principal
+        )
+        role = role.removesuffix(")").partition("roleDefinitions', ")[2]
+        named_by = of_topic[1] if of_topic else principal
+        assert content["name"] == f"[guid({content['scope'][1:-1]}, {named_by}, {role})]"
 
 
 def test_the_longest_name_of_an_environment_fits(template):
@@ -531,7 +537,29 @@ def test_what_azure_refuses_at_the_same_time_is_made_one_after_another(template)
 
 def test_the_hooks_know_what_azd_has_asked_for(deployed):
     """azd keeps an answer to its own question where no hook finds it, but every output (deployment.md 10)."""
-    assert {"OPERATOR_EMAIL", "DEPLOYED_PYTHON_VERSION"} <= set(deployed.outputs)
+    needed = {
+        *("AZURE_RESOURCE_GROUP", "AZURE_TENANT_ID", "APP_NAME", "APP_URL", "OPERATOR_EMAIL"),
+        *("DEPLOYED_PYTHON_VERSION", "DEPLOYED_REDUNDANCY", "DEPLOYED_NETWORK_ISOLATION"),
+    }
+    assert needed <= set(deployed.outputs)
+
+
+def test_everything_that_is_logged_comes_to_one_workspace(any_deployed):
+    """Whose tables the alerts query; and the portal shows the test from outside beside the rest."""
+    workspace = any_deployed.one("OperationalInsights/workspaces")
+    insights = any_deployed.one("Insights/components")
+    assert insights.properties["WorkspaceResourceId"] == workspace.id
+    assert any_deployed.one("diagnosticSettings").properties["workspaceId"] == workspace.id
+    assert f"hidden-link:{insights.id}" in any_deployed.one("Insights/webtests").tags
+
+
+def test_without_a_client_id_nothing_of_a_sign_in_is_left(deployments):
+    """Neither a provider nor a redirection: azd would leave alone what the template leaves out (deployment.md 6)."""
+    found = deployments["default"].one("/config", "authsettingsV2").properties
+    assert (found["platform"], found["identityProviders"]) == ({"enabled": False}, {})
+    rules = found["globalValidation"]
+    assert rules["requireAuthentication"] is False
+    assert rules["unauthenticatedClientAction"] == "AllowAnonymous"
 
 
 def test_an_instance_takes_many_http_calls_at_a_time(deployed):
@@ -798,8 +826,7 @@ def test_the_app_believes_who_signed_in_where_the_platform_asks_and_only_there(a
     properties = any_deployed.one("sites/config", "authsettingsV2").properties
     assert properties["platform"]["enabled"] is signs_in
     assert properties["globalValidation"]["requireAuthentication"] is signs_in
-    registration = properties["identityProviders"]["azureActiveDirectory"]["registration"]
-    assert ("clientId" in registration) == signs_in
+    assert ("azureActiveDirectory" in properties["identityProviders"]) == signs_in
     assert (snapshots.SIGN_IN in json.dumps(properties)) == signs_in
 
 

@@ -48,6 +48,28 @@ def test_every_choice_is_described_with_its_default(template):
     assert f"`MONTHLY_BUDGET` ({amount})" in DEPLOY
 
 
+def test_what_each_switch_leaves_behind_is_described(template):
+    """Every switch among parameters and options; who turns one off has to know what stays (deployment.md 6 to 8)."""
+    declarations = [template["parameters"]]
+    declarations += [
+        template["definitions"][kind]["properties"] for kind in parameters.OPTIONS.values()
+    ]
+    variables = dict(switches())
+    named = set(re.findall(r"`(\w+)`", "".join(cells[0] for cells in rows(DEPLOY, "turned off"))))
+    for declared in declarations:
+        for name, declaration in declared.items():
+            if declaration["type"] == "bool":
+                assert variables.get(name, name) in named
+
+
+def switches():
+    """Yield each parameter that azd passes, with its variable."""
+    passed = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
+    for name, parameter in passed.items():
+        if isinstance(parameter["value"], str):
+            yield name, re.findall(r"\w+", parameter["value"])[0]
+
+
 def test_every_alert_is_described(deployments):
     """Each rule that is deployed stands in the table, and no other."""
     kinds = ("/metricAlerts", "/scheduledQueryRules")

@@ -212,6 +212,7 @@ WRONG_OPTIONS = {
         "alwaysReadyInstances": -1,
         "httpConcurrency": 1001,
         "updateStrategy": "Slots",
+        "settings": {"BUCKETS": 32},
         "unknown": True,
     },
     "data": {"retentionDays": -1, "lock": "yes"},
@@ -226,7 +227,7 @@ def test_wrong_options_are_refused(real, tmp_path):
         snapshots.Snapshots(real, tmp_path).template(WRONG_OPTIONS)
     [fault] = caught.value.faults
     codes = Counter(re.findall(r" Error (BCP\d+): ", str(fault.facts["diagnostics"])))
-    assert codes == {"BCP036": 5, "BCP327": 1, "BCP328": 4, "BCP037": 1}
+    assert codes == {"BCP036": 6, "BCP327": 1, "BCP328": 4, "BCP037": 1}
 
 
 SEEDED = [

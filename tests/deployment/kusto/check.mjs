@@ -1,5 +1,5 @@
 // Parses and analyses every query of the alerts and of the workbook with Microsoft's own language service:
-// npm install --prefix tests/deployment/kusto && node tests/deployment/kusto/check.mjs
+// npm ci --prefix tests/deployment/kusto && node tests/deployment/kusto/check.mjs
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
