@@ -39,7 +39,10 @@ TEMPLATES = {
     "file-unreadable": "cannot be read: {reason}. Write it with {command}",
     "program-missing": "the program is not installed, or not on the path",
     "program-failed": "exit code {exit}. {output}",
-    "output-unreadable": "its output cannot be read: {output}",
+    "output-unreadable": (
+        "its output with --output json is not what the hook expected. It is not shown, since it "
+        "may hold a secret. Update azd, then try again"
+    ),
     "install-failed": (
         "exit code {exit}; its output is above. Nothing was packed. Python: {python}"
     ),

@@ -37,7 +37,7 @@ class Client:
         self.url = url
         found = azd_json("auth", "token", "--no-prompt", *scope)
         if not isinstance(found.get("token"), str):
-            raise HookError(Fault("output-unreadable", "azd auth token", {"output": "no token"}))
+            raise HookError(Fault("output-unreadable", "azd auth token"))
         self._token = found["token"]
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
@@ -46,7 +46,7 @@ class Client:
             "Authorization": "Bearer {}".format(self._token),
             "Content-Type": "application/json",
         }
-        data = json.dumps(body).encode() if body else b"" if method == "POST" else None
+        data = json.dumps(body).encode() if body else None
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             answer = send(request, SECONDS)

@@ -47,8 +47,8 @@ def azd_json(*arguments: str) -> Any:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        facts = {"output": output or "nothing"}
-        raise HookError(Fault("output-unreadable", _place(arguments), facts))
+        # Without the output: it may hold a token, or the secrets of the environment.
+        raise HookError(Fault("output-unreadable", _place(arguments)))
     return found
 
 

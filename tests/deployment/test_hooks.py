@@ -4,13 +4,14 @@ import ast
 import json
 import re
 import runpy
+import socket
 import string
 import subprocess
 import sys
 
 import pytest
 import yaml
-from hooks import HOOKS, OLDEST
+from hooks import HOOKS, OLDEST, SIGNED_IN, Project
 from service_urls import NOT_PRIVATE, PRIVATE
 
 from core.urls import is_private
@@ -137,6 +138,85 @@ def test_what_others_said_is_one_line(value, shown):
     """A terminal obeys no part of it, and it hides nothing else."""
     text = text_of(Fault("program-failed", "azd", {"exit": 1, "output": value}))
     assert text.partition(". ")[2] == f"{shown} [program-failed]"
+
+
+KNOWN = {
+    "APP_NAME": "func-x",
+    "APP_URL": "http://127.0.0.1:1",
+    "AZURE_RESOURCE_GROUP": "rg-test",
+    "AZURE_SUBSCRIPTION_ID": "a-subscription",
+    "FRONT_DOOR_ID": "an-id",  # so that postdeploy does not call the app
+    "OPERATOR_EMAIL": "ada@example.com",
+    "RESOURCE_MANAGER_URL": "http://127.0.0.1:1",
+}
+
+
+@pytest.mark.parametrize(
+    ("hook", "command", "key"),
+    [
+        ("postdeploy.py", "azd auth token", "token"),
+        ("postprovision.py", "azd auth token", "token"),
+        ("sign_in.py", "azd auth token", "token"),
+        ("sign_in.py", "azd env get-values", "SOME_KEY"),
+    ],
+)
+def test_output_that_may_hold_a_secret_is_never_printed(tmp_path, hook, command, key):
+    """As where azd prints a warning before its JSON."""
+    project = Project(tmp_path)
+    project.program("azd")
+    output = "WARNING: azd is out of date\n" + json.dumps({key: "hunter2"})
+    values = json.dumps(KNOWN | {"AZURE_ENV_NAME": "test", "AZURE_TENANT_ID": "a-tenant"})
+    project.replies([[command, [0, output, ""]], ["azd env get-values", [0, values, ""]]])
+    ran = project.run(hook, **KNOWN)
+    printed = ran.out + ran.err
+    assert f"{command}: " in printed
+    assert "[output-unreadable]" in printed
+    assert "hunter2" not in printed
+
+
+REPORTING_AZD = """#!{python} -S
+import json, os, sys
+with open({report!r}, "w") as report:
+    json.dump([os.getcwd(), sys.stdin.read()], report)
+"""
+
+
+def test_azd_runs_in_the_folder_of_the_project_without_input(tmp_path):
+    """A hook starts in the folder of its file, where azure.yaml is not; what a person types is not for azd."""
+    project = Project(tmp_path)
+    report = tmp_path / "report"
+    program = REPORTING_AZD.format(python=sys.executable, report=str(report))
+    (project.bin / "azd").write_text(program)
+    (project.bin / "azd").chmod(0o755)
+    subprocess.run(
+        project.command("postprovision.py"),
+        cwd=project.hooks,
+        env=project.environment(**KNOWN),
+        input=b"typed",
+        capture_output=True,
+        check=False,
+    )
+    assert json.loads(report.read_text()) == [str(project.root), ""]
+
+
+SHORT_LIMIT = """
+import sys
+sys.path.insert(0, {hooks!r})
+import manager
+manager.SECONDS = 1
+"""
+
+
+def test_an_azure_that_never_answers_is_given_up(tmp_path):
+    """After the limit of one call, although the connection stays open."""
+    project = Project(tmp_path)
+    project.program("azd")
+    project.replies([SIGNED_IN])
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        before = SHORT_LIMIT.format(hooks=str(project.hooks))
+        ran = project.run("postprovision.py", before, **KNOWN | {"RESOURCE_MANAGER_URL": url})
+    assert (ran.code, ran.faults) == (1, {("azure-silent", "MONTHLY_BUDGET")})
 
 
 CHECK_URLS = """
