@@ -60,6 +60,11 @@ TEMPLATES = {
     # Azure.
     "azure-refused": "Azure answered {status}: {reason}",
     "azure-silent": "no answer from Azure: {reason}",
+    "certificate-untrusted": (
+        "the Python that runs this hook does not trust the certificate: {reason}. On macOS with "
+        'python.org\'s Python, run "Install Certificates.command". Behind a proxy that replaces '
+        "certificates, set SSL_CERT_FILE to a file with those to trust"
+    ),
     "app-not-healthy": (
         "/api/health: {status}. {text}\n"
         "  404 or no answer: the app did not start. Some minutes later its log says why: {log}\n"
@@ -84,6 +89,11 @@ TEMPLATES = {
     "registration-incomplete": (
         "the app registration {client} was made but is incomplete: {reason}. Delete it before you "
         "try again (az ad app delete --id {client})"
+    ),
+    "registration-unknown": (
+        "nobody knows whether this app registration was made: {reason}. Look for it: az ad app "
+        'list --display-name "{name}" --query [].appId -o tsv. If it is there, delete it before '
+        "you try again (az ad app delete --id CLIENT)"
     ),
     "registration-not-stored": (
         "the app registration {client} is complete, but azd could not store its id: {reason}. "

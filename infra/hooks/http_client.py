@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import queue
+import ssl
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
+
+from faults import Fault, HookError
 
 
 class Answer(NamedTuple):
@@ -25,16 +29,17 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Leave the redirect as it is: another page's answer says nothing of this one."""
 
 
-def send(
-    request: urllib.request.Request, seconds: float, most_bytes: Optional[int] = None
-) -> Answer:
-    """Return the answer, and of its body so much; raise `NoAnswerError` after so many seconds."""
+def send(request: urllib.request.Request, seconds: float) -> Answer:
+    """Return the answer; raise `NoAnswerError` if it is not complete after so many seconds.
+
+    Raises `HookError` if this machine does not trust the server: no later try would change that.
+    """
     # The time-out of a socket begins anew with every byte, so another thread waits for the answer.
     found: queue.Queue[Any] = queue.Queue()
 
     def exchange() -> None:
         try:
-            found.put(_exchange(request, seconds, most_bytes))
+            found.put(_exchange(request, seconds))
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no answer
             found.put(error)
 
@@ -45,13 +50,17 @@ def send(
         raise NoAnswerError("no complete answer in {:.0f} s".format(seconds)) from None
     if isinstance(result, Answer):
         return result
+    cause = getattr(result, "reason", result)  # of a URLError
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        host = urllib.parse.urlsplit(request.full_url).hostname or ""
+        raise HookError(Fault("certificate-untrusted", host, {"reason": cause}))
     raise NoAnswerError("{}: {}".format(type(result).__name__, result))
 
 
-def _exchange(request: urllib.request.Request, seconds: float, most_bytes: Optional[int]) -> Answer:
+def _exchange(request: urllib.request.Request, seconds: float) -> Answer:
     try:
         response: Any = urllib.request.build_opener(_NoRedirects).open(request, timeout=seconds)
     except urllib.error.HTTPError as refused:
         response = refused
     with response:
-        return Answer(response.getcode(), response.read(most_bytes))
+        return Answer(response.getcode(), response.read())

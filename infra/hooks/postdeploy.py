@@ -24,7 +24,6 @@ DEFAULT_SECONDS = 600
 PAUSE_SECONDS = 2
 LONGEST_ANSWER, SHORTEST_ANSWER = 60, 5
 """Limits of one answer, in seconds. POSTDEPLOY_SECONDS may be less than an answer needs."""
-MOST_BYTES = 2000
 QUERY = "union traces, exceptions | order by timestamp desc | take 50"
 
 
@@ -53,7 +52,10 @@ def _environment_faults(environment: Mapping[str, str]) -> List[Fault]:
 
 
 def wait_until_healthy(environment: Mapping[str, str], seconds: int) -> None:
-    """Return once the app is healthy; raise `HookError` if it is not in so many seconds."""
+    """Return once the app is healthy; raise `HookError` if it is not in so many seconds.
+
+    Raises it immediately if the certificate is not trusted here: the app may well be healthy.
+    """
     wait = Wait(seconds)
     while True:
         limit = min(LONGEST_ANSWER, max(SHORTEST_ANSWER, wait.remaining()))
@@ -70,7 +72,7 @@ def wait_until_healthy(environment: Mapping[str, str], seconds: int) -> None:
 def _health(url: str, seconds: float) -> Tuple[str, str]:
     """Return the status and the text of the app's answer."""
     try:
-        answer = send(urllib.request.Request(url + "/api/health"), seconds, MOST_BYTES)
+        answer = send(urllib.request.Request(url + "/api/health"), seconds)
     except NoAnswerError as error:
         return "no answer", str(error)
     return str(answer.status), answer.body.decode(errors="replace")

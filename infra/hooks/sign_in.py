@@ -37,10 +37,10 @@ def main(environment: Environment) -> None:
         identity = identity_of(Manager(values))
         graph = Graph(values)
         reject_present(graph, name)
-        made = graph.call("POST", "/v1.0/applications", registration(name, values["APP_URL"]))
+        application, client = create(graph, name, values["APP_URL"])
     except AzureError as error:
         raise HookError(error.fault(name)) from error
-    client = complete(graph, name, made, identity, values["AZURE_TENANT_ID"])
+    complete(graph, name, _calls(application, client, identity, values["AZURE_TENANT_ID"]), client)
     store(name, client)
     print("Made {}. Next, give operators its role Operator in the portal:".format(client))
     print("Enterprise applications, {}, Users and groups. Then run azd provision.".format(name))
@@ -64,11 +64,34 @@ def reject_present(graph: Client, name: str) -> None:
 
     Operators would be assigned to the one, and sign in with the other.
     """
-    named = "displayName eq '{}'".format(name.replace("'", "''"))
+    named = "displayName eq '{}'".format(name)  # azd allows no quotes in it
     query = urllib.parse.urlencode({"$filter": named, "$select": "appId"})
     clients = [application["appId"] for application in graph.items("/v1.0/applications?" + query)]
     if clients:
         raise HookError(Fault("registration-exists", name, {"clients": clients}))
+
+
+def create(graph: Client, name: str, url: str) -> Tuple[str, str]:
+    """Create the registration; return its object id and its client id.
+
+    Raises `AzureError` if Graph refuses it, and `HookError` if it may exist nevertheless.
+    """
+    try:
+        return _ids_of(graph.call("POST", "/v1.0/applications", registration(name, url)))
+    except (AzureError, KeyboardInterrupt) as error:
+        if isinstance(error, AzureError) and 400 <= error.status < 500:
+            raise
+        facts = {"name": name, "reason": _reason(error, name)}
+        raise HookError(Fault("registration-unknown", name, facts)) from error
+
+
+def _reason(error: BaseException, name: str) -> str:
+    """Return why the work on a registration ended."""
+    if isinstance(error, AzureError):
+        return text_of(error.fault(name))
+    if isinstance(error, HookError):
+        return "; ".join(map(text_of, error.faults))
+    return "interrupted"
 
 
 def registration(name: str, url: str) -> Mapping[str, Any]:
@@ -106,18 +129,14 @@ def registration(name: str, url: str) -> Mapping[str, Any]:
     }
 
 
-def complete(graph: Client, name: str, made: Any, identity: str, tenant: str) -> str:
-    """Complete the registration, and return its client id; raise `HookError` that names it."""
-    client = "?"
+def complete(graph: Client, name: str, calls: Any, client: str) -> None:
+    """Make the calls that complete the registration; raise `HookError` that names it."""
     try:
-        application, client = _ids_of(made)
-        for method, path, body in _calls(application, client, identity, tenant):
+        for method, path, body in calls:
             _call_patiently(graph, method, path, body)
-    except (AzureError, KeyboardInterrupt) as error:
-        reason = text_of(error.fault(name)) if isinstance(error, AzureError) else "interrupted"
-        facts = {"client": client, "reason": reason}
+    except (AzureError, HookError, KeyboardInterrupt) as error:
+        facts = {"client": client, "reason": _reason(error, name)}
         raise HookError(Fault("registration-incomplete", name, facts)) from error
-    return client
 
 
 def _ids_of(made: Any) -> Tuple[str, str]:
@@ -163,9 +182,7 @@ def store(name: str, client: str) -> None:
     try:
         azd("env", "set", CLIENT_ID, client)
     except (HookError, KeyboardInterrupt) as error:
-        faults = error.faults if isinstance(error, HookError) else ()
-        reason = "; ".join(text_of(each) for each in faults) or "interrupted"
-        facts = {"client": client, "reason": reason}
+        facts = {"client": client, "reason": _reason(error, name)}
         raise HookError(Fault("registration-not-stored", name, facts)) from error
 
 

@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import re
+import signal
+import threading
 import urllib.parse
 
 import pytest
@@ -63,14 +66,15 @@ class Azure:
         path, _, query = path.partition("?")
         self.asked.append((method, path, body))
         replaced = next(self.instead.get((method, path), iter(())), None)
+        is_refused = replaced is not None and 400 <= replaced[0] < 500
+        if (method, path) == CREATE and not is_refused:
+            self.registered.append({"appId": CLIENT})
         if replaced is not None:
             return replaced
         if (method, path) == LIST:
             asked = urllib.parse.parse_qs(query)["$filter"]
             found = [each for each in self.registered if asked == [f"displayName eq '{NAME}'"]]
             return 200, {"value": found}
-        if (method, path) == CREATE:
-            self.registered.append({"appId": CLIENT})
         return {
             IDENTITIES: (200, {"value": self.identities}),
             CREATE: (201, {"id": OBJECT, "appId": CLIENT}),
@@ -220,8 +224,16 @@ def test_the_registration_trusts_exactly_one_identity(azure, run, identities):
     assert azure.changes() == []
 
 
-@pytest.mark.parametrize("call", [IDENTITIES, LIST, CREATE])
-@pytest.mark.parametrize("answer", [(403, {"error": "Forbidden"}), (0, None)])
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (IDENTITIES, (403, {"error": "Forbidden"})),
+        (LIST, (403, {"error": "Forbidden"})),
+        (CREATE, (403, {"error": "Forbidden"})),
+        (IDENTITIES, (0, None)),
+        (LIST, (0, None)),
+    ],
+)
 def test_a_call_that_fails_first_makes_nothing(azure, project, run, call, answer):
     """Azure's own words are shown."""
     azure.instead[call] = iter([answer])
@@ -258,14 +270,48 @@ def test_what_is_left_half_made_is_named(azure, project, run, call, answer):
     assert len(azure.changes()) == made
 
 
-@pytest.mark.parametrize("answer", [(201, b""), (201, {}), (201, {"appId": CLIENT})])
+LOOK_FOR_IT = f'az ad app list --display-name "{NAME}"'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (0, None),
+        (500, {}),
+        (503, b"<html>"),
+        (201, b""),
+        (201, b"<html>"),
+        (201, {}),
+        (201, {"appId": CLIENT}),
+    ],
+)
 def test_a_registration_without_an_id_is_named_by_its_name(azure, project, run, answer):
-    """Nothing more is called (hooks.md 12)."""
+    """Graph may have made it. Nothing more is called, and a second run makes no other (hooks.md 12)."""
     azure.instead[CREATE] = iter([answer])
     ran = run()
-    assert (ran.code, ran.faults) == (1, {("registration-incomplete", NAME)})
+    assert (ran.code, ran.faults) == (1, {("registration-unknown", NAME)})
+    assert LOOK_FOR_IT in ran.err
     assert [each[:2] for each in azure.changes()] == [CREATE]
     assert stored(project) == []
+    again = run()
+    assert (again.code, again.faults) == (1, {("registration-exists", NAME)})
+    assert len(azure.changes()) == 1
+
+
+def test_an_interrupt_while_graph_makes_the_registration_names_it(azure, run, tmp_path):
+    """Ctrl-C before the answer came."""
+    process, ended = tmp_path / "process", threading.Event()
+
+    def interrupted():
+        os.kill(int(process.read_text()), signal.SIGINT)
+        ended.wait(30)
+        yield 0, None
+
+    azure.instead[CREATE] = interrupted()
+    ran = run(f"import os\nopen({str(process)!r}, 'w').write(str(os.getpid()))")
+    ended.set()
+    assert (ran.code, ran.faults) == (1, {("registration-unknown", NAME)})
+    assert LOOK_FOR_IT in ran.err
 
 
 @pytest.mark.parametrize("status", [400, 404])

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import threading
@@ -143,8 +144,11 @@ class Project:
 
 
 @contextmanager
-def serving(answer):
-    """An HTTP server; `answer(method, path, body)` returns status and content. Status 0 breaks the connection."""
+def serving(answer, certificate=None):
+    """An HTTP server; `answer(method, path, body)` returns status and content. Status 0 breaks the connection.
+
+    With the file of a certificate and its key, it is an HTTPS server.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self):
@@ -170,8 +174,12 @@ def serving(answer):
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
