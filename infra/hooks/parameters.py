@@ -1,35 +1,22 @@
-"""The types, defaults and variables of the parameters, and the values of the options."""
+"""The variables of the parameters with their defaults, and the values of the options."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Dict
 
 from faults import Fault, HookError
 from programs import ROOT
 
-PARAMETER = re.compile(r"^param (\w+) (\w+)(?: = (.*))?$", re.MULTILINE)
-VARIABLE = re.compile(r"\$\{(\w+)")
+VARIABLE = re.compile(r"\$\{(\w+)=?([^}]*)\}")
+PARAMETERS = "infra/main.parameters.json"
 APP_OPTIONS = "infra/options/app.json"
 
 
-def variables_of(kind: str) -> Iterator[str]:
-    """Yield the variables of all parameters of a type of Bicep's, such as bool."""
-    given: Mapping[str, Any] = json.loads(
-        (ROOT / "infra/main.parameters.json").read_text(encoding="utf-8")
-    )["parameters"]
-    for name, its_kind, _ in PARAMETER.findall(_template()):
-        if its_kind == kind and name in given:
-            yield from VARIABLE.findall(str(given[name]["value"]))
-
-
-def default_of(parameter: str) -> str:
-    """Return the default of a parameter that is a text."""
-    for name, _, value in PARAMETER.findall(_template()):
-        if name == parameter:
-            return str(value).strip("'")
-    raise LookupError(parameter)
+def variables() -> Dict[str, str]:
+    """Return the default of each variable that azd passes to the template."""
+    return dict(VARIABLE.findall((ROOT / PARAMETERS).read_text(encoding="utf-8")))
 
 
 def app_option(name: str) -> Any:
@@ -39,7 +26,3 @@ def app_option(name: str) -> Any:
     except (OSError, ValueError, LookupError, TypeError) as error:
         facts = {"reason": error, "command": "git checkout " + APP_OPTIONS}
         raise HookError(Fault("file-unreadable", APP_OPTIONS, facts)) from error
-
-
-def _template() -> str:
-    return (ROOT / "infra/main.bicep").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import sys
 from typing import Any, Iterator, List, Mapping
 
 from faults import Fault, HookError, number_faults, run
-from parameters import APP_OPTIONS, app_option, default_of, variables_of
+from parameters import APP_OPTIONS, app_option, variables
 from programs import ROOT, azd
 
 sys.path.insert(1, str(ROOT))
@@ -21,14 +21,39 @@ from core.urls import is_private
 
 SERVICES = ROOT / "infra/hooks/services.json"
 SIMULATED = "SIMULATED_SERVICES"
-IN_PLACE = {
-    ("geo", "geo"),
-    ("zone", "zone"),
-    ("zone", "geo-zone"),
-    ("geo-zone", "zone"),
-    ("geo-zone", "geo-zone"),
+CONVERTIBLE = {"zone", "geo-zone"}
+"""The values of `REDUNDANCY` that Azure changes into each other in place."""
+RETIRED = {
+    "infra/options/app.json": {
+        "PYTHON_VERSION": "pythonVersion",
+        "INSTANCE_MEMORY_MB": "instanceMemoryMB",
+        "MAXIMUM_INSTANCES": "maximumInstances",
+        "ALWAYS_READY_INSTANCES": "alwaysReadyInstances",
+        "HTTP_CONCURRENCY": "httpConcurrency",
+        "UPDATE_STRATEGY": "updateStrategy",
+        "ZONE_REDUNDANT_APP": "zoneRedundant",
+        "SCALE_BY_LENGTH": "scaleByQueueLength",
+        "DEPLOY_FROM": "deployFrom",
+        "CORS_ORIGINS": "corsOrigins",
+        "OPERATOR_ROLE": "operatorRole",
+    },
+    "infra/options/data.json": {
+        "RETENTION_DAYS": "retentionDays",
+        "LOCK_STATE": "lock",
+        "ROLE_ON_ACCOUNT": "tableRoleOnAccount",
+        "KEY_VAULT": "keyVault",
+    },
+    "infra/options/monitoring.json": {
+        "LOG_DAYS": "logDays",
+        "ACCESS_LOG": "accessLog",
+        "ACCESS_LOG_DAYS": "accessLogDays",
+        "DAILY_LOG_GB": "dailyLogGigabytes",
+        "AVAILABILITY_TEST": "availabilityTest",
+        "SWEEP_MISSING_MINUTES": "sweepMissingMinutes",
+    },
 }
-"""The changes of `REDUNDANCY` that Azure makes in place."""
+"""By file, the option that replaced a variable. Whoever has set the variable still relies on it."""
+REMOVED = "COSMOS_FOR_TABLES"
 QUESTION = (
     "No address of a service is set. "
     "Deploy a demonstration, in which the app plays the services? [y/N] "
@@ -73,6 +98,7 @@ def _answer() -> str:
 def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fault]:
     """Yield a fault for each setting with which the app could not be deployed or could not work."""
     yield from _parameter_faults(values)
+    yield from _retired_faults(values)
     simulated = values.get(SIMULATED) or "false"
     if simulated == "true" and values.get("FRONT_DOOR_ID"):
         yield Fault("front-door-simulated", "FRONT_DOOR_ID")
@@ -84,11 +110,23 @@ def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fa
 
 
 def _parameter_faults(values: Mapping[str, str]) -> Iterator[Fault]:
-    for name in variables_of("bool"):
+    for name, default in variables().items():
         value = values.get(name) or ""
-        if value not in ("", "true", "false"):
+        if default in ("true", "false") and value not in ("", "true", "false"):
             yield Fault("switch-invalid", name, {"value": value})
-    yield from number_faults(values, *variables_of("int"), "MONTHLY_BUDGET")
+    yield from number_faults(values, "MONTHLY_BUDGET")
+
+
+def _retired_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield a fault for each variable that is set, but that nothing reads any more."""
+    read = variables()  # an agent of another business may need a setting of such a name
+    for file, options in RETIRED.items():
+        for name, option in options.items():
+            if values.get(name) and name not in read:
+                facts = {"name": name, "file": file, "option": option}
+                yield Fault("variable-retired", name, facts)
+    if values.get(REMOVED):
+        yield Fault("variable-removed", REMOVED, {"name": REMOVED})
 
 
 def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:
@@ -122,8 +160,8 @@ def _change_faults(values: Mapping[str, str]) -> Iterator[Fault]:
         facts = {"deployed": isolated, "wanted": wanted}
         yield Fault("not-in-place", "NETWORK_ISOLATION", facts)
     kept = (values.get("DEPLOYED_REDUNDANCY") or "").lower()
-    redundancy = (values.get("REDUNDANCY") or default_of("redundancy")).lower()
-    if kept and (kept, redundancy) not in IN_PLACE:
+    redundancy = (values.get("REDUNDANCY") or variables()["REDUNDANCY"]).lower()
+    if kept and kept != redundancy and {kept, redundancy} != CONVERTIBLE:
         yield Fault("not-in-place", "REDUNDANCY", {"deployed": kept, "wanted": redundancy})
 
 

@@ -3,12 +3,15 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 
 import pytest
 from deploying import ADDRESSES, REQUIRED
 from hooks import OLDEST, Project, Ran
+
+from development.servicebus_config import ROOT
 
 HOOK = "preprovision.py"
 FIRST = next(name for name in ADDRESSES if name in REQUIRED)
@@ -98,6 +101,26 @@ ROWS = {
         {"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "ZONE"},
         set(),
     ),
+    "the redundancy as Azure may write it": ({"DEPLOYED_REDUNDANCY": "ZONE"}, set()),
+    "geo as it is": ({"DEPLOYED_REDUNDANCY": "geo", "REDUNDANCY": "geo"}, set()),
+    "geo-zone as it is": ({"DEPLOYED_REDUNDANCY": "geo-zone", "REDUNDANCY": "geo-zone"}, set()),
+    "geo-zone to geo": (
+        {"DEPLOYED_REDUNDANCY": "geo-zone", "REDUNDANCY": "geo"},
+        fault("not-in-place", "REDUNDANCY"),
+    ),
+    "retired variables that are empty": (
+        {"PYTHON_VERSION": "", "COSMOS_FOR_TABLES": "", "KEY_VAULT": ""},
+        set(),
+    ),
+    "what azd itself keeps of a deployment": (
+        {"KEY_VAULT_NAME": "kv-x", "DEPLOYED_PYTHON_VERSION": "3.13"},
+        set(),
+    ),
+    "a retired variable that says what the option says": (
+        {"RETENTION_DAYS": "365"},
+        fault("variable-retired", "RETENTION_DAYS"),
+    ),
+    "Cosmos DB": ({"COSMOS_FOR_TABLES": "true"}, fault("variable-removed", "COSMOS_FOR_TABLES")),
     "zone to geo-zone": ({"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
     "geo-zone to zone": ({"DEPLOYED_REDUNDANCY": "geo-zone"}, set()),
     "zone to geo": (
@@ -127,6 +150,62 @@ def test_settings_that_could_not_work_are_rejected(project, given, faults):
     assert ran.faults == faults
     assert ran.code == (1 if faults else 0)
     assert project.calls == []
+
+
+@pytest.fixture
+def retired(project):
+    """The options that replaced variables, by file and variable."""
+    code = "import json, preprovision\nprint(json.dumps(preprovision.RETIRED))"
+    (project.hooks / "retired.py").write_text(code)
+    return json.loads(project.run("retired.py").out)
+
+
+def test_a_variable_that_became_an_option_is_rejected(project, retired):
+    """Each with the option that replaced it and its file, which exist; nothing ignores a choice silently."""
+    names = {name for options in retired.values() for name in options}
+    assert len(names) == 21
+    ran = project.run(HOOK, **REMOTE | dict.fromkeys(names, "1"))
+    assert ran.faults == fault("variable-retired", *names)
+    for file, options in retired.items():
+        values = json.loads((ROOT / file).read_text())
+        for name, option in options.items():
+            assert option in values
+            [line] = [line for line in ran.err.splitlines() if line.startswith(f"- {name}: ")]
+            assert f"{option} in {file}" in line
+
+
+def test_nothing_that_is_still_read_is_rejected(project, retired):
+    """Another business may have a service with such a setting; none of today's variables is retired."""
+    path = project.root / "infra/main.parameters.json"
+    names = {name for options in retired.values() for name in options}
+    assert names.isdisjoint(re.findall(r"[$][{](\w+)", path.read_text()))
+    parameters = json.loads(path.read_text())
+    parameters["parameters"]["serviceSettings"]["value"]["KEY_VAULT"] = "${KEY_VAULT=}"
+    path.write_text(json.dumps(parameters))
+    assert project.run(HOOK, **REMOTE, KEY_VAULT="a-vault").faults == set()
+
+
+def test_the_switches_are_those_of_the_template(project, template):
+    """Each parameter that is true or false, and no other."""
+    passed = json.loads((project.root / "infra/main.parameters.json").read_text())["parameters"]
+    types = {name: each["type"] for name, each in template["parameters"].items()}
+    switches = {
+        re.match(r"[$][{](\w+)", each["value"])[1]
+        for name, each in passed.items()
+        if types[name] == "bool"
+    }
+    given = dict.fromkeys(re.findall(r"[$][{](\w+)", json.dumps(passed)), "https://a.example.com")
+    ran = project.run(HOOK, **given)
+    assert {place for code, place in ran.faults if code == "switch-invalid"} == switches
+
+
+def test_the_default_of_the_redundancy_is_that_of_the_parameters(project):
+    """What azd passes if nothing is set; it may be another one in a clone."""
+    path = project.root / "infra/main.parameters.json"
+    path.write_text(path.read_text().replace("${REDUNDANCY=zone}", "${REDUNDANCY=geo}"))
+    assert project.run(HOOK, **REMOTE, DEPLOYED_REDUNDANCY="geo").faults == set()
+    expected = fault("not-in-place", "REDUNDANCY")
+    assert project.run(HOOK, **REMOTE, DEPLOYED_REDUNDANCY="zone").faults == expected
 
 
 def test_a_value_that_may_be_secret_is_not_shown(project):
@@ -181,9 +260,8 @@ def test_the_ends_of_lines_do_not_matter(project, end):
     """A checkout of Windows, or no end of the last line: no setting is overlooked (hooks.md 17)."""
     settings = [{"name": name, "kind": "address", "required": True} for name in ("A_URL", "B_URL")]
     write_services(project, settings, end)
-    for name in ("infra/main.bicep", "infra/main.parameters.json"):
-        text = (project.root / name).read_text()
-        (project.root / name).write_bytes(text.replace("\n", end).encode())
+    path = project.root / "infra/main.parameters.json"
+    path.write_bytes(path.read_text().replace("\n", end).encode())
     ran = project.run(HOOK, NETWORK_ISOLATION="no", MONTHLY_BUDGET="x")
     assert ran.faults == (
         fault("setting-missing", "A_URL", "B_URL")

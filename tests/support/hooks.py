@@ -19,7 +19,6 @@ HOOKS = ROOT / "infra/hooks"
 TOKEN = "a-token-of-azd"  # noqa: S105 - not one
 READ = (
     *(
-        "infra/main.bicep",
         "infra/main.parameters.json",
         "infra/options/app.json",
         "infra/queues.json",
