@@ -40,7 +40,9 @@ class Budget:
         self.manager = Manager(environment)
         budgets = self.manager.group + "/providers/Microsoft.Consumption/budgets"
         self.path = "{}/budget-{}{}".format(budgets, app.partition("-")[2], API)
-        self.emails = emails.replace(" ", "").strip(",").split(",")
+        # As the template does: without blanks, empty parts and doubles.
+        parts = emails.replace(" ", "").split(",")
+        self.emails = list(dict.fromkeys(filter(None, parts)))
 
     def keep(self, amount: int) -> str:
         """Make the budget, or change it; it begins in the month in which it was made."""

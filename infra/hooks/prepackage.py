@@ -6,7 +6,6 @@ Azure has taken another Python (Azure/azure-dev, issue 8538).
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -48,21 +47,19 @@ def install(version: str) -> None:
         pip = ["install", "--quiet", "--disable-pip-version-check", "--target", tools]
         # uv is a program of its own, whatever Python its package asks for.
         pip += ["--ignore-requires-python", "--require-hashes", "--no-deps", "-r", str(UV)]
-        # Not as an option, which an older pip does not know.
-        quiet = dict(os.environ, PIP_ROOT_USER_ACTION="ignore")
-        _install("pip", [sys.executable, "-m", "pip", *pip], quiet)
+        _install("pip", [sys.executable, "-m", "pip", *pip])
         # Not with pip: it would choose packages for the Python that runs it.
         uv = ["pip", "install", "--quiet", "--target", str(PARTIAL / "lib/site-packages")]
         uv += ["--python", sys.executable, "--python-version", version]
         uv += ["--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
         uv += ["--require-hashes", "-r", str(REQUIREMENTS)]
-        _install("uv", [path_of("uv", Path(tools) / "bin"), *uv], os.environ)
+        _install("uv", [path_of("uv", Path(tools) / "bin"), *uv])
 
 
-def _install(name: str, command: List[str], environment: Mapping[str, str]) -> None:
+def _install(name: str, command: List[str]) -> None:
     """Let a program install; its output goes where that of this hook goes."""
     try:
-        code = subprocess.run(command, env=dict(environment), check=False).returncode
+        code = subprocess.run(command, check=False).returncode
     except OSError as error:
         facts = {"exit": "none", "output": error}
         raise HookError(Fault("program-failed", name, facts)) from error

@@ -2,11 +2,12 @@
 
 import hashlib
 import shutil
+import subprocess
 import sys
 
 import pytest
 from deployed_package import AZURE_PYTHON, PYTHON
-from hooks import STAND_IN, Project
+from hooks import OLDEST, STAND_IN, Project
 
 from development.servicebus_config import ROOT
 from entrypoints import packed
@@ -69,6 +70,12 @@ def pack_older(project):
     (project.root / INSTALLED / "older.py").write_text("")
 
 
+def hook_python():
+    """How the Python of the hook names itself."""
+    code = "import sys; print(sys.executable)"
+    return subprocess.check_output([OLDEST, "-c", code], text=True).strip()
+
+
 def after(command, option):
     return command[command.index(option) + 1]
 
@@ -90,6 +97,8 @@ def test_the_locked_packages_are_installed_for_azures_python(project, given, ver
     assert {"--require-hashes", "--only-binary"} < set(uv)
     assert after(pip, "-r") == str(project.hooks / "uv.txt")
     assert after(uv, "-r") == str(project.root / "requirements.txt")
+    # Without it, uv looks for a Python on the path, where azd's may not be.
+    assert after(uv, "--python") == hook_python()
     assert (after(uv, "--python-version"), after(uv, "--python-platform")) == (
         version,
         "x86_64-manylinux_2_28",

@@ -123,6 +123,22 @@ def test_who_wants_no_budget_has_none(azure, run, amount):
     assert azure.asked[-3:] == [("GET", PLACE), ("DELETE", PLACE), ("GET", PLACE)]
 
 
+@pytest.mark.parametrize(
+    "emails",
+    [
+        "ada@example.com,grace@example.com,",
+        ",ada@example.com, , grace@example.com",
+        "ada@example.com, grace@example.com,ada@example.com",
+    ],
+    ids=["a comma at the end", "empty parts", "a double"],
+)
+def test_the_budget_mails_whom_the_alerts_mail(azure, run, emails):
+    """Without blanks, empty parts and doubles, which the template drops too."""
+    assert run(OPERATOR_EMAIL=emails).code == 0
+    for notification in azure.budget["properties"]["notifications"].values():
+        assert notification["contactEmails"] == ["ada@example.com", "grace@example.com"]
+
+
 REFUSED = {("azure-refused", "MONTHLY_BUDGET")}
 
 
