@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from deploying import ADDRESSES
 
 from development.servicebus_config import ROOT
+from shop.business import SHOP
 
 PAGE = (ROOT / "docs/deploy.md").read_text()
 BLOCKS = re.findall(r"^(#+ [^\n]+)$|^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -69,7 +69,8 @@ def run(tmp_path):
 def test_a_block_of_commands_runs_as_it_is_written(run, commands):
     """It calls commands that azd has, sets variables that something reads, and names files that exist."""
     parameters = (ROOT / "infra/main.parameters.json").read_text()
-    read = {*re.findall(r"\$\{(\w+)", parameters), *ADDRESSES, "MONTHLY_BUDGET", "SOME_KEY"}
+    of_the_shop = {agent.address for agent in SHOP.agents}
+    read = {*re.findall(r"\$\{(\w+)", parameters), *of_the_shop, "MONTHLY_BUDGET", "SOME_KEY"}
     calls = run(commands)
     assert calls
     for program, *arguments in calls:

@@ -350,8 +350,10 @@ def test_a_missing_azd_is_a_fault(project):
 def test_an_interrupt_ends_it(project):
     """Ctrl-C at the question, without a trace of the program (hooks.md 16)."""
     ours, theirs = pty.openpty()
+    # Tests that run in the background of a shell ignore the signal, and so would the hook.
+    heeds_it = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)"
     with subprocess.Popen(
-        project.command(HOOK),
+        project.command(HOOK, heeds_it),
         cwd=project.hooks,
         env=project.environment(),
         stdin=theirs,
