@@ -39,8 +39,8 @@ def parameters(template: Compiled, root: Path = ROOT) -> Iterator[tuple[str, str
             continue  # the settings of the services, each of which is a variable of its own
         variable, default = PASSED.fullmatch(value).groups()  # type: ignore[union-attr]
         if variable not in ASKED_BY_AZD:
-            asked = "" if "defaultValue" in parameter else "azd asks"
-            yield variable, f"`{default}`" if default else asked, described(parameter)
+            none = "" if "defaultValue" in parameter else "azd asks"
+            yield variable, f"`{default}`" if default else none, described(parameter)
 
 
 def options(template: Compiled, file: str, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:

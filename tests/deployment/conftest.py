@@ -8,6 +8,7 @@ import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, build
 from deployed_resources import deployment
 from deploying import AGENTS, BUSINESS, VARIANTS, everything, index
+from hooks import SIGNED_IN, Project
 
 from development import bicep, snapshots
 from development.business import DEPLOYED
@@ -91,3 +92,12 @@ def required_functions():
 def package(tmp_path_factory):
     """The folder that is deployed."""
     return build(tmp_path_factory.mktemp("built") / "package")
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project whose azd is signed in."""
+    project = Project(tmp_path)
+    project.program("azd")
+    project.replies([SIGNED_IN])
+    return project

@@ -119,8 +119,8 @@ def test_no_secret_is_read_or_passed(template):
     """No template asks for a key; what may be one (settings of services, addresses of webhooks) no deployment shows."""
     assert not SECRETS.search(json.dumps(template))
     everywhere = [template, *(inner for _, _, inner in modules(template))]
-    for each in everywhere:
-        for name, parameter in each.get("parameters", {}).items():
+    for resource in everywhere:
+        for name, parameter in resource.get("parameters", {}).items():
             is_secure = parameter.get("type", "").lower().startswith("secure")
             assert is_secure == (name in SECURE), name
 
@@ -139,10 +139,10 @@ def roles_on(deployed, principal):
     """The names of the roles of a principal, by the type of what they are on."""
     names = {role: name for name, role in MICROSOFTS.items()}
     found = {}
-    for each in deployed.of_type(ROLE_ASSIGNMENT):
-        if principal in each.properties["principalId"]:
-            role = names[each.properties["roleDefinitionId"].rpartition("/")[2]]
-            kind, _ = type_and_name(each.scope_id)
+    for resource in deployed.of_type(ROLE_ASSIGNMENT):
+        if principal in resource.properties["principalId"]:
+            role = names[resource.properties["roleDefinitionId"].rpartition("/")[2]]
+            kind, _ = type_and_name(resource.scope_id)
             found.setdefault(kind, set()).add(role)
     return found
 
@@ -150,8 +150,8 @@ def roles_on(deployed, principal):
 def test_a_vault_holds_what_services_ask_for_and_the_app_may_read_it(any_deployed):
     """As the identity that resolves the references; by roles alone, and with isolation over a private endpoint."""
     endpoints = [
-        each.properties["privateLinkServiceConnections"][0]["properties"]["groupIds"]
-        for each in any_deployed.of_type("Network/privateEndpoints")
+        resource.properties["privateLinkServiceConnections"][0]["properties"]["groupIds"]
+        for resource in any_deployed.of_type("Network/privateEndpoints")
     ]
     if not any_deployed.option("data", "keyVault"):
         assert any_deployed.of_type("KeyVault/vaults") == []
@@ -205,14 +205,14 @@ def test_simulated_services_are_at_the_address_of_the_app(deployments):
 def test_every_parameter_is_described_and_can_be_set(template):
     """Each has a description, and azd passes each; those that have no default are asked for or are always there."""
     parameters = template["parameters"]
-    described = [name for name, each in parameters.items() if each["metadata"].get("description")]
+    described = [name for name, item in parameters.items() if item["metadata"].get("description")]
     assert described == list(parameters)
     passed = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
     assert set(passed) == set(parameters)
-    required = {name for name, each in parameters.items() if "defaultValue" not in each}
+    required = {name for name, item in parameters.items() if "defaultValue" not in item}
     assert required == set(snapshots.REQUIRED)
-    for name, each in passed.items():
-        for value in values_of(each):
+    for name, item in passed.items():
+        for value in values_of(item):
             assert re.fullmatch(r"\$\{[A-Z0-9_]+(=[\w.-]*)?\}", value)
             assert ("=" in value) == (name not in required)
 
@@ -223,7 +223,7 @@ def test_every_option_is_described_and_has_a_value(template):
         properties = template["definitions"][kind]["properties"]
         values = json.loads((INFRA / f"options/{file}.json").read_text())
         assert set(values) == set(properties)
-        assert all(each["metadata"]["description"] for each in properties.values())
+        assert all(item["metadata"]["description"] for item in properties.values())
     assert {path.stem for path in (INFRA / "options").iterdir()} == set(OPTIONS)
 
 
@@ -236,12 +236,12 @@ def values_of(parameter):
 def test_defaults_of_azd_are_those_of_the_template(template):
     """Who sets nothing gets the same from both; an object has nothing in it."""
     passed = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
-    for name, each in passed.items():
-        if name not in snapshots.REQUIRED and each["value"] != {}:
+    for name, item in passed.items():
+        if name not in snapshots.REQUIRED and item["value"] != {}:
             default = template["parameters"][name]["defaultValue"]
             text = str(default).lower() if isinstance(default, bool) else str(default or "")
             text = "0" if default == 0 and not isinstance(default, bool) else text
-            assert {value.partition("=")[2].rstrip("}") for value in values_of(each)} == {text}
+            assert {value.partition("=")[2].rstrip("}") for value in values_of(item)} == {text}
 
 
 def test_keys_are_off(any_deployed):
@@ -257,7 +257,7 @@ def test_keys_are_off(any_deployed):
     properties = any_deployed.site.properties
     assert properties["httpsOnly"] is True
     passwords = any_deployed.of_type("sites/basicPublishingCredentialsPolicies")
-    assert {each.name: each.properties["allow"] for each in passwords} == {
+    assert {resource.name: resource.properties["allow"] for resource in passwords} == {
         "ftp": False,
         "scm": False,
     }
@@ -357,22 +357,22 @@ def test_no_setting_is_a_secret(deployed):
 
 def test_everything_is_tagged_and_named_as_usual(any_deployed):
     """azd finds its resources by tag, people by name."""
-    for each in any_deployed.resources:
-        if not each.is_part and not each.type.startswith(UNTAGGED):
-            assert each.tags["azd-env-name"] == "test", each
-        if each.type in PREFIXES:
-            assert each.name.startswith(PREFIXES[each.type]), each
+    for resource in any_deployed.resources:
+        if not resource.is_part and not resource.type.startswith(UNTAGGED):
+            assert resource.tags["azd-env-name"] == "test", resource
+        if resource.type in PREFIXES:
+            assert resource.name.startswith(PREFIXES[resource.type]), resource
 
 
 def test_azure_takes_every_name(any_deployed):
     """By its length and characters; Azure refuses another only when the rest is half deployed."""
-    for each in any_deployed.resources:
-        if each.type in FIXED_NAMES:
-            assert each.name in FIXED_NAMES[each.type], each
-        elif each.type != ROLE_ASSIGNMENT:
-            least, most, characters = NAMES[each.type]
-            assert least <= len(each.name) <= most, each
-            assert re.fullmatch(characters, each.name), each
+    for resource in any_deployed.resources:
+        if resource.type in FIXED_NAMES:
+            assert resource.name in FIXED_NAMES[resource.type], resource
+        elif resource.type != ROLE_ASSIGNMENT:
+            least, most, characters = NAMES[resource.type]
+            assert least <= len(resource.name) <= most, resource
+            assert re.fullmatch(characters, resource.name), resource
 
 
 def test_a_role_assignment_is_named_by_all_that_it_consists_of(template):
@@ -380,7 +380,11 @@ def test_a_role_assignment_is_named_by_all_that_it_consists_of(template):
 
     The principal of the topic is known too late, so its id stands for it.
     """
-    found = [each.content for each in declared(template) if each.type == ROLE_ASSIGNMENT]
+    found = [
+        declaration.content
+        for declaration in declared(template)
+        if declaration.type == ROLE_ASSIGNMENT
+    ]
     assert found
     for content in found:
         principal, role = (
@@ -399,17 +403,21 @@ def test_the_longest_name_of_an_environment_fits(template):
     longest = template["parameters"]["environmentName"]["maxLength"]
     _, most, _ = NAMES["Microsoft.Resources/resourceGroups"]
     assert len(PREFIXES["Microsoft.Resources/resourceGroups"]) + longest <= most
-    names = [each for each in declared(template) if "environmentName" in each.content["name"]]
-    assert {each.type for each in names} == {"Microsoft.Resources/resourceGroups"}
+    names = [
+        declaration
+        for declaration in declared(template)
+        if "environmentName" in declaration.content["name"]
+    ]
+    assert {declaration.type for declaration in names} == {"Microsoft.Resources/resourceGroups"}
 
 
 def test_one_api_version_for_each_type(template):
     """The same resource is never described in two versions."""
     versions = {}
-    for each in declared(template):
-        kind = each.type
+    for declaration in declared(template):
+        kind = declaration.type
         versions.setdefault(kind.split("/")[0] if "Storage" in kind else kind, set()).add(
-            each.content["apiVersion"]
+            declaration.content["apiVersion"]
         )
     assert {kind: found for kind, found in versions.items() if len(found) > 1} == {}
 
@@ -417,18 +425,20 @@ def test_one_api_version_for_each_type(template):
 def test_isolation_leaves_no_public_door(any_deployed):
     """With it every service has a private endpoint and shuts its public one; without it there is no network at all."""
     endpoints = Counter(
-        each.properties["privateLinkServiceConnections"][0]["properties"]["privateLinkServiceId"]
-        for each in any_deployed.of_type("Network/privateEndpoints")
+        resource.properties["privateLinkServiceConnections"][0]["properties"][
+            "privateLinkServiceId"
+        ]
+        for resource in any_deployed.of_type("Network/privateEndpoints")
     )
     isolated = any_deployed.is_isolated
     assert bool(any_deployed.site.properties.get("virtualNetworkSubnetId")) == isolated
     assert bool(any_deployed.of_type("Network/virtualNetworks")) == isolated
     kinds = ("Storage/storageAccounts", "ServiceBus/namespaces", "EventGrid/topics")
-    for each in (each for kind in kinds for each in any_deployed.of_type(kind)):
-        assert bool(endpoints[each.id]) == isolated, each
-        closed = each.properties["publicNetworkAccess"] == "Disabled"
-        denied = each.properties.get("networkAcls", {}).get("defaultAction") == "Deny"
-        assert (closed or denied) == isolated, each
+    for resource in (resource for kind in kinds for resource in any_deployed.of_type(kind)):
+        assert bool(endpoints[resource.id]) == isolated, resource
+        closed = resource.properties["publicNetworkAccess"] == "Disabled"
+        denied = resource.properties.get("networkAcls", {}).get("defaultAction") == "Deny"
+        assert (closed or denied) == isolated, resource
     bus = any_deployed.one("ServiceBus/namespaces")
     assert bus.sku["name"] == ("Premium" if isolated else "Standard")
 
@@ -436,9 +446,9 @@ def test_isolation_leaves_no_public_door(any_deployed):
 def loop_of(template, module, symbol):
     """What deploys one after another, or all at the same time."""
     [loop] = [
-        each
-        for each in declared(template)
-        if (each.module, each.copy.get("name")) == (module, symbol)
+        declaration
+        for declaration in declared(template)
+        if (declaration.module, declaration.copy.get("name")) == (module, symbol)
     ]
     return loop
 
@@ -451,9 +461,9 @@ def test_private_endpoints_are_made_one_after_another(template):
     loop = loop_of(template, "private-endpoints", "endpoints")
     assert ONE_AFTER_ANOTHER.items() <= loop.copy.items()
     declaring = {
-        each.module
-        for each in declared(template)
-        if each.type == "Microsoft.Network/privateEndpoints"
+        declaration.module
+        for declaration in declared(template)
+        if declaration.type == "Microsoft.Network/privateEndpoints"
     }
     assert declaring == {loop.content["name"]}
 
@@ -471,14 +481,14 @@ ZONE_OF = {
 
 def test_private_endpoints_resolve_to_zones_that_exist(any_deployed):
     """Each has its name in its zone, which is linked to the network; the vault's too, if there is one."""
-    zones = {each.id for each in any_deployed.of_type("Network/privateDnsZones")}
-    linked = {each.parent_id for each in any_deployed.of_type("virtualNetworkLinks")}
+    zones = {resource.id for resource in any_deployed.of_type("Network/privateDnsZones")}
+    linked = {resource.parent_id for resource in any_deployed.of_type("virtualNetworkLinks")}
     assert linked == zones
     groups = any_deployed.of_type("privateEndpoints/privateDnsZoneGroups")
     assert len(groups) == len(any_deployed.of_type("Network/privateEndpoints"))
-    for each in groups:
-        [zone] = each.properties["privateDnsZoneConfigs"]
-        endpoint = any_deployed.with_id(each.parent_id).properties
+    for resource in groups:
+        [zone] = resource.properties["privateDnsZoneConfigs"]
+        endpoint = any_deployed.with_id(resource.parent_id).properties
         [to] = endpoint["privateLinkServiceConnections"][0]["properties"]["groupIds"]
         assert zone["properties"]["privateDnsZoneId"] in zones
         assert zone["properties"]["privateDnsZoneId"].endswith(f"/{ZONE_OF[to]}")
@@ -497,7 +507,7 @@ def test_state_is_as_redundant_as_asked(deployments, name, redundancy, sku):
     """The account of the orders; the host's own has zones, but where a region may have none."""
     assert deployments[name].parameters.get("redundancy", "zone") == redundancy
     accounts = deployments[name].of_type("Microsoft.Storage/storageAccounts")
-    skus = {each.name.startswith("ststate"): each.sku["name"] for each in accounts}
+    skus = {resource.name.startswith("ststate"): resource.sku["name"] for resource in accounts}
     assert skus == {True: sku, False: "Standard_LRS" if redundancy == "geo" else "Standard_ZRS"}
 
 
@@ -511,27 +521,35 @@ def test_what_has_the_orders_cannot_be_deleted_by_mistake_if_that_is_wanted(depl
 
 def test_event_grid_is_asked_to_deliver_when_its_roles_are_known(template):
     """They take minutes to be known, and Event Grid refuses a subscription until then: so that one is made last."""
-    depends = {each.symbol: each.depends_on for each in declared(template) if not each.module}
+    depends = {
+        declaration.symbol: declaration.depends_on
+        for declaration in declared(template)
+        if not declaration.module
+    }
     assert {"site", "alerts"} <= set(depends["eventSubscription"])
     given_early = [
-        each
-        for each in declared(template)
-        if each.module == "event-grid" and each.type == ROLE_ASSIGNMENT
+        declaration
+        for declaration in declared(template)
+        if declaration.module == "event-grid" and declaration.type == ROLE_ASSIGNMENT
     ]
-    assert [each for each in given_early if "identity.principalId" in json.dumps(each.content)]
+    assert [
+        declaration
+        for declaration in given_early
+        if "identity.principalId" in json.dumps(declaration.content)
+    ]
     assert "eventGrid" in depends["site"]
 
 
 def test_what_azure_refuses_at_the_same_time_is_made_one_after_another(template):
     """Two changes of a storage account; and a table of a workspace that is not active yet (deployment.md 11 and 17)."""
     state = {
-        each.type.rpartition("/")[2]: json.dumps(each.depends_on)
-        for each in declared(template)
-        if each.module == "state-storage"
+        declaration.type.rpartition("/")[2]: json.dumps(declaration.depends_on)
+        for declaration in declared(template)
+        if declaration.module == "state-storage"
     }
     assert "tableServices'" in state["queueServices"]
     assert "queueServices'" in state["blobServices"]
-    [tables] = [each for each in declared(template) if each.symbol == "tables"]
+    [tables] = [declaration for declaration in declared(template) if declaration.symbol == "tables"]
     assert "publisher" in tables.depends_on
 
 
@@ -615,9 +633,9 @@ def test_the_length_of_a_queue_is_read_with_a_right_on_the_namespace(any_deploye
     """On a queue alone it was seen not to be enough: Azure/azure-functions-host, issue 8261."""
     owner = MICROSOFTS["serviceBusDataOwner"]
     scopes = [
-        type_and_name(each.scope_id)[0]
-        for each in any_deployed.of_type(ROLE_ASSIGNMENT)
-        if each.properties["roleDefinitionId"].endswith(owner)
+        type_and_name(resource.scope_id)[0]
+        for resource in any_deployed.of_type(ROLE_ASSIGNMENT)
+        if resource.properties["roleDefinitionId"].endswith(owner)
     ]
     wanted = any_deployed.option("app", "scaleByQueueLength")
     assert scopes == (["Microsoft.ServiceBus/namespaces"] if wanted else [])
@@ -630,12 +648,12 @@ def test_alerts_go_to_everybody_who_is_named(deployments):
     given = deployed.parameters["operatorEmail"]
     assert given.count("ada@example.com") == 2  # names of receivers must differ (deployment.md 21)
     mails = ["ada@example.com", "grace@example.com"]
-    assert [each["emailAddress"] for each in group["emailReceivers"]] == mails
+    assert [item["emailAddress"] for item in group["emailReceivers"]] == mails
     hooks = deployed.parameters["operatorWebhooks"].split(",")
-    assert [each["serviceUri"] for each in group["webhookReceivers"]] == hooks
+    assert [item["serviceUri"] for item in group["webhookReceivers"]] == hooks
     receivers = [*group["emailReceivers"], *group["webhookReceivers"]]
-    assert len({each["name"] for each in receivers}) == len(receivers) == 4
-    assert all(each["useCommonAlertSchema"] for each in receivers)
+    assert len({item["name"] for item in receivers}) == len(receivers) == 4
+    assert all(item["useCommonAlertSchema"] for item in receivers)
 
 
 def test_the_log_is_kept_as_long_as_the_docs_say(deployments, template):
@@ -648,10 +666,10 @@ def test_the_log_is_kept_as_long_as_the_docs_say(deployments, template):
     assert workspace.properties["retentionInDays"] == 400
     tables = deployed.of_type("Microsoft.OperationalInsights/workspaces/tables")
     assert {"AppTraces", "AppRequests", "AppDependencies", "AppExceptions"} <= {
-        each.name for each in tables
+        resource.name for resource in tables
     }
-    for each in tables:
-        assert each.properties == {"retentionInDays": 45, "totalRetentionInDays": 45}
+    for resource in tables:
+        assert resource.properties == {"retentionInDays": 45, "totalRetentionInDays": 45}
     loop = loop_of(template, "monitoring", "tables")
     assert ONE_AFTER_ANOTHER.items() <= loop.copy.items()
 
@@ -695,7 +713,7 @@ def test_new_versions_may_be_let_in_from_one_place_alone(deployments, name, plac
 
 def test_pages_of_other_sites_may_call_if_they_are_listed(deployments):
     """None unless told otherwise; and never with what a browser knows of a caller."""
-    listed = {name: each.option("app", "corsOrigins") for name, each in deployments.items()}
+    listed = {name: resource.option("app", "corsOrigins") for name, resource in deployments.items()}
     assert listed["restricted"] != listed["default"]
     for name, origins in listed.items():
         cors = {"allowedOrigins": origins, "supportCredentials": False}
@@ -704,12 +722,16 @@ def test_pages_of_other_sites_may_call_if_they_are_listed(deployments):
 
 def test_who_reads_the_orders_is_logged(deployments):
     """On the service of the tables; unless that is not wanted. It is deployed switched off then (deployment.md 8)."""
-    wanted = {name: each.option("monitoring", "accessLog") for name, each in deployments.items()}
+    wanted = {
+        name: resource.option("monitoring", "accessLog") for name, resource in deployments.items()
+    }
     assert (wanted["default"], wanted["tuned"]) == (True, False)
     for name, is_on in wanted.items():
         log = deployments[name].one("Microsoft.Insights/diagnosticSettings")
         assert type_and_name(log.scope_id)[0] == TABLE_SERVICE
-        categories = {each["category"]: each["enabled"] for each in log.properties["logs"]}
+        categories = {
+            resource["category"]: resource["enabled"] for resource in log.properties["logs"]
+        }
         assert categories == dict.fromkeys(("StorageRead", "StorageWrite", "StorageDelete"), is_on)
 
 
@@ -722,11 +744,11 @@ def test_finished_orders_are_removed_some_day_unless_somebody_wants_to_keep_them
 def test_no_client_can_keep_an_alert_fired_and_so_mute_it(deployments):
     """An order of the same cause tells again, and one of another cause by itself; lines are never late for a rule."""
     rules = {
-        each.name.rpartition("-")[0]: each.properties
-        for each in deployments["default"].of_type(QUERY_RULES)
+        resource.name.rpartition("-")[0]: resource.properties
+        for resource in deployments["default"].of_type(QUERY_RULES)
     }
     [criterion] = rules["order-events"]["criteria"]["allOf"]
-    assert [(each["name"], each["values"]) for each in criterion["dimensions"]] == [
+    assert [(resource["name"], resource["values"]) for resource in criterion["dimensions"]] == [
         ("cause", ["*"])
     ]
     assert "| extend cause =" in criterion["query"]
@@ -764,21 +786,25 @@ def test_each_role_is_the_one_that_it_is_called():
 def test_no_role_is_given_twice(any_deployed):
     """Of a principal, a role and a scope Azure takes one assignment, whatever its name: the second fails."""
     given = Counter(
-        (each.properties["principalId"], each.properties["roleDefinitionId"], each.scope_id)
-        for each in any_deployed.of_type(ROLE_ASSIGNMENT)
+        (
+            resource.properties["principalId"],
+            resource.properties["roleDefinitionId"],
+            resource.scope_id,
+        )
+        for resource in any_deployed.of_type(ROLE_ASSIGNMENT)
     )
     assert given
-    assert [each for each, count in given.items() if count > 1] == []
+    assert [resource for resource, count in given.items() if count > 1] == []
 
 
 def test_nothing_is_deployed_twice(any_deployed):
     """Two resources of one type and name in one place would overwrite each other."""
     found = Counter(
-        (each.type.lower(), each.full_name.lower(), each.scope_id.lower())
-        for each in any_deployed.resources
+        (resource.type.lower(), resource.full_name.lower(), resource.scope_id.lower())
+        for resource in any_deployed.resources
     )
-    assert [each for each, count in found.items() if count > 1] == []
-    assert len({each.id.lower() for each in any_deployed.resources}) == found.total()
+    assert [resource for resource, count in found.items() if count > 1] == []
+    assert len({resource.id.lower() for resource in any_deployed.resources}) == found.total()
 
 
 def test_warnings_of_bicep_are_errors():
@@ -845,16 +871,16 @@ def test_behind_front_door_a_sign_in_leads_back_to_it(deployments):
 def test_alerts_reach_the_operators(any_deployed):
     """Every rule is on, unless it has nothing to look at, and sends to the group that has the operators' address."""
     group = any_deployed.one("Microsoft.Insights/actionGroups")
-    mails = [each["emailAddress"] for each in group.properties["emailReceivers"]]
+    mails = [item["emailAddress"] for item in group.properties["emailReceivers"]]
     assert set(mails) == set(any_deployed.parameters["operatorEmail"].replace(" ", "").split(","))
     hooks = any_deployed.parameters.get("operatorWebhooks", "")
-    assert ",".join(each["serviceUri"] for each in group.properties["webhookReceivers"]) == hooks
+    assert ",".join(item["serviceUri"] for item in group.properties["webhookReceivers"]) == hooks
     rules = any_deployed.of_type("Insights/metricAlerts") + any_deployed.of_type(QUERY_RULES)
     assert len(rules) >= 5
     wanted = any_deployed.option("monitoring", "availabilityTest")
-    asked = wanted and "frontDoorId" not in any_deployed.parameters
+    is_on = wanted and "frontDoorId" not in any_deployed.parameters
     limited = any_deployed.option("monitoring", "dailyLogGigabytes") > 0
-    needs = {"unavailable": asked, "log-nearly-full": limited}
+    needs = {"unavailable": is_on, "log-nearly-full": limited}
     for rule in rules:
         assert rule.properties["enabled"] is needs.get(rule.name.rpartition("-")[0], True), rule
         assert group.id in json.dumps(rule.properties["actions"])

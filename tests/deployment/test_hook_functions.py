@@ -5,7 +5,7 @@ import json
 
 import pytest
 from deploying import AGENTS
-from hooks import SIGNED_IN, SIGNED_OUT, TOKEN, Project, serving
+from hooks import SIGNED_OUT, TOKEN, serving
 
 HOOK = "postdeploy.py"
 NO_PAUSE = "import time\ntime.sleep = lambda _: None"
@@ -41,12 +41,12 @@ class Azure:
         self.works = True
         self.refusals = iter(())
         """Statuses of the next answers to a question for the list; zero breaks the connection."""
-        self.asked = []
+        self.requests = []
 
     def answer(self, method, path, body):
         """Return status and body."""
         assert body is None
-        self.asked.append((method, path.partition("?")[0].removeprefix(SITE)))
+        self.requests.append((method, path.partition("?")[0].removeprefix(SITE)))
         if method == "POST":
             self.names, self.missing = self.names + (self.missing if self.works else []), []
             return (204, None) if self.works else (400, {"error": "the host does not run"})
@@ -66,15 +66,6 @@ def azure(started):
     known = Azure(started["all"])
     with serving(known.answer) as known.url:
         yield known
-
-
-@pytest.fixture
-def project(tmp_path):
-    """A project whose azd is signed in."""
-    project = Project(tmp_path)
-    project.program("azd")
-    project.replies([SIGNED_IN])
-    return project
 
 
 @pytest.fixture
@@ -101,7 +92,7 @@ def test_azure_knows_each_function_that_it_has_to_start(azure, run, started):
     ran = run()
     assert (ran.code, ran.err) == (0, "")
     assert f"all {len(started['all'])} functions" in ran.out
-    assert azure.asked == [("GET", "/functions")] * 2
+    assert azure.requests == [("GET", "/functions")] * 2
 
 
 @pytest.mark.parametrize("name", ["submission_record", "supervisor_sweep", "given_up_dead_letters"])
@@ -116,7 +107,9 @@ def test_a_list_that_was_not_renewed_is_renewed(azure, run):
     azure.missing = [azure.names.pop() for _ in range(12)]
     ran = run(POSTDEPLOY_SECONDS="60")
     assert (ran.code, ran.err) == (0, "")
-    assert [each for each in azure.asked if each[0] == "POST"] == [("POST", "/host/default/sync")]
+    assert [each for each in azure.requests if each[0] == "POST"] == [
+        ("POST", "/host/default/sync")
+    ]
 
 
 def test_a_renewal_that_fails_is_tried_again(azure, run):
@@ -124,7 +117,7 @@ def test_a_renewal_that_fails_is_tried_again(azure, run):
     azure.works = False
     azure.names.remove("scheduler_wake")
     assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_wake")
-    assert len([each for each in azure.asked if each[0] == "POST"]) > 1
+    assert len([each for each in azure.requests if each[0] == "POST"]) > 1
 
 
 def test_a_refusal_that_passes_is_waited_for(azure, run, started):
@@ -139,7 +132,7 @@ def test_a_refusal_that_lasts_is_told_when_the_time_is_up(azure, run):
     """Nobody knows then whether anything is missing."""
     azure.refusals = itertools.repeat(503)
     assert not_checked(run(POSTDEPLOY_SECONDS="1"), "503")
-    assert azure.asked.count(("GET", "/functions")) > 1
+    assert azure.requests.count(("GET", "/functions")) > 1
 
 
 def test_a_refusal_after_an_answer_does_not_hide_what_was_missing(azure, run):
@@ -154,7 +147,7 @@ def test_whoever_may_not_ask_does_not_wait(azure, run, status):
     """Time changes nothing in that."""
     azure.refusals = itertools.repeat(status)
     assert not_checked(run(POSTDEPLOY_SECONDS="60"), str(status))
-    assert azure.asked == [("GET", "/functions")]
+    assert azure.requests == [("GET", "/functions")]
 
 
 def test_an_agent_without_an_address_is_not_missed(azure, run, started):

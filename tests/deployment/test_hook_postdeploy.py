@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from certificates import authority, signed_by
-from hooks import SIGNED_IN, Project, serving
+from hooks import serving
 
 HOOK = "postdeploy.py"
 KNOWN = {
@@ -31,26 +31,17 @@ time.sleep = sleep
 
 
 @pytest.fixture
-def project(tmp_path):
-    """A project whose azd is signed in."""
-    project = Project(tmp_path)
-    project.program("azd")
-    project.replies([SIGNED_IN])
-    return project
-
-
-@pytest.fixture
 def app():
     """An app that gives one answer after the other to a health check, and the last one for ever."""
 
     class App:
         def __init__(self):
             self.answers = []
-            self.asked = 0
+            self.requests = 0
 
         def answer(self, method, path, _):
             assert (method, path) == ("GET", "/api/health")
-            self.asked += 1
+            self.requests += 1
             return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     app = App()
@@ -224,7 +215,7 @@ def test_a_long_wait_is_reported_twice_a_minute(project, app):
     app.answers.append((503, b""))
     ran = look(project, app.url, FAST_CLOCK, POSTDEPLOY_SECONDS="100")
     assert ran.faults == NOT_HEALTHY
-    assert app.asked > 40
+    assert app.requests > 40
     assert len(ran.out.splitlines()) == 3
 
 

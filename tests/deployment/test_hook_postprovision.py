@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hooks import SIGNED_IN, SIGNED_OUT, Project, serving
+from hooks import SIGNED_OUT, serving
 
 HOOK = "postprovision.py"
 KNOWN = {
@@ -32,11 +32,11 @@ class Azure:
         self.has_budgets = True
         self.has_group = True
         self.broken = set()
-        self.asked = []
+        self.requests = []
 
     def answer(self, method, path, body):
         """Return status and body."""
-        self.asked.append((method, path))
+        self.requests.append((method, path))
         if method in self.broken:
             return 200, b"<html>"
         if not self.has_budgets:
@@ -68,15 +68,6 @@ def azure():
 
 
 @pytest.fixture
-def project(tmp_path):
-    """A project whose azd is signed in."""
-    project = Project(tmp_path)
-    project.program("azd")
-    project.replies([SIGNED_IN])
-    return project
-
-
-@pytest.fixture
 def run(azure, project):
     """Run the hook as azd does."""
     return lambda **given: project.run(HOOK, RESOURCE_MANAGER_URL=azure.url, **KNOWN | given)
@@ -86,7 +77,7 @@ def test_operators_are_told_what_a_month_costs_unless_somebody_wants_otherwise(a
     """From the month in which it was made, before the amount is spent; each operator by mail."""
     ran = run()
     assert (ran.code, ran.err) == (0, "")
-    assert azure.asked == [("GET", PLACE), ("PUT", PLACE)]
+    assert azure.requests == [("GET", PLACE), ("PUT", PLACE)]
     made = azure.budget["properties"]
     assert (made["amount"], made["timeGrain"], made["category"]) == (100, "Monthly", "Cost")
     assert azure.start == {"startDate": datetime.now(UTC).strftime("%Y-%m-01T00:00:00Z")}
@@ -120,7 +111,7 @@ def test_who_wants_no_budget_has_none(azure, run, amount):
     for _ in range(2):
         ran = run(MONTHLY_BUDGET=amount)
         assert (ran.code, ran.err, azure.budget) == (0, "", None)
-    assert azure.asked[-3:] == [("GET", PLACE), ("DELETE", PLACE), ("GET", PLACE)]
+    assert azure.requests[-3:] == [("GET", PLACE), ("DELETE", PLACE), ("GET", PLACE)]
 
 
 @pytest.mark.parametrize(

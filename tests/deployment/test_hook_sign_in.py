@@ -59,12 +59,12 @@ class Azure:
         self.registered = []
         self.instead = {}
         """By call, an iterator of the next answers in place of the usual one; None is the usual one."""
-        self.asked = []
+        self.requests = []
 
     def answer(self, method, path, body):
         """Return status and body."""
         path, _, query = path.partition("?")
-        self.asked.append((method, path, body))
+        self.requests.append((method, path, body))
         replaced = next(self.instead.get((method, path), iter(())), None)
         is_refused = replaced is not None and 400 <= replaced[0] < 500
         if (method, path) == CREATE and not is_refused:
@@ -72,8 +72,8 @@ class Azure:
         if replaced is not None:
             return replaced
         if (method, path) == LIST:
-            asked = urllib.parse.parse_qs(query)["$filter"]
-            found = [each for each in self.registered if asked == [f"displayName eq '{NAME}'"]]
+            wanted = urllib.parse.parse_qs(query)["$filter"]
+            found = [each for each in self.registered if wanted == [f"displayName eq '{NAME}'"]]
             return 200, {"value": found}
         return {
             IDENTITIES: (200, {"value": self.identities}),
@@ -85,7 +85,7 @@ class Azure:
 
     def changes(self):
         """What was changed, and what was sent."""
-        return [each for each in self.asked if each[0] != "GET"]
+        return [each for each in self.requests if each[0] != "GET"]
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(azur
     assert stored(project) == [SET_CLIENT]
     options = json.loads((project.root / "infra/options/app.json").read_text())
     assert role["value"] == options["operatorRole"]
-    assert "secret" not in json.dumps(azure.asked).lower()
-    assert "password" not in json.dumps(azure.asked).lower()
+    assert "secret" not in json.dumps(azure.requests).lower()
+    assert "password" not in json.dumps(azure.requests).lower()
 
 
 def test_the_token_is_for_graph_and_the_tenant(project, run):
@@ -171,7 +171,7 @@ def test_a_second_registration_is_not_made(azure, project, run):
     replies(project, OPERATOR_SIGN_IN_CLIENT_ID="gggg")
     ran = run()
     assert (ran.code, ran.faults) == (1, {("sign-in-exists", "OPERATOR_SIGN_IN_CLIENT_ID")})
-    assert azure.asked == []
+    assert azure.requests == []
     assert stored(project) == []
 
 
@@ -180,7 +180,7 @@ def test_what_azd_does_not_know_is_named(azure, project, run):
     replies(project, **dict.fromkeys(KNOWN, ""))
     ran = run()
     assert (ran.code, ran.faults) == (1, {("variable-missing", name) for name in KNOWN})
-    assert azure.asked == []
+    assert azure.requests == []
 
 
 @pytest.mark.parametrize(
