@@ -185,6 +185,7 @@ def index_with_a_package(folder):
     return folder.as_uri(), f"setup-sample==1.0 --hash=sha256:{digest}\n"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("uv", "installer"),
     [
@@ -221,6 +222,7 @@ runpy.run_module("development.install", run_name="__main__")
 """
 
 
+@pytest.mark.soak
 def test_a_python_that_has_pip_for_environments_alone_will_do(copy):
     """As on Debian, where another package has pip itself."""
     url, line = index_with_a_package(copy / "index")
@@ -231,6 +233,7 @@ def test_a_python_that_has_pip_for_environments_alone_will_do(copy):
     assert list(copy.glob(".venv/lib/*/site-packages/setup_sample.py"))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("digest", ["", " --hash=sha256:" + "0" * 64])
 def test_a_package_without_its_digest_is_not_installed(copy, digest):
     """Neither without one, nor with that of another file."""

@@ -98,6 +98,7 @@ def real():
     return found
 
 
+@pytest.mark.soak
 def test_the_template_compiles(real):
     """Without any diagnostic, of the compiler or of its linter (deployment.md 1 and 5)."""
     assert bicep.diagnostics(real) == ""
@@ -111,6 +112,7 @@ SEEDED = [
 """A wrong property, a wrong type and a missing parameter: a file, what stands there, what replaces it, the diagnostic."""
 
 
+@pytest.mark.soak
 def test_each_seeded_fault_is_found(real, tmp_path):
     """They are warnings to the compiler, or would be errors of Azure alone."""
     infra = shutil.copytree(ROOT / "infra", tmp_path / "infra")

@@ -1,12 +1,12 @@
 """The hooks that make the package and look at it before it is sent, with stand-ins for pip and uv."""
 
 import hashlib
-import shutil
 import subprocess
 import sys
+from pathlib import PurePosixPath
 
 import pytest
-from deployed_package import AZURE_PYTHON, PYTHON
+from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from hooks import OLDEST, STAND_IN, Project
 
 from development.servicebus_config import ROOT
@@ -240,8 +240,8 @@ def test_the_app_reads_what_the_hook_writes(project):
         packed.check(project.root / STAMP)
 
 
-def test_what_is_half_made_is_neither_committed_nor_sent(tmp_path):
-    """Git ignores both folders."""
-    shutil.copy(ROOT / ".gitignore", tmp_path)
-    lines = (tmp_path / ".gitignore").read_text().splitlines()
-    assert f"{FOLDER}*/" in lines
+def test_what_is_half_made_is_neither_committed_nor_sent():
+    """Git ignores both folders, azd the one that is not whole."""
+    assert f"{FOLDER}*/" in (ROOT / ".gitignore").read_text().splitlines()
+    assert ignored().drops(PurePosixPath(f"{FOLDER}.partial"), is_folder=True)
+    assert not ignored().drops(PurePosixPath(FOLDER), is_folder=True)

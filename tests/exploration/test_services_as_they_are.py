@@ -122,6 +122,7 @@ def nothing_is_shipped_unpaid(order):
     assert "ship" not in order.standing or "pay" in order.standing
 
 
+@pytest.mark.soak
 def test_an_author_explores_a_business_that_uses_both():
     """To the end of every course of events, with one fault and a resubmit at any moment."""
     coverage = Trial(paid_and_shipped()).explore(
