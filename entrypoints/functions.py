@@ -79,23 +79,31 @@ def answering(handler: Handler) -> Handler:
 
 
 def _wrapping(
-    wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]
+    wrap: Callable[[Handler], Handler], decorator: Callable[..., Any], **always: Any
 ) -> Callable[..., Callable[..., Any]]:
-    """Return the decorator, which wraps a plain function first; a built one stays as it is."""
+    """Return the decorator, with these options; it wraps a plain function, but no built one."""
 
     def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
-        bind = decorator(*args, **options)
+        bind = decorator(*args, **options, **always)
         return lambda target: bind(wrap(target) if iscoroutinefunction(target) else target)
 
     return decorate
 
 
 class Functions(func.Blueprint):
-    """A blueprint whose functions always answer; over HTTP, errors become problem details."""
+    """A blueprint whose functions always answer; over HTTP, errors become problem details.
+
+    Messages come as bytes. As text they would be changed on the way, one that is no JSON would fail
+    its batch, and what a sender wrote into a body would replace the message's own metadata.
+    """
 
     route = _wrapping(lambda target: answering(answers(target)), func.Blueprint.route)
-    queue_trigger = _wrapping(answering, func.Blueprint.queue_trigger)
-    service_bus_queue_trigger = _wrapping(answering, func.Blueprint.service_bus_queue_trigger)
+    queue_trigger = _wrapping(
+        answering, func.Blueprint.queue_trigger, data_type=func.DataType.BINARY
+    )
+    service_bus_queue_trigger = _wrapping(
+        answering, func.Blueprint.service_bus_queue_trigger, data_type=func.DataType.BINARY
+    )
     timer_trigger = _wrapping(answering, func.Blueprint.timer_trigger)
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 All routes but the health check begin with /api/operator.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -156,19 +156,23 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
         await through_outages(name, kept)
 
 
+def _reason(properties: Mapping[str, object]) -> str:
+    """Return why the bus gave a message up: Azure shows it as application properties alone."""
+    texts = [properties.get(name) for name in ("DeadLetterReason", "DeadLetterErrorDescription")]
+    known = ", ".join(str(text) for text in texts if text)
+    return f"{GIVEN_UP}: {known}" if known else GIVEN_UP
+
+
 def _bind_dead_letters(triggers: Functions, queues: Iterable[str], poison: PoisonStore) -> None:
     @triggers.service_bus_queue_trigger(
         arg_name="message", queue_name=DEAD_LETTERS, connection="ServiceBus"
     )
     async def given_up_dead_letters(message: func.ServiceBusMessage) -> None:
-        reason = (
-            f"{GIVEN_UP}: {message.dead_letter_reason}, {message.dead_letter_error_description}"
-        )
         kept = partial(
             poison.put,
             source_of(message.dead_letter_source, queues),
             message.get_body(),
-            reason,
+            _reason(message.application_properties or {}),
             on_bus(message),
             message.correlation_id,
         )

@@ -26,19 +26,21 @@ class HttpTrigger:
 
 @dataclass(frozen=True, kw_only=True)
 class StorageQueueTrigger:
-    """A Storage Queue, with the connection string of its account."""
+    """A Storage Queue, with the connection string of its account; `binary` hands messages over as bytes."""
 
     queue: str
     connection: str
+    binary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceBusTrigger:
-    """A Service Bus queue; `many` calls the function with a list."""
+    """A Service Bus queue; `many` calls the function with a list, `binary` hands messages over as bytes."""
 
     queue: str
     connection: str
     many: bool
+    binary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +195,7 @@ def _storage_queue(_name: str, binding: Binding, settings: AppSettings) -> Stora
     return StorageQueueTrigger(
         queue=settings.substitute(binding["queueName"]),
         connection=settings.connection(binding.get("connection") or "AzureWebJobsStorage"),
+        binary=_is_binary(binding),
     )
 
 
@@ -207,7 +210,12 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
         queue=settings.substitute(binding["queueName"]),
         connection=settings.connection(binding["connection"]),
         many=str(binding.get("cardinality") or "one").lower() == "many",
+        binary=_is_binary(binding),
     )
+
+
+def _is_binary(binding: Binding) -> bool:
+    return bool(binding.get("dataType") == func.DataType.BINARY)
 
 
 def _timer(name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:

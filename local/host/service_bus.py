@@ -152,9 +152,8 @@ class ServiceBusListener:
 
     async def _handle(self, running: Running) -> None:
         try:
-            body, metadata = (
-                many(running.messages) if self._trigger.many else single(running.messages[0])
-            )
+            make = many if self._trigger.many else single
+            body, metadata = make(running.messages, binary=self._trigger.binary)
             running.succeeded = await self._call.succeeds(body, metadata)
         except Exception:  # noqa: BLE001 - a message that cannot be decoded is abandoned like any other
             _log.exception("queue %s: a message cannot be read", self._trigger.queue)

@@ -9,7 +9,8 @@ from azure.functions.meta import Datum
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.amqp import AmqpMessageBodyType
 
-Metadata = dict[str, Datum]
+from local.host.bodies import Metadata, of_many, of_one
+
 _Getter = Callable[[ServiceBusReceivedMessage], str | int | None]
 
 
@@ -25,8 +26,6 @@ def _delivery_count(message: ServiceBusReceivedMessage) -> int:
 _TEXTS: Mapping[str, _Getter] = {
     "ContentType": lambda m: m.content_type,
     "CorrelationId": lambda m: m.correlation_id,
-    "DeadLetterErrorDescription": lambda m: m.dead_letter_error_description,
-    "DeadLetterReason": lambda m: m.dead_letter_reason,
     "DeadLetterSource": lambda m: m.dead_letter_source,
     "Label": lambda m: m.subject,
     "LockToken": lambda m: str(m.lock_token),
@@ -50,8 +49,11 @@ _NUMBERS: Mapping[str, _Getter] = {
 }
 
 
-def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
-    """Return body and metadata of one message."""
+def single(
+    messages: Sequence[ServiceBusReceivedMessage], *, binary: bool
+) -> tuple[Datum, Metadata]:
+    """Return body and metadata of the only message."""
+    [message] = messages
     metadata = {
         n: Datum(v, "string")
         for n, get in {**_TEXTS, **_TIMES}.items()
@@ -62,15 +64,15 @@ def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
     }
     properties = Datum(json.dumps(_properties(message)), "json")
     metadata["ApplicationProperties"] = metadata["UserProperties"] = properties
-    return Datum(_body(message), "bytes"), metadata
+    return of_one(_body(message), metadata, binary=binary)
 
 
-def many(messages: Sequence[ServiceBusReceivedMessage]) -> tuple[Datum, Metadata]:
+def many(messages: Sequence[ServiceBusReceivedMessage], *, binary: bool) -> tuple[Datum, Metadata]:
     """Return bodies and metadata of a batch: an array for each property.
 
     Azure's host leaves empty texts out of their arrays, and so do we: those of later messages move up.
     """
-    metadata: Metadata = {}
+    metadata: dict[str, Datum] = {}
     for name, get in _TEXTS.items():
         texts = SimpleNamespace(string=[text for message in messages if (text := get(message))])
         metadata[f"{name}Array"] = Datum(texts, "collection_string")
@@ -81,8 +83,7 @@ def many(messages: Sequence[ServiceBusReceivedMessage]) -> tuple[Datum, Metadata
         metadata[f"{name}Array"] = Datum(numbers, "collection_sint64")
     properties = Datum(json.dumps([_properties(message) for message in messages]), "json")
     metadata["ApplicationPropertiesArray"] = metadata["UserPropertiesArray"] = properties
-    bodies = SimpleNamespace(bytes=[_body(message) for message in messages])
-    return Datum(bodies, "collection_bytes"), metadata
+    return of_many([_body(message) for message in messages], binary=binary), metadata
 
 
 def _properties(message: ServiceBusReceivedMessage) -> dict[str, object]:

@@ -15,6 +15,7 @@ from azure.functions.meta import Datum
 from azure.storage.queue import QueueMessage, StorageErrorCode
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
+from local.host.bodies import of_one
 from local.host.host_json import QueueOptions
 from local.host.index import StorageQueueTrigger
 from local.host.invoke import Call
@@ -153,7 +154,15 @@ class StorageQueueListener:
         except (ValueError, binascii.Error):
             _log.warning("queue %s: message %s is not base64", self._trigger.queue, message.id)
             return None
-        return await self._call.succeeds(Datum(body, "bytes"), _metadata(message))
+        if not self._trigger.binary:
+            try:
+                body.decode()
+            except UnicodeDecodeError as error:
+                queue = self._trigger.queue
+                _log.error("queue %s: message %s is no text: %s", queue, message.id, error)
+                return False
+        datum, metadata = of_one(body, _metadata(message), binary=self._trigger.binary)
+        return await self._call.succeeds(datum, metadata)
 
     def _verdict(self, message: QueueMessage, *, succeeded: bool | None) -> "Settlement":
         if succeeded:

@@ -280,7 +280,7 @@ async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world)
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
-    """With what is known of the reason, and its id; again after a crash, it is there once."""
+    """With what is known of the reason, and its id; again after a crash, it is there once (host.md 4)."""
     app = func.FunctionApp()
     app.register_functions(given_up(world.poison, [SUBMISSIONS], [PAYMENT]))
     functions = {
@@ -292,14 +292,15 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
         DEAD_LETTERS: ServiceBusMessage(
             body=b"b",
             message_id="m",
-            application_properties={},
+            application_properties={
+                "DeadLetterReason": "Why",
+                "DeadLetterErrorDescription": "because",
+            },
             user_properties={},
             correlation_id="c",
             sequence_number=1,
             enqueued_time_utc=NOW,
             dead_letter_source=PAYMENT,
-            dead_letter_reason="Why",
-            dead_letter_error_description="because",
         ),
     }
     for _ in range(2):

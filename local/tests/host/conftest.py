@@ -24,6 +24,8 @@ def settings(services):
         "WORK_QUEUE": "unused",
         "SINGLES": "unused",
         "BATCHES": "unused",
+        "TEXTS": "unused",
+        "TEXTS_TOGETHER": "unused",
         "TICK": "0 0 0 1 1 *",
     }
     storage = dict.fromkeys(("Storage", "AzureWebJobsStorage"), services.storage_connection_string)
@@ -53,12 +55,20 @@ def shared_queue(storage_queue):
 
 
 @pytest.fixture(scope="session")
-def _everything(tmp_path_factory, settings, shared_queue):
+def text_queue(storage_queue):
+    """The Storage Queue whose messages the shared host hands over as texts."""
+    return storage_queue("texts")
+
+
+@pytest.fixture(scope="session")
+def _everything(tmp_path_factory, settings, shared_queue, text_queue):
     """One host with all functions, for the tests that do not end it."""
     own = {
         "WORK_QUEUE": "shared",
         "SINGLES": "singles",
         "BATCHES": "batches",
+        "TEXTS": "texts",
+        "TEXTS_TOGETHER": "texts-together",
         "TICK": "00:00:00.05",
     }
     own |= {"LOCAL_QUEUE_LOCK_SECONDS": "2", "AzureWebJobsDisableHomepage": "true"}

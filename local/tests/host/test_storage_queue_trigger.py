@@ -141,7 +141,7 @@ class Noting:
 
 def holding(queues):
     """A listener that works on a message, on these queues."""
-    trigger = StorageQueueTrigger(queue="q", connection="")
+    trigger = StorageQueueTrigger(queue="q", connection="", binary=True)
     listener = StorageQueueListener(
         trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600
     )
@@ -179,7 +179,7 @@ class Called:
 async def test_what_is_not_base64_is_poison_without_a_call(services, work_queue):
     """With messageEncoding base64, which is the default, plain text never reaches the function."""
     trigger = StorageQueueTrigger(
-        queue=work_queue.queue_name, connection=services.storage_connection_string
+        queue=work_queue.queue_name, connection=services.storage_connection_string, binary=True
     )
     called, stopping = Called(), asyncio.Event()
     listener = StorageQueueListener(

@@ -12,7 +12,8 @@ OF_THE_BROKERS_TESTS = {
 }
 
 OF_THE_SHARED_HOST = {
-    name: {"LockDuration": "PT3S", "MaxDeliveryCount": 2} for name in ("singles", "batches")
+    name: {"LockDuration": "PT3S", "MaxDeliveryCount": 2}
+    for name in ("singles", "batches", "texts", "texts-together")
 }
 """Here a lock is lost before a test gets impatient."""
 

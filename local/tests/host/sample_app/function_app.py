@@ -183,14 +183,24 @@ async def admin_only(req: func.HttpRequest):
     return as_json({"secret": True})
 
 
-@app.queue_trigger(arg_name="message", queue_name="%WORK_QUEUE%", connection="Storage")
+@app.queue_trigger(
+    arg_name="message",
+    queue_name="%WORK_QUEUE%",
+    connection="Storage",
+    data_type=func.DataType.BINARY,
+)
 async def from_queue(message: func.QueueMessage):
     body = message.get_body().decode()
     note("queue", body=body, tries=message.dequeue_count, inserted=message.insertion_time)
     await work("queue", body)
 
 
-@app.service_bus_queue_trigger(arg_name="message", queue_name="%SINGLES%", connection="Bus")
+@app.service_bus_queue_trigger(
+    arg_name="message",
+    queue_name="%SINGLES%",
+    connection="Bus",
+    data_type=func.DataType.BINARY,
+)
 async def from_bus(message: func.ServiceBusMessage):
     body = message.get_body().decode()
     note(
@@ -207,7 +217,11 @@ async def from_bus(message: func.ServiceBusMessage):
 
 
 @app.service_bus_queue_trigger(
-    arg_name="messages", queue_name="%BATCHES%", connection="Bus", cardinality=func.Cardinality.MANY
+    arg_name="messages",
+    queue_name="%BATCHES%",
+    connection="Bus",
+    cardinality=func.Cardinality.MANY,
+    data_type=func.DataType.BINARY,
 )
 async def from_bus_many(messages: list[func.ServiceBusMessage]):
     bodies = [message.get_body().decode() for message in messages]
@@ -222,6 +236,26 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
     )
     for body in bodies:
         await work("batch", body)
+
+
+@app.queue_trigger(arg_name="message", queue_name="%TEXTS%", connection="Storage")
+async def text_from_queue(message: func.QueueMessage):
+    note("text-from-queue", body=message.get_body().decode(), id=message.id)
+
+
+@app.service_bus_queue_trigger(arg_name="message", queue_name="%TEXTS%", connection="Bus")
+async def text_from_bus(message: func.ServiceBusMessage):
+    note("text-from-bus", body=message.get_body().decode(), id=message.message_id)
+
+
+@app.service_bus_queue_trigger(
+    arg_name="messages",
+    queue_name="%TEXTS_TOGETHER%",
+    connection="Bus",
+    cardinality=func.Cardinality.MANY,
+)
+async def texts_from_bus(messages: list[func.ServiceBusMessage]):
+    note("texts-from-bus", bodies=[message.get_body().decode() for message in messages])
 
 
 @app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True, use_monitor=False)
