@@ -18,7 +18,7 @@ from core.messages import bus_queues
 from development.business import DEPLOYED, named
 from development.faults import DevelopmentCode
 from development.provision import provision
-from development.servicebus_config import ROOT, config
+from development.servicebus_config import ROOT, emulator_config
 from development.stack import ALERTS
 from local.connections import storage_connection_string
 from local.faults import Fault, text_of
@@ -99,7 +99,7 @@ def write_config(folder: Path) -> Path:
     """Write the emulator's Config.json from infra/queues.json."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "Config.json"
-    path.write_text(json.dumps(config(), indent=2))
+    path.write_text(json.dumps(emulator_config(), indent=2))
     return path
 
 

@@ -23,7 +23,7 @@ from local.faults import Fault, text_of
 from local.ports import StackError
 
 COMMAND = "python -m development.declared --write"
-LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 10, "defaultMessageTimeToLive": "PT1H"}
+LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 2000, "defaultMessageTimeToLive": "PT1H"}
 """The properties of an agent's queues."""
 OF_ANSWERS = {"name": ANSWERS, **LIKE, "deadLetteringOnMessageExpiration": True}
 """The queue of answers from outside: none that nobody has read in time is lost."""

@@ -1,4 +1,4 @@
-"""The local broker's Config.json, in the format of Microsoft's Service Bus emulator, from `infra/queues.json`."""
+"""Config.json of the local broker and of Microsoft's Service Bus emulator, from `infra/queues.json`."""
 
 import json
 from collections.abc import Mapping
@@ -17,8 +17,23 @@ def queues() -> dict[str, Any]:
     return content
 
 
+EMULATOR_DELIVERIES = 10
+"""The largest `maxDeliveryCount` that Microsoft's emulator takes; Service Bus and the local broker take 2,000."""
+
+
+def emulator_config() -> dict[str, Any]:
+    """Return the configuration of Microsoft's emulator."""
+    every = queues()["serviceBusQueues"]
+    return configuration(_forwarding(queue) | _few_deliveries(queue) for queue in every)
+
+
+def _few_deliveries(queue: Mapping[str, Any]) -> dict[str, Any]:
+    most = queue.get("maxDeliveryCount", EMULATOR_DELIVERIES)
+    return {"maxDeliveryCount": min(most, EMULATOR_DELIVERIES)}
+
+
 def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """Return the emulator's configuration, perhaps with more queues, by name with their properties."""
+    """Return the local broker's configuration, perhaps with more queues, by name with their properties."""
     every = {queue["name"]: queue for queue in queues()["serviceBusQueues"]}
     for name, given in (more_queues or {}).items():
         every.setdefault(name, {"name": name, **given})

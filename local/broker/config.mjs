@@ -115,8 +115,8 @@ export function parseDuration(text) {
 }
 
 function deliveryCount(name, value = 10, fault) {
-  if (!Number.isInteger(value) || value < 1 || value > 10) {
-    fault(`${name} must be a whole number from 1 to 10, not ${JSON.stringify(value)}`);
+  if (!Number.isInteger(value) || value < 1 || value > 2000) {
+    fault(`${name} must be a whole number from 1 to 2000, not ${JSON.stringify(value)}`);
   }
   return value;
 }

@@ -15,6 +15,8 @@ from local.host.worker_process import WorkerProcess
 
 ALL = "all functions"
 HTTP = "the HTTP functions"
+REFUSED_SECONDS = 0.035
+"""What a delivery takes on Azure while there is no worker process: it uses up one of the message's tries."""
 
 _log = logging.getLogger("local.host.invoke")
 
@@ -112,7 +114,13 @@ class Call:
         await self._worker.ready()
 
     async def succeeds(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> bool:
-        """Tell whether the call returned; for triggers that have no use for what it returns."""
+        """Tell whether the call returned; for triggers that have no use for what it returns.
+
+        As in Azure, it fails at once while there is no worker process.
+        """
+        if self._worker.refuses():
+            await asyncio.sleep(REFUSED_SECONDS)
+            return False
         try:
             await self(datum, metadata)
         except InvocationFailed:

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from azure.functions.meta import Datum
@@ -21,6 +22,9 @@ from local.host.index import Function
 from local.host.outage import longer
 from local.host.outputs import Produced
 from local.host.worker import ENTRY, LOADING
+
+GRACE_SECONDS = 2.0
+"""Between the end of a function's time and that of its process, as in Azure."""
 
 _log = logging.getLogger("local.host.worker_process")
 
@@ -39,6 +43,7 @@ class WorkerProcess:
         self._timeout = timeout
         self._short_life_seconds = short_life_seconds
         self._ready = asyncio.Event()
+        self._refused = 0
         self._life: Life
 
     async def start(self) -> Sequence[Function]:
@@ -50,6 +55,9 @@ class WorkerProcess:
         pause = 0.0
         while True:
             _log.info("worker process %d runs %s", self._life.pid, purpose)
+            if self._refused:
+                _log.warning("calls refused while there was no process: %d", self._refused)
+            self._refused = 0
             began = time.monotonic()
             await self._life.ended.wait()
             how = await self._fork_server.reap(self._life.pid)
@@ -66,21 +74,27 @@ class WorkerProcess:
         """Wait until there is a process."""
         await self._ready.wait()
 
+    def refuses(self) -> bool:
+        """Tell whether there is no process for a call at the moment, and count the call."""
+        self._refused += not self._ready.is_set()
+        return not self._ready.is_set()
+
     async def call(
         self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
     ) -> tuple[object, Produced]:
         """Return what a function returned, and what it has for its outputs; raises `InvocationFailed`, also when the process ends meanwhile.
 
-        A function that runs for too long ends the process. A call waits while there is none.
+        A function that runs for too long ends the process.
         """
-        await self.ready()
         life = self._life
         try:
             async with asyncio.timeout(self._timeout):
                 answer: tuple[object, Produced] = await life.ask(function, datum, metadata)
                 return answer
         except TimeoutError:
-            life.kill(f"function {function} ran for more than {self._timeout:g} s")
+            if not life.ended.is_set():
+                await asyncio.sleep(GRACE_SECONDS)
+                life.overrun(f"function {function} ran for more than {self._timeout:g} s")
             raise InvocationFailed(function) from None
 
     async def _begin(self) -> Sequence[Function]:
@@ -120,13 +134,11 @@ class WorkerProcess:
         life = self._life
         why = life.why_killed or f"it ended by itself ({how})"
         when = f" in {pause:.1f} s" if pause else ""
-        _log.error(
-            "worker process %d is replaced%s: %s; calls lost with it: %d",
-            life.pid,
-            when,
-            why,
-            life.lost,
-        )
+        calls = f"calls lost with it: {life.lost}"
+        if life.overran and self._timeout is not None:
+            until = datetime.fromtimestamp(life.last_call + self._timeout, UTC)
+            calls = f"calls that stand still: {life.lost}, the last until {until:%H:%M:%S} UTC"
+        _log.error("worker process %d is replaced%s: %s; %s", life.pid, when, why, calls)
 
 
 class Life:
@@ -137,7 +149,9 @@ class Life:
         self.loaded: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.ended = asyncio.Event()
         self.why_killed = ""
+        self.overran = False
         self.lost = 0
+        self.last_call = 0.0
         self._on_end = on_end
         self._channel: Channel
         self._numbers = itertools.count(LOADING + 1)
@@ -155,13 +169,18 @@ class Life:
         """Call a function and wait for the answer, however long that takes."""
         if self.ended.is_set():
             raise InvocationFailed(function)
-        number = next(self._numbers)
+        number, self.last_call = next(self._numbers), time.time()
         self._calls[number] = answer = asyncio.get_running_loop().create_future()
         self._channel.send((number, function, datum, metadata))
         try:
             return await answer
         finally:
             self._calls.pop(number, None)
+
+    def overrun(self, why: str) -> None:
+        """End the process for a function that overran: as in Azure other calls fail when their own time is up."""
+        self.overran = not self.ended.is_set() and not self.why_killed
+        self.kill(why)
 
     def kill(self, why: str) -> None:
         """End the process (SIGKILL), for the first reason that is given."""
@@ -192,5 +211,6 @@ class Life:
         waiting = [each for each in self._calls.values() if not each.done()]
         self.lost = len(waiting)
         self.ended.set()
-        for each in waiting:
-            each.set_exception(InvocationFailed())
+        if not self.overran:
+            for each in waiting:
+                each.set_exception(InvocationFailed())

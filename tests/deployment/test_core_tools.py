@@ -23,7 +23,7 @@ from core.messages import DEAD_LETTERS
 from development import core_tools
 from development.business import DEPLOYED
 from development.faults import DevelopmentCode
-from development.servicebus_config import ROOT, config, queues
+from development.servicebus_config import ROOT, emulator_config, queues
 from development.settings import app_settings
 from development.stack import Stack, StackConfig
 from local.faults import Fault
@@ -88,13 +88,14 @@ def test_azurite_is_the_one_that_is_tested():
 def test_the_emulator_gets_every_queue(tmp_path):
     """Config.json has the queues of infra/queues.json, with their properties."""
     written = json.loads(core_tools.write_config(tmp_path / "new").read_text())
-    assert written == config()
+    assert written == emulator_config()
     made = {
         each["Name"]: each["Properties"]
         for each in written["UserConfig"]["Namespaces"][0]["Queues"]
     }
     for queue in queues()["serviceBusQueues"]:
         assert made[queue["name"]]["LockDuration"] == queue["lockDuration"]
+        assert made[queue["name"]]["MaxDeliveryCount"] == min(10, queue["maxDeliveryCount"])
     assert len(made) == len(queues()["serviceBusQueues"])
 
 
@@ -233,7 +234,7 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
         "func start",
         "docker compose -f development/compose.yaml down --volumes",
     ]
-    assert json.loads((tmp_path / "data/Config.json").read_text()) == config()
+    assert json.loads((tmp_path / "data/Config.json").read_text()) == emulator_config()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", ports.eventgrid_port), timeout=5)
 

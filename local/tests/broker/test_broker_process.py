@@ -18,7 +18,7 @@ FAULTY = {
     "LockDuration": "PT6M",
     "DefaultMessageTimeToLive": "P1D",
     "DuplicateDetectionHistoryTimeWindow": "PT10M",
-    "MaxDeliveryCount": 11,
+    "MaxDeliveryCount": 2001,
     "RequiresSession": True,
     "ForwardTo": "elsewhere",
     "ForwardDeadLetteredMessagesTo": 7,

@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -115,6 +116,22 @@ def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(
     ]
 
 
+def test_what_ran_beside_a_function_that_overruns_stands_still_until_its_own_time_is_up(
+    host, folder, calls
+):
+    """It is not told that its process was killed (load.md 3)."""
+    armed, began = folder / "beside", time.monotonic()
+    armed.touch()
+    overrunning = calls.submit(host.call, "/does/cancel")
+    until(time.monotonic, lambda now: now > began + 2.5)
+    began = time.monotonic()
+    assert host.call(f"/does/work?body=once%20{armed}").status == 500
+    assert time.monotonic() - began > 1.9
+    assert overrunning.result().status == 500
+    assert "calls that stand still: 1, the last until" in host.said()
+    until(lambda: host.call("/does/nothing").status, lambda status: status == 200)
+
+
 @pytest.mark.parametrize(
     ("path", "functions"),
     [("/does/block", {"does", "tick"}), ("/does/cancel", {"does"}), ("/blocks", {"blocks"})],
@@ -142,6 +159,19 @@ def test_a_call_waits_for_a_worker_that_cannot_start_and_is_tried_ever_later(hos
     (folder / "fail").unlink()
     assert waiting.result().status == 200
     assert float(second) == 2 * float(first)
+
+
+def test_a_message_uses_up_deliveries_while_there_is_no_worker(host, folder, queues):
+    """Each fails at once, every 35 ms (host.md 6): a dozen are gone before a worker can be replaced."""
+    _, single, _ = queues
+    (folder / "fail").touch()
+    assert host.call("/does/exit").status == 500
+    single.send("hello")
+    until(lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1)
+    (folder / "fail").unlink()
+    until(single.under_way, is_empty)
+    assert [each["tries"] > 12 for each in host.wait_for("single")] == [True]
+    assert host.logged("calls refused while there was no process") == 1
 
 
 def test_lines_that_come_after_the_end_of_their_invocation_are_dropped(host):

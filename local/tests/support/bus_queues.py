@@ -17,7 +17,9 @@ OF_THE_SHARED_HOST = {
 }
 """Here a lock is lost before a test gets impatient."""
 
-OF_ONE_TEST = {f"own-{number}": {"LockDuration": "PT1M"} for number in range(8)}
+OF_ONE_TEST = {
+    f"own-{number}": {"LockDuration": "PT1M", "MaxDeliveryCount": 2000} for number in range(8)
+}
 """Here no lock is lost."""
 
 QUEUES = OF_THE_BROKERS_TESTS | OF_THE_SHARED_HOST | OF_ONE_TEST
