@@ -11,7 +11,7 @@ import azure.functions as func
 from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue, responses_queue
-from entrypoints.functions import Functions, on_bus, through_outages
+from entrypoints.functions import AGENT_SECONDS, Functions, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
 
 
@@ -22,7 +22,10 @@ def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
 
     @triggers.function_name(name)
     @triggers.service_bus_queue_trigger(
-        arg_name="message", queue_name=queue, connection="ServiceBus"
+        arg_name="message",
+        queue_name=queue,
+        connection="ServiceBus",
+        limit_seconds=AGENT_SECONDS,
     )
     async def handle(message: func.ServiceBusMessage) -> None:
         await through_outages(name, partial(work_on, message))

@@ -32,6 +32,10 @@ class QueueRefusedError(UnavailableError):
     """The queue does not exist, is disabled or is full: a retry helps only after a repair."""
 
 
+class OutOfTimeError(AppError):
+    """The function took longer than it may; what it has written stays."""
+
+
 class NewerWorkflowError(AppError):
     """The order follows a workflow that only a newer version of the app knows."""
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import Any, Generic, TypeVar
 
 from core.errors import CutOffError
+from core.time_limit import unlimited, writing
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -81,12 +82,17 @@ class GroupCommit(Generic[Item, Result]):
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def submit(self, lane: str, item: Item) -> Result:
-        """Flush the item, alone or with others of its lane, even if the caller is cancelled."""
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(lane, []).append((item, answer))
-        if lane not in self._running:
-            self._running[lane] = asyncio.create_task(self._drain(lane))
-        return await answer
+        """Flush the item, alone or with others of its lane, even if the caller is cancelled.
+
+        Raises `OutOfTimeError` once the time of the function is up.
+        """
+        with writing():
+            answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(lane, []).append((item, answer))
+            if lane not in self._running:
+                drain = asyncio.create_task(self._drain(lane), context=unlimited())
+                self._running[lane] = drain
+            return await answer
 
     async def _drain(self, lane: str) -> None:
         try:

@@ -28,6 +28,7 @@ from tenacity import (
 )
 
 from core.errors import CutOffError, UnavailableError
+from core.time_limit import time_limit
 from entrypoints.http import answers
 from stores.poison import Arrival
 
@@ -78,14 +79,43 @@ def answering(handler: Handler) -> Handler:
     return answered
 
 
+FUNCTION_SECONDS = 100.0
+"""The time limit of a function, unless it is given another one."""
+BATCH_SECONDS = 40.0
+"""That of one that takes batches: their locks last for a minute, and Azure does not renew them."""
+AGENT_SECONDS = 275.0
+"""That of an agent, which by itself ends at the complete-by time of its request."""
+LONGEST_WRITE_SECONDS = 15.0
+"""How much longer a function may take, for a write that is under way."""
+
+
+def limited(handler: Handler, seconds: float) -> Handler:
+    """Let the handler fail with `OutOfTimeError` after so many seconds.
+
+    Azure would kill its process, and whatever ran beside it would stand still for minutes.
+    """
+
+    @functools.wraps(handler)
+    async def in_time(*args: Any, **arguments: Any) -> Any:
+        async with time_limit(seconds):
+            return await handler(*args, **arguments)
+
+    in_time.time_limit_seconds = seconds  # type: ignore[attr-defined]  # for a test
+    return in_time
+
+
 def _wrapping(
     wrap: Callable[[Handler], Handler], decorator: Callable[..., Any], **always: Any
 ) -> Callable[..., Callable[..., Any]]:
     """Return the decorator, with these options; it wraps a plain function, but no built one."""
 
-    def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
+    def decorate(
+        *args: Any, limit_seconds: float = FUNCTION_SECONDS, **options: Any
+    ) -> Callable[..., Any]:
         bind = decorator(*args, **options, **always)
-        return lambda target: bind(wrap(target) if iscoroutinefunction(target) else target)
+        return lambda target: bind(
+            wrap(limited(target, limit_seconds)) if iscoroutinefunction(target) else target
+        )
 
     return decorate
 

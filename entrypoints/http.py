@@ -18,6 +18,7 @@ from core.errors import (
     InvalidLinkError,
     NotAllowedError,
     NotSignedInError,
+    OutOfTimeError,
     RefusedError,
     TooManyTriesError,
     UnavailableError,
@@ -83,7 +84,7 @@ def problem(
     )
 
 
-def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911 - one for each
+def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911, PLR0912 - one for each
     """Return the HTTP answer for an error."""
     match error:
         case InvalidError():
@@ -108,6 +109,8 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911 - o
             return problem(409, "The request makes no sense in the present state", str(error))
         case UnreadableRowError():
             return problem(409, "The order cannot be read, and nothing was changed", str(error))
+        case OutOfTimeError():
+            return problem(503, "The request took too long", headers={"Retry-After": "1"})
         case ConflictError() | UnavailableError():
             return problem(
                 503, "A service that is needed is away; try again", headers={"Retry-After": "1"}

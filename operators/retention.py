@@ -30,8 +30,8 @@ from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
-RUN_TIME = timedelta(minutes=2)
-"""Time after which a run begins nothing more; the next run goes on. The host allows longer."""
+RUN_TIME = timedelta(seconds=70)
+"""Time after which a run begins nothing more; the next run goes on. Its function has longer."""
 
 LATE = timedelta(days=1)
 """Delay of a removal from which on the runs count as falling behind."""

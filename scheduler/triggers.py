@@ -12,7 +12,7 @@ from core.errors import AppError, InvalidError, NewerMessageError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, put_off, responses_queue
 from core.ports import Bus, Clock
-from entrypoints.functions import Functions, in_turn, on_bus, through_outages
+from entrypoints.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
 from scheduler.admission import LOOK_INTERVAL
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -119,6 +119,7 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
         queue_name=SCHEDULER_REQUESTS,
         connection="ServiceBus",
         cardinality=func.Cardinality.MANY,
+        limit_seconds=BATCH_SECONDS,
     )
     async def scheduler_wake(messages: Messages) -> None:
         await run_all(inbox.wake("scheduler_wake", *each) for each in bodies_with_ids(messages))
@@ -143,6 +144,7 @@ def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
         queue_name=responses_queue(agent),
         connection="ServiceBus",
         cardinality=func.Cardinality.MANY,
+        limit_seconds=BATCH_SECONDS,
     )
     async def responses(messages: Messages) -> None:
         await run_all(inbox.receive(name, agent, *each) for each in bodies_with_ids(messages))

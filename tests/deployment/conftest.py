@@ -7,7 +7,7 @@ import os
 import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, build
 from deployed_resources import deployment
-from deploying import AGENTS, BUSINESS, VARIANTS, everything, index
+from deploying import AGENTS, BUSINESS, VARIANTS, everything, functions_with, index
 from hooks import SIGNED_IN, Project
 
 from development import bicep, snapshots
@@ -80,6 +80,13 @@ def template(contents):
 def functions():
     """The triggers of every function of the app, the simulated services' included, as Azure would index them."""
     return index(app_settings(Ports(), "key", "key", AGENTS) | everything(Ports()))
+
+
+@pytest.fixture(scope="session")
+def built():
+    """What is called of each of these functions."""
+    settings = app_settings(Ports(), "key", "key", AGENTS) | everything(Ports())
+    return {each.get_function_name(): each.get_user_function() for each in functions_with(settings)}
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,13 @@
-"""How the app's functions are bound to what starts them."""
+"""How the app's functions are bound to what starts them, and how long they may take."""
+
+import json
+from datetime import timedelta
+
+from pydantic import TypeAdapter
+
+from core.workflow import LONGEST_TIMEOUT
+from development.servicebus_config import ROOT, queues
+from entrypoints.functions import AGENT_SECONDS, LONGEST_WRITE_SECONDS
 
 
 def test_every_message_comes_as_bytes(functions):
@@ -10,3 +19,31 @@ def test_every_message_comes_as_bytes(functions):
     }
     assert len(queues) > 10
     assert set(queues.values()) == {"BINARY"}
+
+
+def test_every_function_ends_itself_long_before_azure_ends_its_process(built):
+    """Ten seconds at least, a write that is under way included; all but agents within two minutes (load.md 3)."""
+    host = json.loads((ROOT / "host.json").read_text())
+    allowed = TypeAdapter(timedelta).validate_python(host["functionTimeout"]).total_seconds()
+    limits = {
+        name: function.time_limit_seconds + LONGEST_WRITE_SECONDS
+        for name, function in built.items()
+    }
+    agents = {name for name in limits if name.startswith("agent_")}
+    assert agents
+    for name, seconds in limits.items():
+        assert seconds <= (allowed - 10 if name in agents else 120), name
+    assert LONGEST_TIMEOUT.total_seconds() <= AGENT_SECONDS
+
+
+def test_a_batch_is_settled_within_its_lock(built, functions):
+    """Azure does not renew the locks of a batch."""
+    locks = {
+        queue["name"]: TypeAdapter(timedelta).validate_python(queue["lockDuration"])
+        for queue in queues()["serviceBusQueues"]
+    }
+    batches = {name: each for name, each in functions.items() if each.get("cardinality") == "MANY"}
+    assert batches
+    for name, trigger in batches.items():
+        seconds = built[name].time_limit_seconds + LONGEST_WRITE_SECONDS
+        assert seconds < locks[trigger["queueName"]].total_seconds(), name

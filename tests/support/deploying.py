@@ -42,18 +42,22 @@ def everything(ports):
     return simulated(AGENTS, f"http://127.0.0.1:{ports.http_port}", with_optional=True)
 
 
-def index(settings):
-    """The trigger of each function that the app has with these settings, as the host sees it."""
+def functions_with(settings):
+    """The functions that the app has with these settings."""
     with pytest.MonkeyPatch.context() as environment:
         for name, value in settings.items():
             environment.setenv(name, value)
         with patch.dict(sys.modules):
             for name in [name for name in sys.modules if name.endswith(".function_app")]:
                 del sys.modules[name]
-            app = runpy.run_path(str(ROOT / "function_app.py"))["app"]
+            return runpy.run_path(str(ROOT / "function_app.py"))["app"].get_functions()
+
+
+def index(settings):
+    """The trigger of each function that the app has with these settings, as the host sees it."""
     bindings = {
         each.get_function_name(): each.get_bindings_dict()["bindings"]
-        for each in app.get_functions()
+        for each in functions_with(settings)
     }
     found = json.loads(json.dumps(bindings, default=str))
     return {

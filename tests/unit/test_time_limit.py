@@ -1,0 +1,118 @@
+"""A function that takes too long fails by itself, and never amid a write."""
+
+import asyncio
+
+import pytest
+
+from core.errors import OutOfTimeError
+from core.gathering import GroupCommit, run_all
+from core.time_limit import time_limit, writing
+from entrypoints.functions import answering, limited
+
+SHORT = 0.05
+
+
+class Store:
+    """Writes when it is told to."""
+
+    def __init__(self):
+        self.begun, self.goes_on, self.written = asyncio.Event(), asyncio.Event(), []
+        self.commits = GroupCommit(self.flush)
+
+    async def flush(self, lane, items):
+        self.begun.set()
+        await self.goes_on.wait()
+        self.written += items
+        return [f"wrote {item}" for item in items]
+
+    async def write(self, item):
+        return await self.commits.submit("lane", item)
+
+
+async def test_what_takes_too_long_fails_as_any_other_failure():
+    """The worker gets an answer: not a cancellation, for which Azure's sends none (load.md 3)."""
+    with pytest.raises(OutOfTimeError):
+        await answering(limited(asyncio.Event().wait, SHORT))()
+
+
+async def test_all_that_it_runs_at_the_same_time_ends_with_it():
+    """Such as the messages of a batch."""
+    ended = []
+
+    async def one(number):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(number)
+
+    with pytest.raises(OutOfTimeError):
+        async with time_limit(SHORT):
+            await run_all(one(number) for number in range(3))
+    assert sorted(ended) == [0, 1, 2]
+
+
+async def test_a_write_ends_and_its_caller_learns_how():
+    """Whatever comes after it is cancelled."""
+    store, learned = Store(), []
+
+    async def function():
+        learned.append(await store.write("a"))
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task(limited(function, SHORT)())
+    await store.begun.wait()
+    await asyncio.sleep(2 * SHORT)  # the time passes
+    assert not running.done()
+    store.goes_on.set()
+    with pytest.raises(OutOfTimeError):
+        await running
+    assert (learned, store.written) == (["wrote a"], ["a"])
+
+
+async def test_no_write_begins_once_the_time_is_up():
+    """Neither of the function nor of what it runs beside a write."""
+    store = Store()
+
+    async def function():
+        await store.write("a")
+        await store.write("b")
+
+    running = asyncio.create_task(limited(function, SHORT)())
+    await store.begun.wait()
+    await asyncio.sleep(2 * SHORT)  # the time passes
+    store.goes_on.set()
+    with pytest.raises(OutOfTimeError):
+        await running
+    assert store.written == ["a"]
+
+
+async def test_a_write_for_others_does_not_end_with_the_time_of_who_began_it():
+    """The tasks that gather writes live on; so do those of functions that have more time."""
+    store = Store()
+
+    async def late():
+        await asyncio.sleep(2 * SHORT)  # the time of the first is up
+        store.goes_on.set()
+        return await store.write("b")
+
+    first = asyncio.create_task(limited(lambda: store.write("a"), SHORT)())
+    await store.begun.wait()
+    assert await limited(late, 60)() == "wrote b"
+    assert await first == "wrote a"
+
+
+async def test_what_is_in_time_is_not_touched():
+    """Nor is it later: the limit ends with the function."""
+    async with time_limit(SHORT):
+        with writing():
+            pass
+    await asyncio.sleep(2 * SHORT)  # its time passes
+    with writing():
+        pass
+
+
+async def test_a_time_out_of_its_own_stays_what_it_is():
+    """It is not that of the function."""
+    with pytest.raises(TimeoutError):
+        async with time_limit(60):
+            raise TimeoutError
