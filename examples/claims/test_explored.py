@@ -12,7 +12,6 @@ def nothing_is_paid_unapproved(claim: Seen) -> None:
     assert claim.outcome != "undone" or "assess" not in claim.standing
 
 
-@pytest.mark.soak
 def test_nothing_is_paid_unapproved_whenever_an_operator_cancels() -> None:
     """At any moment of a course of events in which nothing goes wrong."""
     coverage = Trial(CLAIMS).explore(faults=0, acts=["cancel"], holds=nothing_is_paid_unapproved)

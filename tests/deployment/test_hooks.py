@@ -219,23 +219,6 @@ def test_an_azure_that_never_answers_is_given_up(tmp_path):
     assert (ran.code, ran.faults) == (1, {("azure-silent", "MONTHLY_BUDGET")})
 
 
-HANGING_AZD = """#!{python}
-import time
-time.sleep(600)
-"""
-SHORT_AZD = "import sys; sys.path.insert(0, {hooks!r}); import programs; programs.AZD_SECONDS = 0.5"
-
-
-def test_an_azd_that_does_not_end_is_given_up(tmp_path):
-    """Such as one that asks a server which does not answer."""
-    project = Project(tmp_path)
-    program = project.bin / "azd"
-    program.write_text(HANGING_AZD.format(python=sys.executable))
-    program.chmod(0o755)
-    ran = project.run("postprovision.py", SHORT_AZD.format(hooks=str(project.hooks)), **KNOWN)
-    assert (ran.code, {code for code, _ in ran.faults}) == (1, {"program-failed"})
-
-
 CHECK_URLS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
