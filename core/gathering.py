@@ -90,8 +90,7 @@ class GroupCommit(Generic[Item, Result]):
             answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(lane, []).append((item, answer))
             if lane not in self._running:
-                drain = asyncio.create_task(self._drain(lane), context=unlimited())
-                self._running[lane] = drain
+                self._running[lane] = asyncio.create_task(self._drain(lane), context=unlimited())
             return await answer
 
     async def _drain(self, lane: str) -> None:

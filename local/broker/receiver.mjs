@@ -53,7 +53,10 @@ export class LinkReceiver {
   /** Gives the unused credit back, as the client asked for. rhea loops for ever when there is none to give. */
   drain() {
     const left = this.credit();
-    if (left <= 0) return;
+    if (left <= 0) {
+      this.#sender.issue_flow = true; // the client waits for the news that it has been used up
+      return;
+    }
     this.#used += left;
     this.#sender.set_drained(true);
   }
@@ -116,7 +119,7 @@ export function modifiedProperties(delivery) {
 /** Why the client dead-letters a message, and what else it wants to be changed in it. */
 export function deadLetterProperties(delivery) {
   const error = delivery.remote_state.value[REJECTED_ERROR];
-  const properties = typedValues(error?.value[ERROR_INFO]);
+  const properties = typedValues(error?.value?.[ERROR_INFO]);
   const { description } = delivery.remote_state.error ?? {};
   return description && !properties.DeadLetterErrorDescription
     ? { ...properties, DeadLetterErrorDescription: description }

@@ -41,7 +41,10 @@ export class AmqpServer {
       credit_window: CREDIT_WINDOW,
       treat_modified_as_released: false,
     });
-    this.#container.sasl_server_mechanisms.enable_anonymous();
+    const mechanisms = this.#container.sasl_server_mechanisms;
+    mechanisms.enable_anonymous();
+    // Service Bus's own name for the same, and the only one that .NET's SDK knows: rights come with tokens.
+    mechanisms.MSSBCBS = mechanisms.ANONYMOUS;
     this.#listenToEvents();
     this.#server = net.createServer({ noDelay: true, keepAlive: true }, (socket) => this.#accept(socket));
   }
@@ -273,8 +276,9 @@ function copySettleModes(link) {
   link.local.attach.rcv_settle_mode = link.rcv_settle_mode;
 }
 
+/** The name in an address: with the scheme and host before it, with a slash as .NET's SDK sends it, or alone. */
 function pathOf(address) {
-  const path = address.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*\//i, '');
+  const path = address.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*\//i, '').replace(/^\//, '');
   try {
     return decodeURIComponent(path);
   } catch {
@@ -282,9 +286,10 @@ function pathOf(address) {
   }
 }
 
+/** An attach without source and target says that the link is refused; the detach says why (AMQP transport 2.6.3). */
 function refuse(link, condition, description) {
-  link.set_source({});
-  link.set_target({});
+  link.local.attach.source = undefined;
+  link.local.attach.target = undefined;
   link.close(amqpError(condition, description));
 }
 

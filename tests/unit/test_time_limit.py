@@ -87,18 +87,27 @@ async def test_no_write_begins_once_the_time_is_up():
 
 
 async def test_a_write_for_others_does_not_end_with_the_time_of_who_began_it():
-    """The tasks that gather writes live on; so do those of functions that have more time."""
-    store = Store()
+    """Nor does what a write needs, such as a token, which others wait for too."""
+    tokens, store = Store(), Store()
 
-    async def late():
-        await asyncio.sleep(2 * SHORT)  # the time of the first is up
-        store.goes_on.set()
-        return await store.write("b")
+    async def flush(lane, items):
+        store.begun.set()
+        await store.goes_on.wait()
+        return [f"{item} with {await tokens.write('a token')}" for item in items]
 
-    first = asyncio.create_task(limited(lambda: store.write("a"), SHORT)())
+    tokens.goes_on.set()
+    commits = GroupCommit(flush)
+
+    async def write(item):
+        return await commits.submit("lane", item)
+
+    first = asyncio.create_task(limited(lambda: write("a"), SHORT)())
     await store.begun.wait()
-    assert await limited(late, 60)() == "wrote b"
-    assert await first == "wrote a"
+    other = asyncio.create_task(limited(lambda: write("b"), 60)())
+    await asyncio.sleep(2 * SHORT)  # the time of the first is up
+    store.goes_on.set()
+    assert await other == "b with wrote a token"
+    assert await first == "a with wrote a token"
 
 
 async def test_what_is_in_time_is_not_touched():

@@ -9,7 +9,7 @@ RULES = sorted(Path(__file__).parent.glob("*.test.mjs"))
 
 
 async def test_queue_rules_hold_at_exact_times():
-    """Every test of queue_rules.test.mjs and tokens.test.mjs passes."""
+    """Every test of the files in JavaScript passes."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(NODE, "--test", *RULES, stdout=pipe, stderr=pipe)
     output, error = await process.communicate()
