@@ -29,9 +29,9 @@ def main(
     App settings are environment variables. A trigger's connection X is a connection string in variable X or
     AzureWebJobsX; AzureWebJobs.<function>.Disabled=true switches a function off. LOCAL_FUNCTION_KEY is the key of
     routes that need one. LOCAL_QUEUE_LOCK_SECONDS (600) is how long a killed host's queue messages stay hidden,
-    LOCAL_TIMER_LOCK_SECONDS (15) how long its timers stay locked, LOCAL_SHUTDOWN_SECONDS (10) how long running
-    functions may take to end. A process that ends by itself within LOCAL_SHORT_LIFE_SECONDS (5) is replaced after a
-    pause. Ctrl-C or SIGTERM stops it.
+    LOCAL_TIMER_LOCK_SECONDS how long its timers stay locked, if that is less than the listenerLockPeriod of host.json
+    (60), LOCAL_SHUTDOWN_SECONDS (10) how long running functions may take to end. A process that ends by itself within
+    LOCAL_SHORT_LIFE_SECONDS (5) is replaced after a pause. Ctrl-C or SIGTERM stops it.
 
     Functions run in a worker process, which is replaced when it ends or when a function takes longer than
     functionTimeout. LOCAL_FUNCTION_PROCESSES=each (default: one) gives each group its own, as Flex Consumption does:

@@ -40,8 +40,9 @@ class Host:
 
     def __init__(self, *, app_dir: Path, environ: Mapping[str, str]) -> None:
         self._settings = AppSettings(values=environ)
-        self._own = HostSettings.read(environ)
         self._config = read_host_json(app_dir, environ)
+        lock_period = self._config.singleton.listener_lock_period
+        self._own = HostSettings.read(environ, timer_lock_seconds=lock_period)
         self._invoker = Invoker(
             timeout=self._config.function_timeout,
             short_life_seconds=self._own.short_life_seconds,

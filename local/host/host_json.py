@@ -24,6 +24,9 @@ from pydantic_core import ErrorDetails
 from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 
+SHORTEST_LEASE_SECONDS = 15
+"""Blob Storage gives no shorter lease."""
+
 _TIME_SPAN = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
 
 
@@ -114,7 +117,11 @@ class Extensions(_Section):
 class SingletonOptions(_Section):
     """`singleton`; times in seconds."""
 
-    listener_lock_recovery_polling_interval: TimeSpan = Field(default=60.0, ge=15)
+    listener_lock_period: TimeSpan = Field(default=60.0, ge=SHORTEST_LEASE_SECONDS, le=60)
+    """How long a timer's lock lasts unless it is renewed."""
+    listener_lock_recovery_polling_interval: TimeSpan = Field(
+        default=60.0, ge=SHORTEST_LEASE_SECONDS
+    )
 
 
 class HostJson(_Section):

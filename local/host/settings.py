@@ -10,9 +10,6 @@ from local.faults import Fault, LocalCode
 from local.host.cors import origins_in
 from local.host.errors import HostError
 
-LEASE_SECONDS = 15
-"""Of a timer's lock: the shortest that Blob Storage gives, and what Azure's host takes."""
-
 SHORT_LIFE = "LOCAL_SHORT_LIFE_SECONDS"
 SHORT_LIFE_SECONDS = 5.0
 """A process that ends by itself before has its successor wait, so that the machine does more than start processes."""
@@ -58,8 +55,11 @@ class AppSettings:
         return self.values.get(name, match.group(0))
 
 
-IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600, "LOCAL_TIMER_LOCK_SECONDS": LEASE_SECONDS}
-"""Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise."""
+IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600.0, "LOCAL_TIMER_LOCK_SECONDS": 60.0}
+"""Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise.
+
+In both places host.json may set another time for a timer's lock.
+"""
 DEFAULT_SECONDS = {
     **IN_AZURE,
     "LOCAL_SHUTDOWN_SECONDS": 10,
@@ -84,23 +84,26 @@ class HostSettings:
     """What takes less time than in Azure, in words."""
 
     @classmethod
-    def read(cls, values: Mapping[str, str]) -> Self:
-        """Read them from the environment; raises `HostError` for a value that makes no sense."""
-        queue_lock = seconds_in(values, "LOCAL_QUEUE_LOCK_SECONDS")
-        timer_lock = seconds_in(values, "LOCAL_TIMER_LOCK_SECONDS")
+    def read(cls, values: Mapping[str, str], *, timer_lock_seconds: float = 60.0) -> Self:
+        """Read them from the environment; raises `HostError` for a value that makes no sense.
+
+        `timer_lock_seconds` is what host.json says, which a setting may only shorten.
+        """
+        in_azure = IN_AZURE | {"LOCAL_TIMER_LOCK_SECONDS": timer_lock_seconds}
+        given = {name: min(seconds_in(values, name), usual) for name, usual in in_azure.items()}
         return cls(
             function_key=values.get("LOCAL_FUNCTION_KEY", ""),
             origins=origins_in(values.get("Host__CORS", "")),
-            queue_lock_seconds=max(1, int(queue_lock)),
+            queue_lock_seconds=max(1, int(given["LOCAL_QUEUE_LOCK_SECONDS"])),
             host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
-            timer_lock_seconds=min(max(1, int(timer_lock)), LEASE_SECONDS),
+            timer_lock_seconds=max(1, int(given["LOCAL_TIMER_LOCK_SECONDS"])),
             shutdown_seconds=seconds_in(values, "LOCAL_SHUTDOWN_SECONDS"),
             short_life_seconds=seconds_in(values, SHORT_LIFE),
             process_for_each=_process_for_each(values),
             shortened=[
-                f"{name} is {given:g} instead of {usual}"
-                for name, usual in IN_AZURE.items()
-                if (given := seconds_in(values, name)) < usual
+                f"{name} is {given[name]:g} instead of {seconds:g}"
+                for name, seconds in in_azure.items()
+                if given[name] < seconds
             ],
         )
 

@@ -11,8 +11,9 @@ from uuid import uuid4
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
+from local.host.host_json import SHORTEST_LEASE_SECONDS
 from local.host.outage import Outage, in_a_few_words, pause
-from local.host.settings import LEASE_SECONDS, HostSettings
+from local.host.settings import HostSettings
 
 CONTAINER = "azure-webjobs-hosts"
 TAKEN = (409, 412)
@@ -24,8 +25,9 @@ _log = logging.getLogger("local.host.singleton")
 class Lease:
     """A lease on a blob that is made when it is first needed."""
 
-    def __init__(self, container: ContainerClient, path: str) -> None:
+    def __init__(self, container: ContainerClient, path: str, seconds: int) -> None:
         self._container = container
+        self._seconds = seconds
         self._blob: BlobClient = container.get_blob_client(path)
         # Who asks under the id of the lease that it has, renews it.
         self._lease = BlobLeaseClient(self._blob, lease_id=str(uuid4()))
@@ -33,10 +35,10 @@ class Lease:
     async def acquire(self) -> None:
         """Get the lease, or renew it; raises `AzureError`."""
         try:
-            await self._lease.acquire(LEASE_SECONDS)
+            await self._lease.acquire(self._seconds)
         except ResourceNotFoundError:
             await self._make_blob()
-            await self._lease.acquire(LEASE_SECONDS)
+            await self._lease.acquire(self._seconds)
 
     async def release(self) -> None:
         """Give it up; raises `AzureError`."""
@@ -55,8 +57,8 @@ class ShortLease(Lease):
     The holder also touches the blob, and who finds it untouched for too long breaks the lease.
     """
 
-    def __init__(self, container: ContainerClient, path: str, seconds: float) -> None:
-        super().__init__(container, path)
+    def __init__(self, container: ContainerClient, path: str, seconds: int) -> None:
+        super().__init__(container, path, SHORTEST_LEASE_SECONDS)
         self._longest = timedelta(seconds=seconds + 1)  # storage notes whole seconds
 
     async def acquire(self) -> None:
@@ -98,7 +100,7 @@ class Singleton:
         self._path = f"locks/{own.host_id}/{function}.Listener"
         self._connection = connection
         self._seconds = own.timer_lock_seconds
-        self._short = self._seconds < LEASE_SECONDS
+        self._short = self._seconds < SHORTEST_LEASE_SECONDS
         self._poll_seconds = min(poll_seconds, self._seconds) if self._short else poll_seconds
         self._outage = Outage(what=f"the storage of the lock of function {function}")
         self._until = 0.0
@@ -123,11 +125,8 @@ class Singleton:
                     await pause(stopping, self._pause)
 
     def _lease_in(self, container: ContainerClient) -> Lease:
-        return (
-            ShortLease(container, self._path, self._seconds)
-            if self._short
-            else Lease(container, self._path)
-        )
+        lease = ShortLease if self._short else Lease
+        return lease(container, self._path, self._seconds)
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         """Run the listener until the host stops or the lock is lost; it is held for as long as something runs."""

@@ -3,11 +3,13 @@
 import json
 import re
 from collections import Counter
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from deployed_resources import ROLE_ASSIGNMENT
 from deploying import AGENTS
+from pydantic import TypeAdapter
 
 from adapters.settings import Settings
 from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
@@ -21,8 +23,14 @@ README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
+DECISIONS = (ROOT / "docs/decisions.md").read_text()
 SCALE = (ROOT / "docs/scale.md").read_text()
 DURABLE = (ROOT / "docs/durable.md").read_text()
+HOST = json.loads((ROOT / "host.json").read_text())
+LOCK, POLL = (
+    TypeAdapter(timedelta).validate_python(HOST["singleton"][name])
+    for name in ("listenerLockPeriod", "listenerLockRecoveryPollingInterval")
+)
 
 
 def rows(text, first):
@@ -144,7 +152,7 @@ def test_a_price_says_of_when_it_is():
         text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
         parts = re.split(r"^#+ ", text, flags=re.MULTILINE)
         found += [(path.name, part) for part in parts if re.search(r"\$\d", part)]
-    assert {name for name, _ in found} == {"README.md", "deploy.md"}
+    assert {name for name, _ in found} == {"README.md", "decisions.md", "deploy.md"}
     assert [name for name, part in found if when not in " ".join(part.split())] == []
 
 
@@ -183,6 +191,8 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         relays=a_minute(settings["OUTBOX_SCHEDULE"]),
         polls=a_minute(settings["SCHEDULER_POLL_SCHEDULE"]),
         watches=a_minute(settings["WATCH_SCHEDULE"]),
+        locks=triggers["timerTrigger"],
+        lock_seconds=LOCK.total_seconds(),
         bus_triggers=triggers["serviceBusTrigger"],
         queue_triggers=triggers["queueTrigger"],
         metric_rules=kinds["metricAlerts"],
@@ -194,6 +204,18 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         f"An idle system costs about ${sum(each.dollars for each in idle(deployed)):.0f} a month"
         in README
     )
+
+
+def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
+    """The lock has half of its time left at least; then another host asks for it (webjobs.md 9)."""
+    seconds = {name: time.total_seconds() for name, time in (("lock", LOCK), ("poll", POLL))}
+    least, most = seconds["lock"] / 2, seconds["lock"] + seconds["poll"]
+    assert f"{least:g} to {most:g} s" in DECISIONS
+    assert most == 30, "half a minute, say README.md, limits.md and operate.md"
+    of_azure = replace(Deployed(), lock_seconds=60)
+    for deployed in (Deployed(), of_azure):
+        (line,) = [each for each in idle(deployed) if each.what == "timers' locks"]
+        assert f"${line.dollars:.2f} a month" in DECISIONS
 
 
 def a_minute(schedule):

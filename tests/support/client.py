@@ -29,7 +29,7 @@ QUICK = {
 and queues that are asked once a second: a stack on which nothing happens leaves the cores to others."""
 
 KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
-"""For stacks whose hosts are killed: with Azure's times no timer of theirs runs for up to half a minute."""
+"""For stacks whose hosts are killed: with the times of host.json no timer of theirs runs for up to half a minute."""
 
 PATIENT = QUICK | {
     "STEP_TIMEOUT_SECONDS": "10",

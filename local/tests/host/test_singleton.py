@@ -1,13 +1,22 @@
-"""For how long a host believes that it has the lock of a timer."""
+"""How long the lock of a timer lasts, and for how long a host believes that it has it (webjobs.md 9)."""
+
+import json
+from pathlib import Path
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ServiceRequestError
+from azure.storage.blob.aio import ContainerClient
 
+from local.connections import storage_connection_string
 from local.host import singleton
-from local.host.host_json import QueueOptions
-from local.host.settings import LEASE_SECONDS, HostSettings
+from local.host.host_json import QueueOptions, seconds_of
+from local.host.settings import HostSettings
 from local.host.singleton import Singleton
+from local.ports import Ports
 
+FACTS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/timers.json").read_text())
+PERIOD = FACTS["listenerLockPeriod"]
+LOCK_SECONDS = seconds_of(PERIOD["default"])
 AWAY = ServiceRequestError("away")
 
 
@@ -33,27 +42,63 @@ def storage(monkeypatch):
     return storage
 
 
+def locked(own):
+    """A timer under a lock by these settings."""
+    return Singleton(None, function="f", connection="", own=own, poll_seconds=60)
+
+
 @pytest.fixture
 def lock(storage):
-    lock = Singleton(None, function="f", connection="", own=HostSettings.read({}), poll_seconds=60)
+    lock = locked(HostSettings.read({}))
     lock._lease = storage
     return lock
+
+
+@pytest.mark.parametrize("period", [PERIOD["least"], PERIOD["most"]])
+async def test_a_lock_lasts_as_host_json_says_and_is_renewed_at_half_its_time(
+    storage, monkeypatch, period
+):
+    """What is asked of storage is as long as what the host believes."""
+    own = HostSettings.read({}, timer_lock_seconds=seconds_of(period))
+    lock, leased = locked(own), []
+    async with ContainerClient.from_connection_string(
+        storage_connection_string(Ports()), singleton.CONTAINER
+    ) as container:
+        lock._lease = lock._lease_in(container)
+
+        async def acquire(seconds):
+            leased.append(seconds)
+
+        monkeypatch.setattr(lock._lease._lease, "acquire", acquire)
+        assert await lock._has_lock()
+    assert leased == [seconds_of(period)]
+    assert lock._pause == seconds_of(period) * FACTS["renewed after"]
+    assert lock._until == storage.now + seconds_of(period)
+
+
+@pytest.mark.parametrize(("given", "lasts"), [({}, 60), ({"LOCAL_TIMER_LOCK_SECONDS": "2"}, 2)])
+def test_a_setting_only_shortens_the_lock(given, lasts):
+    """For tests that kill hosts; what is shorter than in Azure is named."""
+    own = HostSettings.read(given, timer_lock_seconds=60)
+    assert (own.timer_lock_seconds, bool(own.shortened)) == (lasts, bool(given))
+    longer = HostSettings.read({"LOCAL_TIMER_LOCK_SECONDS": "60"}, timer_lock_seconds=15)
+    assert (longer.timer_lock_seconds, longer.shortened) == (15, [])
 
 
 async def test_one_failed_renewal_does_not_lose_a_lock(storage, lock):
     """It is held for as long as the lease lasts; the next try comes long before its end."""
     assert await lock._has_lock()
-    storage.now += LEASE_SECONDS / 2
+    storage.now += LOCK_SECONDS / 2
     storage.error = AWAY
     assert await lock._has_lock()
-    assert storage.now + lock._pause < 1000 + LEASE_SECONDS
+    assert storage.now + lock._pause < 1000 + LOCK_SECONDS
 
 
 async def test_a_lock_that_cannot_be_renewed_is_lost_when_the_lease_ends(storage, lock):
     """Another host may have it from then on."""
     assert await lock._has_lock()
     storage.error = AWAY
-    storage.now += LEASE_SECONDS - 0.1
+    storage.now += LOCK_SECONDS - 0.1
     assert await lock._has_lock()
     storage.now += 0.1
     assert not await lock._has_lock()
@@ -61,7 +106,7 @@ async def test_a_lock_that_cannot_be_renewed_is_lost_when_the_lease_ends(storage
 
 async def test_a_lease_counts_from_when_it_was_asked_for(storage, lock):
     """Storage may have given it at once, and its answer have taken long."""
-    storage.takes = LEASE_SECONDS - 1
+    storage.takes = LOCK_SECONDS - 1
     assert await lock._has_lock()
     storage.takes, storage.error = 1, AWAY
     assert not await lock._has_lock()

@@ -16,12 +16,14 @@ from local.faults import Fault, LocalCode
 from local.host import running, worker
 from local.host.__main__ import main
 from local.host.errors import HostError
-from local.host.host import make_listener
-from local.host.host_json import HostJson, read_host_json
+from local.host.host import Host, make_listener
+from local.host.host_json import HostJson, read_host_json, seconds_of
 from local.host.http import HttpListener
 from local.host.index import INSTEAD, HttpTrigger, index_functions
 from local.host.invoke import Call
 from local.host.settings import DEFAULT_SECONDS, AppSettings, HostSettings
+
+TIMERS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/timers.json").read_text())
 
 
 def test_missing_settings_are_all_named():
@@ -341,15 +343,31 @@ def host_json(values):
     return content
 
 
-def test_hosts_may_not_ask_for_a_lock_more_often_than_in_azure(tmp_path):
-    """Every 15 s at most; without the setting once a minute."""
+@pytest.mark.parametrize("option", ["listenerLockPeriod", "listenerLockRecoveryPollingInterval"])
+def test_the_lock_of_a_timer_has_the_times_that_azure_takes(tmp_path, option):
+    """How long it lasts and how often another host asks for it, by default and at the ends of the range (webjobs.md 9)."""
     (tmp_path / "host.json").write_text('{"version": "2.0"}')
-    name = "AzureFunctionsJobHost__singleton__listenerLockRecoveryPollingInterval"
-    times = [read_host_json(tmp_path, given).singleton for given in ({}, {name: "00:00:15"})]
-    assert [each.listener_lock_recovery_polling_interval for each in times] == [60, 15]
-    with pytest.raises(HostError) as caught:
-        read_host_json(tmp_path, {name: "00:00:14"})
-    assert in_host_json(caught) == ["singleton.listenerLockRecoveryPollingInterval"]
+    name, facts = f"AzureFunctionsJobHost__singleton__{option}", TIMERS[option]
+
+    def read(value):
+        options = read_host_json(tmp_path, {name: value} if value else {}).singleton
+        return options.model_dump(by_alias=True)[option]
+
+    assert read(None) == seconds_of(facts["default"])
+    for taken in (facts["least"], facts.get("most", "01:00:00")):
+        assert read(taken) == seconds_of(taken)
+    for refused in facts["refused"]:
+        with pytest.raises(HostError) as caught:
+            read(refused)
+        assert in_host_json(caught) == [f"singleton.{option}"]
+
+
+def test_the_lock_period_of_host_json_reaches_the_timers(tmp_path):
+    """A host that locks for longer than another one believes would take its timers for lost."""
+    name = "AzureFunctionsJobHost__singleton__listenerLockPeriod"
+    (tmp_path / "host.json").write_text('{"version": "2.0"}')
+    lasts = [Host(app_dir=tmp_path, environ=given)._own for given in ({}, {name: "00:00:20"})]
+    assert [own.timer_lock_seconds for own in lasts] == [60, 20]
 
 
 def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):

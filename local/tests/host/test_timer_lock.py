@@ -25,7 +25,7 @@ async def container(services):
 
 async def test_a_lease_is_one_hosts_until_it_gives_it_up(container):
     """Also the one for which container and blob are made; who has it gets it again."""
-    one, other = (Lease(container, "locks/of-a-test/f.Listener") for _ in range(2))
+    one, other = (Lease(container, "locks/of-a-test/f.Listener", 15) for _ in range(2))
     await one.acquire()
     await one.acquire()
     with pytest.raises(ResourceExistsError):
