@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, SkipValidation, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.agent_settings import addresses_of, faults_of, scopes_of, values_of
+from adapters.schedules import schedule_faults, span_faults
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.faults import Fault, FaultCode, StartUpError, text_of
 from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
@@ -42,11 +43,15 @@ EXPECTED = {
     "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
     "LOG_LINK": "an address with {orderId} in it, https://…",
     "RUNBOOK_URL": "where docs/operate.md can be read, https://…, without a #",
-    "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
-    "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
-    "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
-    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB or hh:mm:ss",
+    "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB such as */15 * * * * *",
+    "SCHEDULER_POLL_SCHEDULE": "when to look for orders, as NCRONTAB such as */30 * * * * *",
+    "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB such as */30 * * * * *",
+    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB such as 0 * * * * *",
 }
+
+
+SCHEDULES = tuple(name for name in EXPECTED if name.endswith("_SCHEDULE"))
+"""The settings that hold the schedule of a timer."""
 
 
 class SettingsError(StartUpError):
@@ -190,6 +195,7 @@ class Settings(BaseSettings):
     def read(cls, agents: Sequence[Agent]) -> Self:
         """Read the environment, with the agents' settings; raises `SettingsError`."""
         faults = [*_connection_faults(os.environ), *faults_of(agents, os.environ)]
+        faults += [*_schedule_faults(os.environ), *span_faults(os.environ)]
         try:
             settings = cls(
                 addresses=addresses_of(agents, os.environ),
@@ -232,6 +238,12 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
     namespace = "ServiceBus__fullyQualifiedNamespace"
     if not environ.get("ServiceBus") and not environ.get(namespace):
         yield Fault(FaultCode.CONNECTION_MISSING, "ServiceBus", alternatives=(namespace,))
+
+
+def _schedule_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    for name in SCHEDULES:
+        if text := environ.get(name):
+            yield from schedule_faults(name, text)
 
 
 def _cross_faults(settings: Settings) -> Iterator[Fault]:

@@ -374,6 +374,52 @@ class FaultCode(StrEnum):
         ("queues",),
         "the app's own queues {queues} begin with it; use another prefix",
     )
+    SCHEDULE_TIME_SPAN = (
+        "schedule-time-span",
+        ("value",),
+        (
+            "{value} is a time span, which Azure takes on an App Service plan only; "
+            "use six fields, such as */30 * * * * *"
+        ),
+    )
+    SCHEDULE_NOT_SIX_FIELDS = (
+        "schedule-not-six-fields",
+        ("value", "fields"),
+        (
+            "{value} has {fields} fields between spaces; "
+            "use six, seconds first, such as 0 */5 * * * *"
+        ),
+    )
+    SCHEDULE_FIELD_INVALID = (
+        "schedule-field-invalid",
+        ("field", "value", "least", "most"),
+        (
+            "the {field} cannot be {value}; use * or numbers from {least} to {most}, "
+            "with lists (1,2), ranges from low to high (1-3), and steps after * or a range "
+            "(*/2, 1-3/2); months and days of the week also have names of three letters (JAN, MON)"
+        ),
+    )
+    SCHEDULE_BOTH_DAYS = (
+        "schedule-both-days",
+        ("day_of_month", "day_of_week"),
+        (
+            "it limits the day of the month to {day_of_month} and that of the week to "
+            "{day_of_week}; functions hosts read that differently, so use * for one of them"
+        ),
+    )
+    SCHEDULE_NEVER = (
+        "schedule-never",
+        ("day", "month"),
+        "month {month} has no day {day}, so it never comes; use a day that there is",
+    )
+    TIME_SPAN_INVALID = (
+        "time-span-invalid",
+        ("value",),
+        (
+            "{value} is not a time that functions hosts read alike; "
+            "use hh:mm:ss up to 23:59:59, and d.hh:mm:ss from a day on (1.00:00:00)"
+        ),
+    )
     MARGIN_TOO_LONG = (
         "margin-too-long",
         ("limit",),

@@ -27,14 +27,19 @@ from local.host.errors import HostError
 SHORTEST_LEASE_SECONDS = 15
 """Blob Storage gives no shorter lease."""
 
-_TIME_SPAN = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
+_TIME_SPAN = re.compile(
+    r"(?:([0-9]{1,6})\.)?([01]?[0-9]|2[0-3]):([0-5]?[0-9]):([0-5]?[0-9](?:\.[0-9]{1,7})?)"
+)
 
 
 def seconds_of(text: object) -> float:
-    """Turn a .NET TimeSpan `[d.]hh:mm:ss[.fff]` into seconds; raises ValueError."""
+    """Turn a .NET TimeSpan `[d.]hh:mm:ss[.fff]` into seconds; raises ValueError.
+
+    .NET reads more forms, some of them otherwise than they look: `24:00:00` is 24 days.
+    """
     match = _TIME_SPAN.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"not a time span hh:mm:ss: {text}")
+        raise ValueError(f"not a time span from 00:00:00 to 23:59:59, or d.hh:mm:ss: {text}")
     days, hours, minutes, seconds = match.groups(default="0")
     return int(days) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 

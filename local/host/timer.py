@@ -28,14 +28,48 @@ WHAT_IS_TOLD = Datum(
 Schedule = Callable[[datetime], datetime]
 
 
+_STEP = "(?:/[1-9][0-9]?)?"
+_NUMBER = "[0-9]{1,2}"
+_MONTH = "(?:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)"
+_DAY = "(?:SUN|MON|TUE|WED|THU|FRI|SAT)"
+
+
+def _lists_of(*terms: str) -> str:
+    term = "|".join([rf"\*{_STEP}", *terms])
+    return rf"(?:{term})(?:,(?:{term}))*"
+
+
+_NUMBERS = (rf"{_NUMBER}{_STEP}", rf"{_NUMBER}-{_NUMBER}{_STEP}")
+_MONTHS = (*_NUMBERS, rf"{_MONTH}{_STEP}", rf"{_MONTH}-{_MONTH}{_STEP}")
+_DAYS = ("[0-6]", rf"[0-6]-[0-6]{_STEP}", _DAY, rf"{_DAY}-{_DAY}{_STEP}")
+_READ_ALIKE = re.compile(
+    rf" *(?:{_lists_of(*_NUMBERS)} +)?{_lists_of(*_NUMBERS)} +{_lists_of(*_NUMBERS)}"
+    rf" +(?P<day_of_month>{_lists_of(*_NUMBERS)}) +{_lists_of(*_MONTHS)}"
+    rf" +(?P<day_of_week>{_lists_of(*_DAYS)}) *",
+    re.IGNORECASE | re.ASCII,
+)
+"""What CronSim may read as Azure's parser does. CronSim has a seventh day, so `1/2` would end on a Sunday."""
+_ENDLESS = re.compile(r"\b0?(\w+)-0?\1/", re.IGNORECASE | re.ASCII)
+"""A range of one value with a step, such as `1-1/2`: CronSim takes it for `1/2`, Azure for `1`."""
+
+
 def parse_schedule(text: str) -> Schedule:
-    """Return a function from a time to the next due time; raises `HostError`."""
-    if re.fullmatch(r"[\d.]+(:[\d.]+)+", text):
+    """Return a function from a time to the next due time; raises `HostError`.
+
+    It rejects a schedule that Azure's parser reads otherwise.
+    """
+    if ":" in text:
         return _every(text)
     try:
         CronSim(text, datetime.now(UTC))
     except CronSimError as error:
         raise HostError(_invalid(text, str(error))) from error
+    match = _READ_ALIKE.fullmatch(text)
+    if match is None or _ENDLESS.search(text):
+        raise HostError(_invalid(text, "Azure refuses it, or reads it otherwise"))
+    if not any(match[day].startswith("*") for day in ("day_of_month", "day_of_week")):
+        # Azure fires where both match, CronSim where one does.
+        raise HostError(_invalid(text, "it limits both the day of the month and that of the week"))
     return lambda now: next(CronSim(text, now))
 
 

@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
+from ncrontab import ROWS, SPAN, occurrences
 
 from local.faults import LocalCode
 from local.host import timer
 from local.host.errors import HostError
+from local.host.host_json import seconds_of
 from local.host.index import TimerTrigger
 from local.host.timer import TimerListener, parse_schedule
 
@@ -25,6 +28,48 @@ def test_schedules(schedule, due):
     """NCRONTAB has seconds first; a time span counts from now."""
     now = datetime(2026, 1, 1, 12, 34, 36, tzinfo=UTC)
     assert parse_schedule(schedule)(now).strftime("%H:%M:%S") == due
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row.text))
+def test_a_schedule_is_refused_or_read_as_in_azure(row):
+    """No text of Azure's table runs at other times here (ncrontab.tsv, webjobs.md 15)."""
+    try:
+        schedule = parse_schedule(row.text)
+    except HostError:
+        return
+    assert row.is_read_alike(schedule)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row.text))
+def test_a_time_span_is_refused_or_read_as_in_azure(row):
+    """In host.json `24:00:00` would be a day here and 24 days in Azure (webjobs.md 15)."""
+    try:
+        seconds = seconds_of(row.text)
+    except ValueError:
+        return
+    assert (row.kind, row.seconds) == (SPAN, seconds)
+
+
+@pytest.mark.parametrize("first", range(7))
+def test_no_step_in_the_days_of_the_week_reaches_a_seventh_day(first):
+    """A step starts at the first day of its range and ends with the last, or on Saturday."""
+    for step, last in product(range(1, 8), (None, *range(first, 7))):
+        days = f"{first}/{step}" if last is None else f"{first}-{last}/{step}"
+        try:
+            schedule = parse_schedule(f"0 0 9 * * {days}")
+        except HostError:
+            continue
+        read = {time.isoweekday() % 7 for time in occurrences(schedule, 8)}
+        assert read == set(range(first, (6 if last is None else last) + 1, step)), days
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["0 5/15 * * * *", "*/5 * * * *", "0 0 9 * * mon-FRI/2", "0 0 0 */2 * 1-5", "1.12:00:00"],
+)
+def test_what_both_read_alike_is_taken(schedule):
+    """A host that refuses everything would pass the table."""
+    parse_schedule(schedule)
 
 
 @pytest.mark.parametrize("schedule", ["", "* *", "61 * * * * *", "00:00:00", "1:2"])
