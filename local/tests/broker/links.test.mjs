@@ -23,7 +23,7 @@ async function connected(mechanism = 'ANONYMOUS') {
   if (mechanism !== 'ANONYMOUS') delete mechanisms.ANONYMOUS;
   const connection = container.connect({ port, host: '127.0.0.1', sasl_mechanisms: mechanisms, reconnect: false });
   await once(connection, 'connection_open');
-  return { connection, close };
+  return { connection, broker, close };
 
   async function close() {
     connection.close();
@@ -61,3 +61,36 @@ for (const role of ['sender', 'receiver']) {
     await close();
   });
 }
+
+/** Puts messages into the queue. */
+async function send(connection, ...bodies) {
+  const sender = connection.open_sender('plain');
+  await once(sender, 'sendable');
+  for (const body of bodies) {
+    sender.send({ body });
+    await once(sender, 'accepted');
+  }
+}
+
+test('a message may be dead-lettered without a reason', async () => {
+  const { connection, broker, close } = await connected();
+  await send(connection, 'a');
+  const receiver = connection.open_receiver({ source: 'plain' });
+  const [{ delivery }] = await once(receiver, 'message');
+  const error = rhea.types.wrap(null); // written out, as the SDK for .NET does
+  delivery.update(true, rhea.types.wrap_described([error], 'amqp:rejected:list'));
+  await send(connection, 'b'); // on the same connection: the broker has read what came before
+  assert.equal(broker.counts().plain.deadLettered, 1);
+  await close();
+});
+
+test('a client that asks for its credit back learns that waiting messages have used it up', async () => {
+  const { connection, close } = await connected();
+  await send(connection, 'a', 'b', 'c');
+  const receiver = connection.open_receiver({ source: 'plain', credit_window: 0 });
+  await once(receiver, 'receiver_open');
+  receiver.drain_credit();
+  receiver.add_credit(2);
+  await once(receiver, 'receiver_flow');
+  await close();
+});
