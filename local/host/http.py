@@ -17,7 +17,7 @@ from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
 from local.host.invoke import Invoker
-from local.host.routes import Route, compile_route, percent_decoded
+from local.host.routes import Route, compile_route, encoded_anew, percent_decoded
 from local.host.settings import HostSettings
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ MAX_BODY_BYTES = 100 * 1024 * 1024
 MAX_REQUEST_LINE_BYTES = 8192
 _LONGEST_READ_LINE_BYTES = 8 * MAX_REQUEST_LINE_BYTES
 """What is longer still is refused by aiohttp itself, with 400."""
+
+MAX_HEADERS_BYTES = 32 * 1024
+MAX_HEADERS = 100
+_OF_THE_HOST = ("/admin/", "/runtime/webhooks/")
 
 _log = logging.getLogger("local.host.http")
 
@@ -62,7 +66,8 @@ class HttpListener:
         home_page: bool = True,
     ) -> None:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
-        self._endpoints = sorted(endpoints, key=lambda each: each.route.rank)
+        # As in Azure the first route that fits is taken, and not the one that is the most specific.
+        self._endpoints = sorted(endpoints, key=lambda each: each.call.function.name.lower())
         self._key = own.function_key.encode()
         self._origins = own.origins
         self._home_page = home_page
@@ -72,6 +77,8 @@ class HttpListener:
                 request_factory=_request,
                 access_log=None,
                 max_line_size=_LONGEST_READ_LINE_BYTES,
+                max_field_size=2 * MAX_HEADERS_BYTES,
+                max_headers=10 * MAX_HEADERS,
                 auto_decompress=False,  # a function gets the bytes that were sent, as in Azure
             ),
             shutdown_timeout=own.shutdown_seconds,
@@ -100,10 +107,8 @@ class HttpListener:
 
     async def _answer_call(self, request: web.BaseRequest) -> web.StreamResponse:
         path = percent_decoded(request.rel_url.raw_path, but="/")
-        if f"{path}/".lower().startswith("/admin/"):
-            return _empty(
-                401
-            )  # the host's own pages: they want the master key, which nobody has here
+        if path.lower().startswith(_OF_THE_HOST):
+            return self._answer_for_the_host(path.lower(), request)
         if path == itself.PATH:
             return await itself.answer(request) if self._has_key(request) else _empty(401)
         for endpoint in self._endpoints:
@@ -135,6 +140,17 @@ class HttpListener:
         except Exception:  # noqa: BLE001 - whatever an app returns, the caller gets an answer
             _log.exception("function %s: its answer cannot be sent", endpoint.call.function.name)
             return web.Response(status=500)
+
+    def _answer_for_the_host(self, path: str, request: web.BaseRequest) -> web.Response:
+        """Answer on a page of the host's own: but for one they want the master key, which nobody has here."""
+        if path == "/admin/host/ping":
+            return _empty(200)
+        if self._has_key(request):
+            return _empty(403)
+        of_admin = path.startswith("/admin/")
+        return web.Response(
+            status=401, headers={"WWW-Authenticate": "Bearer"} if of_admin else None
+        )
 
     def _nobody_takes(self, path: str) -> web.Response:
         if path != "/":
@@ -183,7 +199,10 @@ def _refusal(request: web.BaseRequest, origins: Collection[str]) -> int:
         return 414
     if itself.is_from_elsewhere(request, origins):
         return 403
-    return 0 if all(value.isascii() for _, value in request.raw_headers) else 400
+    if not all(value.isascii() for _, value in request.raw_headers):
+        return 400
+    size = sum(len(name) + len(value) + len(": \r\n") for name, value in request.raw_headers)
+    return 431 if size > MAX_HEADERS_BYTES or len(request.raw_headers) > MAX_HEADERS else 0
 
 
 def _last(status: int) -> web.Response:
@@ -201,14 +220,23 @@ def _datum(request: web.BaseRequest, parameters: Mapping[str, str], body: bytes)
     return Datum(
         {
             "method": Datum(request.method, "string"),
-            "url": Datum(f"{request.scheme}://{request.host}{request.path_qs}", "string"),
-            "headers": _joined(request.headers),
+            "url": Datum(_url(request), "string"),
+            "headers": {
+                name: value for name, value in _joined(request.headers).items() if value.value
+            },
             "query": _query(request.rel_url.raw_query_string),
             "params": {name: Datum(value, "string") for name, value in parameters.items()},
             "body": Datum(body, "bytes"),
         },
         "http",
     )
+
+
+def _url(request: web.BaseRequest) -> str:
+    """Return the address with its path decoded and encoded anew: `%252F` becomes `%2F`, as in Azure."""
+    path = encoded_anew(percent_decoded(request.rel_url.raw_path, but="/"))
+    query = request.rel_url.raw_query_string
+    return f"{request.scheme}://{request.host}{path}{'?' if query else ''}{query}"
 
 
 def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:
@@ -228,6 +256,9 @@ def _query(text: str) -> dict[str, Datum]:
 def _response(answer: object) -> web.Response:
     if not isinstance(answer, HttpAnswer):
         raise TypeError(type(answer).__name__)
-    return web.Response(
+    response = web.Response(
         status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body or None
     )
+    if answer.body:
+        response.enable_chunked_encoding()  # as Azure sends it, without a length
+    return response

@@ -26,9 +26,12 @@ def http_answer(result: object) -> HttpAnswer:
 
 
 def _headers(response: func.HttpResponse) -> tuple[tuple[str, str], ...]:
-    headers = CIMultiDict(
-        (k, v) for k, v in response.headers.items() if k.lower() not in _HOSTS_OWN
-    )
+    headers = CIMultiDict[str]()
+    for name, value in response.headers.items():
+        if name.lower() == "set-cookie":
+            headers.add(name, value)
+        elif name.lower() not in _HOSTS_OWN:
+            headers[name] = value  # of several with one name Azure's worker keeps the last
     if "content-type" not in headers:
         is_text = response.mimetype.startswith("text/")
         charset = f"; charset={response.charset}" if is_text else ""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from local.faults import Fault, LocalCode
 from local.host.errors import HostError
@@ -25,6 +25,15 @@ def percent_decoded(text: str, *, but: str = "") -> str:
         return found[0] if character in but or "\ufffd" in character else character
 
     return _ENCODED.sub(decoded, text) if "%" in text else text
+
+
+_UNCODED = "/:@!$&'()*+,;=%"
+_BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+def encoded_anew(path: str) -> str:
+    """Encode a decoded path; what looks encoded in it stays as it is."""
+    return _BARE_PERCENT.sub("%25", quote(path, safe=_UNCODED))
 
 
 def _is_integer(bits: int, text: str) -> bool:
@@ -50,11 +59,10 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A compiled template; `rank` sorts literal parts before parameters before catch-alls."""
+    """A compiled template."""
 
     pattern: re.Pattern[str]
     constraints: Mapping[str, tuple[Constraint, ...]]
-    rank: tuple[int, ...]
 
     def match(self, path: str) -> Mapping[str, str] | None:
         """Return the parameters in a decoded path, or None; those that are left out, or are empty, are not there."""
@@ -80,7 +88,6 @@ def compile_route(prefix: str, template: str) -> Route:
     return Route(
         pattern=re.compile(f"{pattern}/?", re.IGNORECASE | re.DOTALL),
         constraints=_constraints_of(template),
-        rank=tuple(_rank_of(part) for part in parts),
     )
 
 
@@ -118,11 +125,3 @@ def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
 
 def _listed(names: Iterable[str]) -> tuple[Constraint, ...]:
     return tuple(_CONSTRAINTS[name] for name in names)
-
-
-def _rank_of(part: str) -> int:
-    if "{*" in part:
-        return 3
-    if "{" not in part:
-        return 0
-    return 1 if ":" in part or not part.startswith("{") else 2

@@ -11,11 +11,12 @@ class Answering:
     """Gives a page's requests to the functions of an app, as a host does; it asks nobody for a key."""
 
     def __init__(self, app: FunctionApp) -> None:
+        # The first route that fits answers, in the order of the functions' names.
         triggers = [
             (each.get_trigger().get_dict_repr(), each.get_user_function())
-            for each in app.get_functions()
+            for each in sorted(app.get_functions(), key=lambda each: each.get_function_name())
         ]
-        bound = [
+        self._bound = [
             (
                 compile_route("", trigger["route"]),
                 {str(method) for method in trigger["methods"]},
@@ -24,7 +25,6 @@ class Answering:
             for trigger, function in triggers
             if trigger["type"] == "httpTrigger"
         ]
-        self._bound = sorted(bound, key=lambda each: each[0].rank)
 
     async def __call__(self, route: Route) -> None:
         """Answer a request; 404 if no function takes it."""

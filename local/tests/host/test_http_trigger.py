@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
@@ -14,6 +16,8 @@ from host_process import FUNCTION_KEY, LISTED_ORIGINS
 from local.host.http import MAX_BODY_BYTES, MAX_REQUEST_LINE_BYTES, HttpListener
 from local.host.routes import compile_route
 from local.host.settings import HostSettings
+
+FACTS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/http.json").read_text())
 
 
 def test_parameters_and_query_reach_the_function(host):
@@ -102,6 +106,33 @@ def test_routes_match_as_in_azure(template, path, parameters):
     assert compile_route("", template).match(path) == parameters
 
 
+def test_the_first_route_that_fits_answers_by_the_names_of_the_functions(host):
+    """Not the most specific one: `shadow_any` comes before `shadow_exact` (host.md 1)."""
+    assert host.call("/shadow/exact").json() == {"route": "any"}
+
+
+@pytest.mark.parametrize("url", FACTS["urls"], ids=lambda url: url["sent"])
+def test_a_function_sees_an_address_that_was_encoded_anew(host, url):
+    """Its path; the query stays as it was sent."""
+    seen = host.call(url["sent"]).json()["url"]
+    assert seen == f"http://127.0.0.1:{host.port}{url['seen']}"
+
+
+def test_a_header_without_a_value_is_dropped(host):
+    """A function does not see it."""
+    seen = host.call("/headers?add=[]", headers={"X-Empty": "", "X-Full": "yes"}).json()
+    assert ("x-empty" in seen, seen["x-full"]) == (False, "yes")
+
+
+def test_of_several_headers_of_an_answer_with_one_name_the_last_is_sent(host):
+    """But each cookie is."""
+    facts = FACTS["answer headers"]
+    answer = host.call(f"/headers?add={quote(json.dumps(facts['set']))}")
+    names = {name for name, _ in facts["sent"]}
+    sent = [(name, value) for name, value in answer.headers.items() if name in names]
+    assert sorted(sent) == sorted(map(tuple, facts["sent"]))
+
+
 def test_a_body_of_unknown_length_arrives_empty(host):
     """Azure's host hands over what a Content-Length announces, and nothing else."""
     answer = host.call("/echo", "POST", {"X-Given": "yes"}, iter([b"a chunk"]))
@@ -180,13 +211,37 @@ def test_keys(host, headers, query, status):
     assert answer.body == (b"" if status == 401 else b'{"secret": true}')
 
 
-@pytest.mark.parametrize("path", ["/admin-only", "/admin/functions", "/ADMIN"])
-@pytest.mark.parametrize(
-    "headers", [{}, {"x-functions-key": FUNCTION_KEY}], ids=["no key", "the key"]
-)
-def test_what_needs_the_master_key_stays_shut(host, path, headers):
-    """ADMIN level and the host's own pages: this host has no such key."""
-    assert host.call(path, headers=headers).status == 401
+WITH_KEY = {"x-functions-key": FUNCTION_KEY}
+
+
+@pytest.mark.parametrize("headers", [{}, WITH_KEY], ids=["no key", "the key"])
+def test_what_needs_the_master_key_stays_shut(host, headers):
+    """Of functions those of ADMIN level: this host has no such key."""
+    assert host.call("/admin-only", headers=headers).status == 401
+
+
+@pytest.mark.parametrize("page", FACTS["pages of the host"], ids=str)
+def test_pages_of_the_host_are_shut_as_in_azure(host, page):
+    """But for the one that says that the host is there."""
+    answer = host.call(page["path"].upper(), headers=WITH_KEY if page["key"] else {})
+    assert answer.status == page["status"]
+    assert answer.headers["WWW-Authenticate"] == page.get("authenticate")
+
+
+@pytest.mark.parametrize("sent", FACTS["headers"], ids=str)
+def test_headers_may_have_32_kilobytes_and_be_a_hundred(host, sent):
+    """All together, and not each."""
+    headers = {f"X-{number}": "x" * sent["bytes"] for number in range(sent["count"])}
+    assert host.call("/items/5", headers=headers).status == sent["status"]
+
+
+def test_an_answer_has_no_length(host):
+    """It is sent in chunks; one without a body is not."""
+    answers = [host.call("/items/5"), host.call("/nowhere")]
+    assert [
+        (answer.headers["Transfer-Encoding"], answer.headers["Content-Length"])
+        for answer in answers
+    ] == [("chunked", None), (None, "0")]
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,33 @@ async def special(req: func.HttpRequest):
     return as_json({"route": "special", "process": os.getpid()})
 
 
+@app.route(route="shadow/{what}", methods=["GET"])
+async def shadow_any(req: func.HttpRequest):
+    return as_json({"route": "any"})
+
+
+@app.route(route="shadow/exact", methods=["GET"])
+async def shadow_exact(req: func.HttpRequest):
+    return as_json({"route": "exact"})
+
+
+@app.route(route="headers", methods=["GET"])
+async def headers_of(req: func.HttpRequest):
+    response = as_json(dict(req.headers))
+    for pair in json.loads(req.params["add"]):
+        response.headers.add(*pair)
+    return response
+
+
 @app.route(route="files/{*path}", methods=["GET"])
 def files(req: func.HttpRequest, context):
-    thread = threading.current_thread().name
     return as_json(
-        {"path": req.route_params["path"], "thread": thread, "function": context.function_name}
+        {
+            "path": req.route_params["path"],
+            "url": req.url,
+            "thread": threading.current_thread().name,
+            "function": context.function_name,
+        }
     )
 
 
