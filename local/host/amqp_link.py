@@ -6,6 +6,7 @@ keeps exactly as much credit open as it has room, takes what arrives at once, an
 does so through a few attributes of the SDK that are not public, and is the only one that touches them.
 """
 
+import logging
 import queue
 from typing import Any
 
@@ -18,18 +19,41 @@ RENEW_TIMEOUT_SECONDS = 5.0
 # How long to look for a further frame when one has just come.
 NEXT_FRAME_SECONDS = 0.001
 
+_log = logging.getLogger("local.host.amqp_link")
+
 
 class Link:
     """All calls must come from one task: the SDK lets only one coroutine use the socket at a time."""
 
     def __init__(self, receiver: ServiceBusReceiver) -> None:
         self._receiver = receiver
+        self._unreadable: list[tuple[int, bytes]] = []
+        self._has_told = False
 
     async def open(self) -> None:
         """Connect and attach; raises the SDK's errors."""
         await self._receiver.__aenter__()
         self._handler = self._receiver._handler  # noqa: SLF001 - see above
         self._messages = self._handler._received_messages  # noqa: SLF001 - see above
+        self._keep_what_cannot_be_read()
+
+    def _keep_what_cannot_be_read(self) -> None:
+        """Let a message that the SDK cannot decode cost itself alone: the SDK's error would end the link."""
+        link: Any = self._handler._link  # noqa: SLF001 - see above
+        read = link._incoming_transfer  # noqa: SLF001 - see above
+
+        async def read_or_keep(frame: Any) -> None:
+            try:
+                await read(frame)
+            except Exception as error:  # noqa: BLE001 - decoding fails in many ways, and the link is well
+                link._received_payload = bytearray()  # noqa: SLF001 - see above
+                _, number, tag, *_ = link._first_frame  # noqa: SLF001 - see above
+                self._unreadable.append((number, tag))
+                level = logging.DEBUG if self._has_told else logging.WARNING
+                _log.log(level, "a message cannot be decoded, and is abandoned: %r", error)
+                self._has_told = True
+
+        link._incoming_transfer = read_or_keep  # noqa: SLF001 - see above
 
     async def close(self) -> None:
         """Hand back what was not started, then disconnect."""
@@ -56,6 +80,9 @@ class Link:
             return  # the token is being renewed; the SDK has read a frame for that
         connection: Any = handler._connection  # noqa: SLF001 - see above
         await connection.listen(wait=seconds, batch=frames)
+        while self._unreadable:
+            number, tag = self._unreadable.pop()
+            await handler.settle_messages_async(number, tag, "modified", delivery_failed=True)
 
     def _is_attached(self) -> bool:
         link = self._handler._link  # noqa: SLF001 - see above
