@@ -33,9 +33,12 @@ export class LinkReceiver {
    * `credit` would be given out twice; its sum with `delivery_count` does not change by that.
    */
   credit() {
-    const { delivery_count: sent, credit, session } = this.#sender;
     if (!this.#sender.is_open()) return 0;
-    return Math.min(sent + credit - this.#used, session.outgoing.available());
+    return Math.min(this.#unusedCredit(), this.#sender.session.outgoing.available());
+  }
+
+  #unusedCredit() {
+    return this.#sender.delivery_count + this.#sender.credit - this.#used;
   }
 
   deliver(entry) {
@@ -50,15 +53,14 @@ export class LinkReceiver {
     }
   }
 
-  /** Gives the unused credit back, as the client asked for. rhea loops for ever when there is none to give. */
+  /** Gives the unused credit back, as the client asked for. Below zero rhea would loop for ever. */
   drain() {
-    const left = this.credit();
-    if (left <= 0) {
-      this.#sender.issue_flow = true; // the client waits for the news that it has been used up
-      return;
-    }
+    const left = this.#unusedCredit();
+    if (!this.#sender.is_open() || left < 0) return;
+    // The SDK for .NET waits for a flow also when messages have used up all credit. rhea writes it after them.
+    if (left === 0) this.#sender.issue_flow = true;
+    else this.#sender.set_drained(true);
     this.#used += left;
-    this.#sender.set_drained(true);
   }
 
   /** Settles on the client's word; false when this delivery has been settled before. */

@@ -43,7 +43,7 @@ export class AmqpServer {
     });
     const mechanisms = this.#container.sasl_server_mechanisms;
     mechanisms.enable_anonymous();
-    // Service Bus's own name for the same, and the only one that .NET's SDK knows: rights come with tokens.
+    // Microsoft's own name for it, the only one that the SDK for .NET knows.
     mechanisms.MSSBCBS = mechanisms.ANONYMOUS;
     this.#listenToEvents();
     this.#server = net.createServer({ noDelay: true, keepAlive: true }, (socket) => this.#accept(socket));
@@ -276,9 +276,9 @@ function copySettleModes(link) {
   link.local.attach.rcv_settle_mode = link.rcv_settle_mode;
 }
 
-/** The name in an address: with the scheme and host before it, with a slash as .NET's SDK sends it, or alone. */
+/** The path in a whole URI, or in the absolute path that the SDK for .NET sends, without its first slash. */
 function pathOf(address) {
-  const path = address.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*\//i, '').replace(/^\//, '');
+  const path = address.replace(/^(?:[a-z][a-z0-9+.-]*:\/\/[^/]*)?\//i, '');
   try {
     return decodeURIComponent(path);
   } catch {
@@ -286,10 +286,10 @@ function pathOf(address) {
   }
 }
 
-/** An attach without source and target says that the link is refused; the detach says why (AMQP transport 2.6.3). */
+/** By AMQP 1.0, 2.6.3: without the terminus that the client asked this end for, it knows that the link does not exist. */
 function refuse(link, condition, description) {
-  link.local.attach.source = undefined;
-  link.local.attach.target = undefined;
+  const terminus = link.is_receiver() ? 'target' : 'source';
+  link.local.attach[terminus] = undefined;
   link.close(amqpError(condition, description));
 }
 

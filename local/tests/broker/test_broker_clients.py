@@ -4,18 +4,22 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from amqp_wire import (
+    AMQP_HEADER,
+    ATTACH,
+    BEGIN,
+    OPEN,
+    SETTLED,
+    TRANSFER,
+    attach_receiver,
+    connected,
+    credit,
+)
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus._pyamqp._encode import encode_frame
-from azure.servicebus._pyamqp.endpoints import Source, Target
 from azure.servicebus._pyamqp.error import AMQPError
-from azure.servicebus._pyamqp.performatives import AttachFrame, BeginFrame, FlowFrame, OpenFrame
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
 from waiting import eventually
-
-ATTACH, TRANSFER = 0x12, 0x14
-SETTLED = 1
-"""The mode of a link whose messages are gone once they are delivered."""
 
 
 async def test_management_requests_at_the_same_time(plain):
@@ -174,40 +178,7 @@ async def test_properties_are_modified_by_dead_lettering(plain):
 async def test_attach_is_answered_before_anything_is_delivered(broker, plain):
     """A client that asks for messages in one breath with its attach, while some wait, first gets the attach."""
     await plain.send("waits")
-    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
-    writer.write(b"AMQP\x00\x01\x00\x00" + b"".join(map(frame, ALL_AT_ONCE)))
-    assert await reader.readexactly(8) == b"AMQP\x00\x01\x00\x00"
-    codes = []
-    while TRANSFER not in codes:
-        size = int.from_bytes(await reader.readexactly(4), "big")
-        codes.append((await reader.readexactly(size - 4))[6])
-    assert ATTACH in codes
-    writer.close()
-
-
-ALL_AT_ONCE = (
-    OpenFrame("c", "localhost", 65536, 1, None, None, None, None, None, None),
-    BeginFrame(None, 0, 100, 100, 10, None, None, None),
-    AttachFrame(
-        "l",
-        0,
-        True,
-        SETTLED,
-        0,
-        Source(address="plain"),
-        Target(),
-        None,
-        False,
-        None,
-        None,
-        None,
-        None,
-        None,
-    ),
-    FlowFrame(0, 100, 0, 100, 0, 0, 1),
-)
-
-
-def frame(performative) -> bytes:
-    header, body = encode_frame(performative)
-    return header + (0).to_bytes(2, "big") + body
+    async with connected(broker.port) as wire:
+        await wire.start(AMQP_HEADER)
+        wire.send(OPEN, BEGIN, attach_receiver("plain", SETTLED), credit(1))
+        assert ATTACH in [frame.code for frame in await wire.receive_until(TRANSFER)]
