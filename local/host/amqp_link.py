@@ -3,11 +3,14 @@
 `receive_messages` waits 200 ms for more after its first message, holds the socket while it waits, so that nothing
 can be settled meanwhile, and hands messages back that arrive between two calls. A host needs none of that: it
 keeps exactly as much credit open as it has room, takes what arrives at once, and settles in between. This module
-does so through a few attributes of the SDK that are not public, and is the only one that touches them.
+does so through a few attributes of the SDK that are not public, and is the only one that touches them. The lock
+file pins azure-servicebus, so check these at each upgrade: of the receiver `_handler` and `_build_received_message`;
+of the handler `_received_messages`, `_connection`, `_link` and `settle_messages_async`; of the link its credit,
+state and flow, `_incoming_transfer`, `_first_frame` and `_received_payload`.
 """
 
-import logging
 import queue
+from collections.abc import Callable
 from typing import Any
 
 from azure.servicebus import ServiceBusReceivedMessage
@@ -19,41 +22,50 @@ RENEW_TIMEOUT_SECONDS = 5.0
 # How long to look for a further frame when one has just come.
 NEXT_FRAME_SECONDS = 0.001
 
-_log = logging.getLogger("local.host.amqp_link")
-
 
 class Link:
     """All calls must come from one task: the SDK lets only one coroutine use the socket at a time."""
 
-    def __init__(self, receiver: ServiceBusReceiver) -> None:
+    def __init__(
+        self, receiver: ServiceBusReceiver, *, on_undecodable: Callable[[Exception], None]
+    ) -> None:
+        """`on_undecodable` is called for each delivery that the SDK cannot decode; the link abandons it."""
         self._receiver = receiver
-        self._unreadable: list[tuple[int, bytes]] = []
-        self._has_told = False
+        self._on_undecodable = on_undecodable
 
     async def open(self) -> None:
         """Connect and attach; raises the SDK's errors."""
         await self._receiver.__aenter__()
         self._handler = self._receiver._handler  # noqa: SLF001 - see above
         self._messages = self._handler._received_messages  # noqa: SLF001 - see above
-        self._keep_what_cannot_be_read()
+        self._tolerate_undecodable()
 
-    def _keep_what_cannot_be_read(self) -> None:
-        """Let a message that the SDK cannot decode cost itself alone: the SDK's error would end the link."""
+    def _tolerate_undecodable(self) -> None:
+        """Abandon a delivery that the SDK cannot decode.
+
+        The SDK raises from whatever call happens to read the frame, as if the connection were lost.
+        """
         link: Any = self._handler._link  # noqa: SLF001 - see above
-        read = link._incoming_transfer  # noqa: SLF001 - see above
+        decode = link._incoming_transfer  # noqa: SLF001 - see above
 
-        async def read_or_keep(frame: Any) -> None:
+        async def tolerant(frame: Any) -> None:
             try:
-                await read(frame)
-            except Exception as error:  # noqa: BLE001 - decoding fails in many ways, and the link is well
+                await decode(frame)
+            except Exception as error:  # noqa: BLE001 - a value of an unknown type is a TypeError, and so on
+                # The SDK keeps the frames of this message, and would put them before the next one.
                 link._received_payload = bytearray()  # noqa: SLF001 - see above
-                _, number, tag, *_ = link._first_frame  # noqa: SLF001 - see above
-                self._unreadable.append((number, tag))
-                level = logging.DEBUG if self._has_told else logging.WARNING
-                _log.log(level, "a message cannot be decoded, and is abandoned: %r", error)
-                self._has_told = True
+                first = link._first_frame  # noqa: SLF001 - see above
+                self._on_undecodable(error)
+                await self._abandon(delivery_id=first[1], delivery_tag=first[2])
 
-        link._incoming_transfer = read_or_keep  # noqa: SLF001 - see above
+        # No message came before this: the SDK attaches with a credit of 0, and `allow` gives the first.
+        link._incoming_transfer = tolerant  # noqa: SLF001 - see above
+
+    async def _abandon(self, *, delivery_id: int, delivery_tag: bytes) -> None:
+        """Let the broker count the delivery: after `maxDeliveryCount` of them it dead-letters the message."""
+        await self._handler.settle_messages_async(
+            delivery_id, delivery_tag, "modified", delivery_failed=True
+        )
 
     async def close(self) -> None:
         """Hand back what was not started, then disconnect."""
@@ -80,9 +92,6 @@ class Link:
             return  # the token is being renewed; the SDK has read a frame for that
         connection: Any = handler._connection  # noqa: SLF001 - see above
         await connection.listen(wait=seconds, batch=frames)
-        while self._unreadable:
-            number, tag = self._unreadable.pop()
-            await handler.settle_messages_async(number, tag, "modified", delivery_failed=True)
 
     def _is_attached(self) -> bool:
         link = self._handler._link  # noqa: SLF001 - see above

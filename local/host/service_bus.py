@@ -72,7 +72,7 @@ class ServiceBusListener:
             receiver = client.get_queue_receiver(
                 self._trigger.queue, prefetch_count=1, keep_alive=None
             )
-            link = Link(receiver)
+            link = Link(receiver, on_undecodable=self._note_undecodable)
             try:
                 await link.open()
                 self._outage.recovered()
@@ -92,6 +92,10 @@ class ServiceBusListener:
         if link.buffered > before:
             self._wait = SHORTEST_WAIT_SECONDS
         await self._start(link)
+
+    def _note_undecodable(self, error: Exception) -> None:
+        queue, reason = self._trigger.queue, in_a_few_words(error)
+        _log.warning("queue %s: a message cannot be decoded and is abandoned: %s", queue, reason)
 
     def _room(self) -> int:
         """Return how many messages could be handled now; a batch waits until the one before is settled, as in Azure."""

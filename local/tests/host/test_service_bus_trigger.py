@@ -1,9 +1,11 @@
 """Service Bus: single messages and batches, settling, locks."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
-from azure.servicebus import ServiceBusMessage
+from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
+from azure.servicebus._pyamqp import _decode, _encode
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 from waiting import until
 
@@ -54,6 +56,79 @@ def test_a_text_is_a_body_and_no_other_value_or_sequence(host, singles):
     until(singles.under_way, is_empty)
     assert [message["body"] for message in host.seen("single")] == ["a text"]
     assert host.logged("a message cannot be read") == 4
+
+
+DECIMAL128, CHAR = 0x94, 0x73
+UNDECODABLE = {
+    "decimal": {"price": Decimal("1.10")},
+    "char": {"grade": {_encode.TYPE: "CHAR", _encode.VALUE: "A"}},
+}
+"""Application properties with a type that the SDK for Python cannot decode (azure-servicebus 7.15)."""
+
+
+@pytest.fixture(params=UNDECODABLE)
+def undecodable(request, monkeypatch):
+    """A message that a host cannot decode. This process can send and receive it."""
+
+    def encode_char(output, value, **_more):
+        output += bytes([CHAR]) + value.encode("utf-32-be")
+
+    monkeypatch.setitem(_encode._ENCODE_MAP, "CHAR", encode_char)
+    decoders = list(_decode._DECODE_BY_CONSTRUCTOR)
+    decoders[DECIMAL128] = lambda buffer, _depth=0: (buffer[16:], "a decimal")
+    decoders[CHAR] = lambda buffer, _depth=0: (buffer[4:], "a char")
+    monkeypatch.setattr(_decode, "_DECODE_BY_CONSTRUCTOR", decoders)
+    name = request.param
+    return ServiceBusMessage(f"undecodable {name}", application_properties=UNDECODABLE[name])
+
+
+@pytest.fixture
+def reasons(services):
+    """Return the reasons for which a queue has dead-lettered a message."""
+
+    def get(queue, sent):
+        with (
+            ServiceBusClient.from_connection_string(
+                services.service_bus_connection_string
+            ) as client,
+            client.get_queue_receiver(
+                queue.name, sub_queue=ServiceBusSubQueue.DEAD_LETTER
+            ) as receiver,
+        ):
+            dead = receiver.peek_messages(1000, sequence_number=1)
+        return [message.dead_letter_reason for message in dead if str(message) == str(sent)]
+
+    return get
+
+
+def test_a_message_that_cannot_be_decoded_costs_only_itself(host, singles, undecodable, reasons):
+    """The broker dead-letters it after its deliveries; what runs beside it is settled once (real-behaviour.md P1)."""
+    singles.send("gate 0", "gate 1", "gate 2")
+    host.wait_for("single", lambda seen: len(seen) == 3)
+    singles.send_together([undecodable, ServiceBusMessage("n")])
+    until(singles.dead, lambda dead: dead == 1)
+    host.open_gate()
+    until(singles.under_way, is_empty)
+    seen = host.seen("single")
+    assert sorted(message["body"] for message in seen) == ["gate 0", "gate 1", "gate 2", "n"]
+    assert {message["tries"] for message in seen} == {1}
+    assert reasons(singles, undecodable) == ["MaxDeliveryCountExceeded"]
+    assert host.logged("cannot be decoded") == 2
+    assert host.logged("is away") == host.logged("not settled") == 0
+
+
+def test_a_message_that_cannot_be_decoded_is_left_out_of_its_batch(
+    host, batches, undecodable, reasons
+):
+    """The others of the batch reach the function and are settled once (real-behaviour.md P1)."""
+    batches.send_together([ServiceBusMessage("n0"), undecodable, ServiceBusMessage("n1")])
+    until(batches.dead, lambda dead: dead == 1)
+    until(batches.under_way, is_empty)
+    seen = host.seen("batch")
+    assert [body for batch in seen for body in batch["bodies"]] == ["n0", "n1"]
+    assert {count for batch in seen for count in batch["tries"]} == {1}
+    assert reasons(batches, undecodable) == ["MaxDeliveryCountExceeded"]
+    assert host.logged("is away") == host.logged("not settled") == 0
 
 
 def test_no_more_run_at_once_than_allowed(host, singles):
