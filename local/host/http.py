@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from azure.functions.meta import Datum
 from multidict import CIMultiDict, MultiDict, MultiMapping
 
@@ -134,7 +134,8 @@ class HttpListener:
         if is_gone(request.transport):
             return _empty(499)
         try:
-            return _response(await endpoint.call(_datum(request, parameters, body), None))
+            answer = await endpoint.call(_datum(request, parameters, body), None)
+            return _response(answer, chunked=request.version >= HttpVersion11)
         except InvocationFailed:
             return web.Response(status=500)
         except Exception:  # noqa: BLE001 - whatever an app returns, the caller gets an answer
@@ -253,12 +254,12 @@ def _query(text: str) -> dict[str, Datum]:
     return {name: value for name, value in given.items() if value.value}
 
 
-def _response(answer: object) -> web.Response:
+def _response(answer: object, *, chunked: bool) -> web.Response:
     if not isinstance(answer, HttpAnswer):
         raise TypeError(type(answer).__name__)
     response = web.Response(
         status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body or None
     )
-    if answer.body:
+    if answer.body and chunked:
         response.enable_chunked_encoding()  # as Azure sends it, without a length
     return response

@@ -244,6 +244,13 @@ def test_an_answer_has_no_length(host):
     ] == [("chunked", None), (None, "0")]
 
 
+def test_a_caller_that_knows_no_chunks_gets_a_length(host):
+    """HTTP/1.0 has none; such a caller is a proxy or a tool for load."""
+    status, headers, body = host.call_of_1_0("/items/special")
+    assert (status, headers["Transfer-Encoding"]) == (200, None)
+    assert int(headers["Content-Length"]) == len(body)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -75,6 +75,14 @@ class HostProcess:
         finally:
             connection.close()
 
+    def call_of_1_0(self, path):
+        """What a caller with HTTP/1.0 gets: the status, the headers and the body."""
+        with socket.create_connection(("127.0.0.1", self.port), PATIENCE_SECONDS) as connection:
+            connection.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            return answer.status, answer.headers, answer.read()
+
     def seen(self, kind):
         """What the functions of one kind of trigger were called with."""
         return self.call(f"/seen/{kind}").json()["seen"]
