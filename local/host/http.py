@@ -17,7 +17,7 @@ from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
 from local.host.invoke import Invoker
-from local.host.routes import Route, compile_route, encoded_anew, percent_decoded
+from local.host.routes import Route, compile_route, encoded_anew, order_of_name, percent_decoded
 from local.host.settings import HostSettings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class HttpListener:
     ) -> None:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         # As in Azure the first route that fits is taken, and not the one that is the most specific.
-        self._endpoints = sorted(endpoints, key=lambda each: each.call.function.name.lower())
+        self._endpoints = sorted(endpoints, key=lambda each: order_of_name(each.call.function.name))
         self._key = own.function_key.encode()
         self._origins = own.origins
         self._home_page = home_page

@@ -36,6 +36,12 @@ def encoded_anew(path: str) -> str:
     return _BARE_PERCENT.sub("%25", quote(path, safe=_UNCODED))
 
 
+def order_of_name(function: str) -> str:
+    """Return the key by which Azure sorts functions; of several routes that fit, the first one's function answers."""
+    # .NET's OrdinalIgnoreCase compares upper case, so an underscore comes behind every digit and letter.
+    return function.upper()
+
+
 def _is_integer(bits: int, text: str) -> bool:
     return bool(re.fullmatch(r"\s*[+-]?[0-9]+\s*", text)) and -(2 ** (bits - 1)) <= int(
         text

@@ -1,32 +1,103 @@
 """Azure finds each function that answers HTTP calls."""
 
+import json
 import re
+from importlib import import_module
+from itertools import combinations, zip_longest
+from pathlib import Path
 
-PARAMETER = re.compile(r"\{(\*?)\w+\}")
-EMPTY = "{home:maxlength(0)?}"
+import pytest
+from deploying import everything, index
+
+from core.business import Business
+from development.business import ENTRY, packages
+from development.servicebus_config import ROOT
+from development.settings import app_settings
+from local.host.routes import compile_route, order_of_name
+from local.ports import Ports
+
+FACTS = json.loads((ROOT / "tests/data/azure_host/http.json").read_text())
+HOME = "{home:maxlength(0)?}"
 """The route of the page at the root: a parameter that may only be empty, since an empty route is not taken."""
 
 
-def pattern(route):
-    """What a route matches: a parameter takes one part of a path, the last one with an asterisk all of them."""
-    names = PARAMETER.sub(lambda found: ".+" if found[1] else "[^/]+", route)
-    return re.compile(names)
-
-
-def test_no_route_hides_another_ones(functions):
-    """Azure takes the first route that fits, in the order of the functions' names, not the most specific (host.md 1)."""
-    routes = {
-        name: {**trigger, "route": trigger["route"].replace(EMPTY, "")}
-        for name, trigger in sorted(functions.items())
+def routes_of(triggers):
+    """The HTTP functions by name, in the order in which Azure tries them, each with methods and template."""
+    return {
+        name: (set(trigger["methods"]), trigger["route"])
+        for name, trigger in sorted(triggers.items(), key=lambda each: order_of_name(each[0]))
         if trigger["type"] == "httpTrigger"
     }
-    assert "simulator_faults" in routes
-    for name, trigger in routes.items():
-        path = PARAMETER.sub("any", trigger["route"])
-        for method in trigger["methods"]:
-            found = next(
-                other
-                for other, candidate in routes.items()
-                if method in candidate["methods"] and pattern(candidate["route"]).fullmatch(path)
-            )
-            assert found == name, (method, trigger["route"])
+
+
+def general(template):
+    """A path that the route takes, with a word of its own for each parameter."""
+    return "/" + re.sub(r"\{\*?\w+\}", "any", template.replace(HOME, ""))
+
+
+def common(*templates):
+    """A path that both routes take, or None: where one has a word and the other a parameter, the word."""
+    pairs = zip_longest(*(each.replace(HOME, "").split("/") for each in templates), fillvalue="{}")
+    parts = [next((part for part in pair if "{" not in part), "any") for pair in pairs]
+    path = "/" + "/".join(parts)
+    return path if all(takes(each, path) for each in templates) else None
+
+
+def takes(template, path):
+    return compile_route("", template).match(path) is not None
+
+
+def hidden(triggers):
+    """The pairs of routes of which the first takes calls that are the other's."""
+    return [
+        (first, other)
+        for (first, (methods, before)), (other, (others, after)) in combinations(
+            routes_of(triggers).items(), 2
+        )
+        if methods & others
+        and common(before, after)
+        and (takes(before, general(after)) or not takes(after, general(before)))
+    ]
+
+
+@pytest.mark.parametrize("package", [*packages(ROOT)])
+def test_no_route_hides_another_ones(package):
+    """Azure takes the first route that fits, in the order of the functions' names, not the most specific (host.md 1).
+
+    Two routes may take the same call only if the first takes nothing that is not the other's too. Every business,
+    with every agent and its simulated services.
+    """
+    home = import_module(f"{package}.business")
+    business = next(each for each in vars(home).values() if isinstance(each, Business))
+    settings = app_settings(Ports(), "key", "key", business.agents)
+    entry = Path(home.__file__).parent / ENTRY
+    triggers = index(settings | everything(Ports(), business.agents), entry)
+    assert {"simulator_faults", "simulator_service_call"} <= set(triggers)
+    assert hidden(triggers) == []
+
+
+@pytest.mark.parametrize(
+    ("templates", "found"),
+    [
+        (("s/{x}/{*y}", "s/{x}/faults"), True),
+        (("s/{x}/faults", "s/{x}/{*y}"), False),
+        (("o/{x}/new", "o/all/{y}"), True),
+        (("o/{x}", "o/{y}"), True),
+        (("o/{x}", "p/{y}"), False),
+        (("o/{x}", "o/{y}/z"), False),
+    ],
+)
+def test_a_route_that_hides_another_is_found(templates, found):
+    """Also where neither of two routes is the more general one."""
+    triggers = {
+        name: {"type": "httpTrigger", "methods": ["GET"], "route": template}
+        for name, template in zip("ab", templates, strict=True)
+    }
+    assert (hidden(triggers) != []) is found
+
+
+@pytest.mark.parametrize("names", FACTS["names in order"], ids=str)
+def test_names_are_sorted_as_azure_sorts_them(names):
+    """By upper case, so that an underscore comes behind digits and letters (`FunctionMetadataManager.cs`, 4.1037)."""
+    first, other = map(order_of_name, names)
+    assert first < other

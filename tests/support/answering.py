@@ -4,7 +4,7 @@ from azure.functions import FunctionApp, HttpRequest
 from playwright.async_api import Request, Route
 from yarl import URL
 
-from local.host.routes import compile_route
+from local.host.routes import compile_route, order_of_name
 
 
 class Answering:
@@ -14,7 +14,9 @@ class Answering:
         # The first route that fits answers, in the order of the functions' names.
         triggers = [
             (each.get_trigger().get_dict_repr(), each.get_user_function())
-            for each in sorted(app.get_functions(), key=lambda each: each.get_function_name())
+            for each in sorted(
+                app.get_functions(), key=lambda each: order_of_name(each.get_function_name())
+            )
         ]
         self._bound = [
             (

@@ -17,7 +17,7 @@ from waiting import eventually
 
 from core.messages import bus_queues
 from core.orders import OnFailure
-from development.business import DEPLOYED, TRIED, named
+from development.business import DEPLOYED, ENTRY, TRIED, named
 from development.servicebus_config import ROOT
 from development.settings import simulated
 
@@ -37,27 +37,27 @@ RESPONSES = "status-example"
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 
 
-def everything(ports):
+def everything(ports, agents=AGENTS):
     """The settings that switch on what is optional."""
-    return simulated(AGENTS, f"http://127.0.0.1:{ports.http_port}", with_optional=True)
+    return simulated(agents, f"http://127.0.0.1:{ports.http_port}", with_optional=True)
 
 
-def functions_with(settings):
-    """The functions that the app has with these settings."""
+def functions_with(settings, entry=ROOT / ENTRY):
+    """The functions that the app has with these settings; `entry` is the file of another business."""
     with pytest.MonkeyPatch.context() as environment:
         for name, value in settings.items():
             environment.setenv(name, value)
         with patch.dict(sys.modules):
             for name in [name for name in sys.modules if name.endswith(".function_app")]:
                 del sys.modules[name]
-            return runpy.run_path(str(ROOT / "function_app.py"))["app"].get_functions()
+            return runpy.run_path(str(entry))["app"].get_functions()
 
 
-def index(settings):
+def index(settings, entry=ROOT / ENTRY):
     """The trigger of each function that the app has with these settings, as the host sees it."""
     bindings = {
         each.get_function_name(): each.get_bindings_dict()["bindings"]
-        for each in functions_with(settings)
+        for each in functions_with(settings, entry)
     }
     found = json.loads(json.dumps(bindings, default=str))
     return {
