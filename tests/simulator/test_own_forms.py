@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from urllib.parse import quote
 
 import aiohttp
 import azure.functions as func
@@ -17,6 +18,7 @@ from core.forms import Route
 from core.messages import AgentRequest
 from kit import Trial
 from kit.memory import of_columns
+from local.host.routes import encoded_anew, percent_decoded
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, action_of, call_of, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Simulator
@@ -192,6 +194,16 @@ def test_a_path_is_the_operation_s_whatever_its_fields_are():
     assert route.leads_to("ship", "/v1/1%2F2:3/x")
     assert not route.leads_to("ship", "/v1/1/2:3/x")
     assert Route().leads_to("ship", "/ship")
+
+
+@pytest.mark.parametrize(
+    "label", ["L-1", "a/b", "a%2Fb", "a?b", "a#b", "100%", "%C3", "é b", "a;b=c"]
+)
+def test_a_call_is_known_by_the_address_that_azure_hands_over(label):
+    """It is decoded and encoded anew on the way: `%252F` arrives as `%2F` (http.md 2)."""
+    sent = f"/labels/{quote(label, safe='')}"
+    seen = encoded_anew(percent_decoded(sent, but="/"))
+    assert action_of(SERVICES["carrier"], "DELETE", seen) == "cancel"
 
 
 def test_a_body_that_is_no_object_is_refused():
