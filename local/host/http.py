@@ -17,7 +17,14 @@ from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
 from local.host.invoke import Invoker
-from local.host.routes import Route, compile_route, encoded_anew, order_of_name, percent_decoded
+from local.host.routes import (
+    Route,
+    compile_route,
+    encoded_anew,
+    order_of_name,
+    percent_decoded,
+    without_dots,
+)
 from local.host.settings import HostSettings
 
 if TYPE_CHECKING:
@@ -106,7 +113,7 @@ class HttpListener:
         return cors.readable(answer, request)
 
     async def _answer_call(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = percent_decoded(request.rel_url.raw_path, but="/")
+        path = _path(request)
         if path.lower().startswith(_OF_THE_HOST):
             return self._answer_for_the_host(path.lower(), request)
         if path == itself.PATH:
@@ -235,9 +242,17 @@ def _datum(request: web.BaseRequest, parameters: Mapping[str, str], body: bytes)
 
 def _url(request: web.BaseRequest) -> str:
     """Return the address with its path decoded and encoded anew: `%252F` becomes `%2F`, as in Azure."""
-    path = encoded_anew(percent_decoded(request.rel_url.raw_path, but="/"))
     query = request.rel_url.raw_query_string
+    path = encoded_anew(_path(request))
     return f"{request.scheme}://{request.host}{path}{'?' if query else ''}{query}"
+
+
+def _path(request: web.BaseRequest) -> str:
+    """Return the decoded path. A `#` belongs to it, as in Azure: a client does not send what follows one."""
+    sent = request.raw_path.partition("?")[0]
+    # A target may be a whole address; the path of that has no `#`.
+    raw = sent if sent.startswith("/") else request.rel_url.raw_path
+    return without_dots(percent_decoded(raw, but="/"))
 
 
 def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:

@@ -27,6 +27,21 @@ def percent_decoded(text: str, *, but: str = "") -> str:
     return _ENCODED.sub(decoded, text) if "%" in text else text
 
 
+def without_dots(path: str) -> str:
+    """Follow the parts `.` and `..` of a decoded path, as Azure does before it looks for a route."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    for part in path.split("/")[1:]:
+        if part == "..":
+            del kept[-1:]
+        elif part != ".":
+            kept.append(part)
+    if path.endswith(("/.", "/..")):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
 _UNCODED = "/:@!$&'()*+,;=%"
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 

@@ -14,7 +14,7 @@ from aiohttp.test_utils import make_mocked_request
 from host_process import FUNCTION_KEY, LISTED_ORIGINS
 
 from local.host.http import MAX_BODY_BYTES, MAX_REQUEST_LINE_BYTES, HttpListener
-from local.host.routes import compile_route
+from local.host.routes import compile_route, without_dots
 from local.host.settings import HostSettings
 
 FACTS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/http.json").read_text())
@@ -109,6 +109,29 @@ def test_routes_match_as_in_azure(template, path, parameters):
 def test_the_first_route_that_fits_answers_by_the_names_of_the_functions(host):
     """Not the most specific one: `shadow_any` comes before `shadow_exact` (host.md 1)."""
     assert host.call("/shadow/exact").json() == {"route": "any"}
+
+
+@pytest.mark.parametrize("path", FACTS["paths"], ids=str)
+def test_dots_are_followed_and_a_number_sign_is_part_of_a_path(host, path):
+    """Encoded or not, before a route is looked for."""
+    assert host.call(path["sent"]).status == path["status"]
+
+
+@pytest.mark.parametrize(
+    ("path", "followed"),
+    [
+        ("/", "/"),
+        ("/a//b/", "/a//b/"),
+        ("/a/./b/.", "/a/b/"),
+        ("/a/b/..", "/a/"),
+        ("/a/../../b", "/b"),
+        ("/..a/.b./c..", "/..a/.b./c.."),
+        ("/a%2F../b", "/a%2F../b"),
+    ],
+)
+def test_dots_in_a_path_lead_to_another(path, followed):
+    """Only where they are a whole part of it, and never above the root."""
+    assert without_dots(path) == followed
 
 
 @pytest.mark.parametrize("url", FACTS["urls"], ids=lambda url: url["sent"])
