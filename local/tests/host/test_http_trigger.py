@@ -248,7 +248,8 @@ def test_pages_of_the_host_are_shut_as_in_azure(host, page):
     """But for the one that says that the host is there."""
     answer = host.call(page["path"].upper(), headers=WITH_KEY if page["key"] else {})
     assert answer.status == page["status"]
-    assert answer.headers["WWW-Authenticate"] == page.get("authenticate")
+    if "authenticate" in page:
+        assert answer.headers["WWW-Authenticate"] == page["authenticate"]
 
 
 @pytest.mark.parametrize("sent", FACTS["headers"], ids=str)
