@@ -9,6 +9,7 @@ from azure.servicebus._pyamqp._decode import decode_frame
 from azure.servicebus._pyamqp._encode import encode_frame
 from azure.servicebus._pyamqp.endpoints import Source, Target
 from azure.servicebus._pyamqp.performatives import AttachFrame, BeginFrame, FlowFrame, OpenFrame
+from waiting import PATIENCE_SECONDS
 
 SASL_MECHANISMS, SASL_OUTCOME = 0x40, 0x44
 ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH = 0x12, 0x13, 0x14, 0x15, 0x16
@@ -46,11 +47,12 @@ class Wire:
 
     async def receive(self) -> Frame:
         """Return the next frame that is not a sign of life."""
-        while True:
-            size = int.from_bytes(await self._reader.readexactly(4), "big")
-            content = await self._reader.readexactly(size - 4)
-            if len(content) > 4:
-                return Frame(*decode_frame(memoryview(content)[4:]))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                size = int.from_bytes(await self._reader.readexactly(4), "big")
+                content = await self._reader.readexactly(size - 4)
+                if len(content) > 4:
+                    return Frame(*decode_frame(memoryview(content)[4:]))
 
     async def receive_until(self, code: int) -> list[Frame]:
         """Return the frames up to the first of this type."""
