@@ -12,6 +12,7 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import DONE, KILLED, PATIENT
 from inspection import poisoned, processed, until_processed
+from scale import NIGHTLY
 from stacks import FUNCTIONS, names, running, workers_of
 from submitting import submit_new
 from waiting import eventually
@@ -32,7 +33,7 @@ def waiting(stack, queue):
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 @pytest.mark.soak
-@pytest.mark.parametrize("count", [1000])
+@pytest.mark.parametrize("count", [1000 if NIGHTLY else 300])
 async def test_malformed_messages_cost_only_themselves(tmp_path, count):
     """One after every ten orders, and one after every ten wake-ups: all are kept, and no other message (host.md 2)."""
     app = names(*FUNCTIONS)
@@ -87,7 +88,7 @@ async def test_workers_that_are_killed_use_up_no_messages_deliveries(tmp_path, c
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("count", [1000])
+@pytest.mark.parametrize("count", [1000 if NIGHTLY else 300])
 async def test_a_batch_of_any_size_is_settled_within_its_lock(tmp_path, count):
     """Azure handed over 154 messages where 64 were set, and renews no lock of a batch (host.md 5)."""
     largest = {"AzureFunctionsJobHost__extensions__serviceBus__maxMessageBatchSize": "1000"}
