@@ -12,13 +12,20 @@ class _Limit:
     def __init__(self) -> None:
         self.scope = asyncio.timeout(None)
         self.is_over = False
+        self.can_cut = True
         self._writes = 0
 
     def end(self) -> None:
         """Let nothing more begin to write; cancel what runs, as soon as nothing writes."""
         self.is_over = True
         if not self._writes:
+            self.cut()
+
+    def cut(self) -> None:
+        """Cancel what runs, once."""
+        if self.can_cut:
             self.scope.reschedule(asyncio.get_running_loop().time())
+        self.can_cut = False
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -29,7 +36,7 @@ class _Limit:
             yield
         finally:
             self._writes -= 1
-            if self.is_over and not self.scope.expired():
+            if self.is_over:
                 self.end()
 
 
@@ -37,14 +44,18 @@ _limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
 
 
 @asynccontextmanager
-async def time_limit(seconds: float) -> AsyncIterator[None]:
+async def time_limit(seconds: float, write_seconds: float = 15.0) -> AsyncIterator[None]:
     """Raise `OutOfTimeError` after so many seconds, here and in the tasks that were begun here.
 
-    A write that is under way ends first, and its caller learns how.
+    A write that is under way has `write_seconds` more to end, and its caller learns how.
     """
     limit = _Limit()
     token = _limit.set(limit)
-    timer = asyncio.get_running_loop().call_later(seconds, limit.end)
+    loop = asyncio.get_running_loop()
+    timers = [
+        loop.call_later(seconds, limit.end),
+        loop.call_later(seconds + write_seconds, limit.cut),
+    ]
     try:
         async with limit.scope:
             yield
@@ -53,7 +64,9 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
             raise OutOfTimeError from error
         raise
     finally:
-        timer.cancel()
+        limit.can_cut = False
+        for timer in timers:
+            timer.cancel()
         _limit.reset(token)
 
 

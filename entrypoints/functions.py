@@ -97,7 +97,7 @@ def limited(handler: Handler, seconds: float) -> Handler:
 
     @functools.wraps(handler)
     async def in_time(*args: Any, **arguments: Any) -> Any:
-        async with time_limit(seconds):
+        async with time_limit(seconds, LONGEST_WRITE_SECONDS):
             return await handler(*args, **arguments)
 
     in_time.time_limit_seconds = seconds  # type: ignore[attr-defined]  # for a test

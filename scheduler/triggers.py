@@ -8,7 +8,7 @@ from typing import List  # noqa: UP035 - see Messages
 
 import azure.functions as func
 
-from core.errors import AppError, InvalidError, NewerMessageError
+from core.errors import AppError, InvalidError, NewerMessageError, OutOfTimeError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, put_off, responses_queue
 from core.ports import Bus, Clock
@@ -55,6 +55,8 @@ class Inbox:
         try:
             if await self.service.wake(wake_up):
                 await self._once_more(wake_up)
+        except OutOfTimeError:
+            raise
         except Exception:
             log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
 
@@ -82,6 +84,8 @@ class Inbox:
             return
         try:
             await self.service.receive(reply, agent)
+        except OutOfTimeError:
+            raise
         except Exception as why:  # noqa: BLE001 - a row may be unreadable, or of a newer version
             await self._later(reply, agent, why)
 

@@ -19,6 +19,7 @@ from core.happenings import Ended, Processed
 from core.keys import sortable
 from core.life import Outcome, StepState
 from core.ports import Clock, NewId
+from core.time_limit import unlimited
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
 
 log = logging.getLogger(__name__)
@@ -152,7 +153,8 @@ class Tally:
         if found == nothing:
             return
         if found.at not in self._minutes:
-            self._writing = asyncio.create_task(self._write(found.at))
+            # Others count in this minute too, and have more time.
+            self._writing = asyncio.create_task(self._write(found.at), context=unlimited())
         self._minutes[found.at] = self._minutes.get(found.at, nothing).plus(found)
 
     async def _write(self, minute: datetime) -> None:

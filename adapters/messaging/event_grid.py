@@ -9,6 +9,7 @@ from azure.eventgrid.aio import EventGridPublisherClient
 from adapters.failures import azure_errors
 from core.changes import Event
 from core.errors import UnavailableError
+from core.time_limit import writing
 
 SOURCE = "/order-processing"
 
@@ -22,7 +23,7 @@ class EventGrid:
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
         # A 404 means that the topic is missing: the events are sound.
-        with azure_errors("Event Grid", UnavailableError):
+        with writing(), azure_errors("Event Grid", UnavailableError):
             await self._client().send([_cloud_event(event) for event in events])
 
 

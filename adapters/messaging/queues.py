@@ -9,6 +9,7 @@ from azure.storage.queue.aio import QueueClient
 
 from adapters.failures import azure_errors
 from core.errors import InvalidError, UnavailableError
+from core.time_limit import writing
 
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that the XML of Storage Queues cannot hold."""
@@ -37,7 +38,7 @@ class StorageQueue:
         """See `TextQueue.put`."""
         check(text)
         hidden = math.ceil(pause.total_seconds()) if pause else None
-        with azure_errors("storage queue", UnavailableError):
+        with writing(), azure_errors("storage queue", UnavailableError):
             await self._queue().send_message(text, time_to_live=FOREVER, visibility_timeout=hidden)
 
     async def waiting(self) -> int:

@@ -37,7 +37,10 @@ def of_many(bodies: Sequence[bytes], *, binary: bool) -> Datum:
 def _as_json(body: bytes) -> str:
     if not body.strip():
         return "null"
-    return _TRAILING_ZEROS.sub(r"\1\2", json.dumps(json.loads(body)))
+    try:
+        return _TRAILING_ZEROS.sub(r"\1\2", json.dumps(json.loads(body.decode())))
+    except RecursionError as error:
+        raise ValueError("a body is nested too deeply") from error
 
 
 def _overridden(metadata: Metadata, text: str) -> Metadata:
@@ -54,7 +57,7 @@ def _overridden(metadata: Metadata, text: str) -> Metadata:
 def _members(text: str) -> Mapping[str, object]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -182,7 +182,8 @@ class Life:
 
     def overrun(self, why: str) -> None:
         """End the process for a function that overran: as in Azure other calls fail when their own time is up."""
-        self.overran = not self.ended.is_set() and not self.why_killed
+        if not self.ended.is_set() and not self.why_killed:
+            self.overran = True
         self.kill(why)
 
     def kill(self, why: str) -> None:

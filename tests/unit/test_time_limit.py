@@ -125,3 +125,34 @@ async def test_a_time_out_of_its_own_stays_what_it_is():
     with pytest.raises(TimeoutError):
         async with time_limit(60):
             raise TimeoutError
+
+
+async def test_a_write_that_does_not_end_is_not_waited_for_without_a_limit():
+    """Else Azure would end the process all the same; so with many writes that wait for each other."""
+    store = Store()
+    with pytest.raises(OutOfTimeError):
+        async with time_limit(SHORT, write_seconds=SHORT):
+            await run_all(store.write(number) for number in range(3))
+    store.goes_on.set()
+
+
+async def test_a_write_that_outlives_its_function_ends_as_it_does():
+    """A task that the function has left behind gets the result, and not an error of the limit."""
+    store = Store()
+    async with time_limit(SHORT):
+        left_behind = asyncio.create_task(store.write("a"))
+        await store.begun.wait()
+        await asyncio.sleep(0)  # it ends in time
+    await asyncio.sleep(2 * SHORT)  # the time passes
+    store.goes_on.set()
+    assert await left_behind == "wrote a"
+
+
+async def test_a_write_that_ends_after_the_function_and_its_time_does_so_too():
+    """The time was up while it wrote, and the function returned."""
+    store = Store()
+    async with time_limit(SHORT, write_seconds=60):
+        left_behind = asyncio.create_task(store.write("a"))
+        await asyncio.sleep(2 * SHORT)  # the time passes
+    store.goes_on.set()
+    assert await left_behind == "wrote a"
