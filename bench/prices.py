@@ -152,8 +152,8 @@ def _locks(deployed: Deployed) -> Line:
     """Return what it costs to keep the timers' locks, each of which is renewed at half its time."""
     pause = deployed.lock_seconds / 2
     renewals = deployed.locks * SECONDS / pause
-    told = f"{deployed.locks}, each renewed every {pause:g} s: {_millions(renewals)}"
-    return Line("timers' locks", told, "blob_other", renewals)
+    counted = f"{deployed.locks}, each renewed every {pause:g} s: {_millions(renewals)}"
+    return Line("timers' locks", counted, "blob_other", renewals)
 
 
 def _alerts(deployed: Deployed) -> Sequence[Line]:

@@ -7,6 +7,9 @@ from contextvars import Context, ContextVar, copy_context
 
 from core.errors import OutOfTimeError
 
+LONGEST_WRITE_SECONDS = 15.0
+"""How much longer a function may take, for a write that is under way."""
+
 
 class _Limit:
     def __init__(self) -> None:
@@ -44,7 +47,9 @@ _limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
 
 
 @asynccontextmanager
-async def time_limit(seconds: float, write_seconds: float = 15.0) -> AsyncIterator[None]:
+async def time_limit(
+    seconds: float, write_seconds: float = LONGEST_WRITE_SECONDS
+) -> AsyncIterator[None]:
     """Raise `OutOfTimeError` after so many seconds, here and in the tasks that were begun here.
 
     A write that is under way has `write_seconds` more to end, and its caller learns how.

@@ -85,8 +85,6 @@ BATCH_SECONDS = 40.0
 """That of one that takes batches: their locks last for a minute, and Azure does not renew them."""
 AGENT_SECONDS = 275.0
 """That of an agent, which by itself ends at the complete-by time of its request."""
-LONGEST_WRITE_SECONDS = 15.0
-"""How much longer a function may take, for a write that is under way."""
 
 
 def limited(handler: Handler, seconds: float) -> Handler:
@@ -97,7 +95,7 @@ def limited(handler: Handler, seconds: float) -> Handler:
 
     @functools.wraps(handler)
     async def in_time(*args: Any, **arguments: Any) -> Any:
-        async with time_limit(seconds, LONGEST_WRITE_SECONDS):
+        async with time_limit(seconds):
             return await handler(*args, **arguments)
 
     in_time.time_limit_seconds = seconds  # type: ignore[attr-defined]  # for a test

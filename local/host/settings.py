@@ -56,7 +56,7 @@ class AppSettings:
 
 
 IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600.0, "LOCAL_TIMER_LOCK_SECONDS": 60.0}
-"""Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise.
+"""Settings that may shorten a time, with the seconds that it takes in Azure, and here by default.
 
 In both places host.json may set another time for a timer's lock.
 """

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 from pydantic import TypeAdapter
 
+from core.time_limit import LONGEST_WRITE_SECONDS
 from core.workflow import LONGEST_TIMEOUT
 from development.servicebus_config import ROOT, queues
-from entrypoints.functions import AGENT_SECONDS, LONGEST_WRITE_SECONDS
+from entrypoints.functions import AGENT_SECONDS
 
 
 def test_every_message_comes_as_bytes(functions):

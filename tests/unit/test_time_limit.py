@@ -13,7 +13,7 @@ SHORT = 0.05
 
 
 class Store:
-    """Writes when it is told to."""
+    """Writes once it may go on."""
 
     def __init__(self):
         self.begun, self.goes_on, self.written = asyncio.Event(), asyncio.Event(), []

@@ -119,7 +119,7 @@ def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(
 def test_what_ran_beside_a_function_that_overruns_stands_still_until_its_own_time_is_up(
     host, folder, calls
 ):
-    """It is not told that its process was killed (load.md 3)."""
+    """Nothing says to it that its process was killed (load.md 3)."""
     armed, began = folder / "beside", time.monotonic()
     armed.touch()
     overrunning = calls.submit(host.call, "/does/cancel")
