@@ -1,6 +1,6 @@
 """The slices of `make soak`: each soak test is in exactly one, so that CI can run some of them at a time.
 
-CI runs `ALWAYS` at every change, with one of the others. `NIGHTLY` runs only at night.
+CI runs `ALWAYS` at every change, with one of the others. `NIGHTLY` runs only at night, and what it names is in no other.
 """
 
 import sys
@@ -59,7 +59,17 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/unit/test_poisoned_neighbours.py",
         "tests/unit/test_what_waits.py",
     ),
-    NIGHTLY: ("tests/system/test_simulated_counts.py",),
+    NIGHTLY: (
+        "examples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",
+        "examples/grown/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
+        "local/tests/broker/test_broker_soak.py::test_memory_is_given_back",
+        "local/tests/broker/test_broker_soak.py::test_old_lock_does_not_stall_its_link",
+        "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
+        "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",
+        "tests/exploration/test_unattended_worlds.py::test_nothing_is_broken_in_any_state_of_a_largest_world",
+        "tests/system/test_own_workflow.py::test_all_unit_tests_pass_in_what_the_page_leads_to",
+        "tests/system/test_simulated_counts.py",
+    ),
 }
 """The soak tests of each slice: folders, files, or functions such as `tests/a/test_b.py::test_c`."""
 
@@ -81,6 +91,8 @@ AGAIN = (
 def slices_of(test: str) -> list[str]:
     """Return the names of the slices that a test is in, given its node id: one, unless the table is wrong."""
     name = test.partition("[")[0]
+    if any(_covers(entry, name) for entry in SLICES.get(NIGHTLY, ())):
+        return [NIGHTLY]
     return [
         slice_name
         for slice_name, entries in SLICES.items()

@@ -3,7 +3,7 @@
 import pytest
 
 from exploration.closure import each, explored_to_closure
-from exploration.worlds import LARGE, UNATTENDED, WorldOf
+from exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
 from kit.exploration.explorer import replay
 
 
@@ -18,6 +18,13 @@ def test_nothing_is_broken_in_any_state(world):
 def test_nothing_is_broken_in_any_state_of_a_large_world(world):
     """The same, where it takes long."""
     explored_to_closure(world, LARGE[world])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", each(LARGEST))
+def test_nothing_is_broken_in_any_state_of_a_largest_world(world):
+    """The same, where it takes longest: in the nightly run alone."""
+    explored_to_closure(world, LARGEST[world])
 
 
 def test_a_story_can_be_replayed():

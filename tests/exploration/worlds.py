@@ -980,8 +980,6 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     NEVER_POLLS: ANYTHING,
     TOLD: (),
     PARALLEL_CANCELLED: ("OPR-2",),
-    replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
-    replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
     REFUSED_FOR_GOOD: ("OPR-3",),
     replace(REFUSED_FOR_GOOD, only=(), faults=1): (*ANYTHING, "OPR-2"),
@@ -990,12 +988,9 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(ACCEPTED, only=()): (*ANYTHING, "AGT-11", "OPR-2"),
     ANSWER_HELD: ("OPR-7",),
     ANSWER_ERASED: ("ANS-5",),
-    RESUBMITTED: ("SCH-12",),
     REFUSED_FIRST: ("ANS-3",),
     replace(ANSWERED, faults=1): ("ANS-3",),
     replace(ANSWER_CANCELLED, workflow=WAITS_BESIDE): (),
-    replace(WITHDRAWN, only=()): ("ANS-4",),
-    replace(AWAITED_OF_OLD, only=(), outside=("answer",)): (),
     replace(WAITS_FOR_TWO, outside=("answer", "refuse")): (),
     replace(REMINDED, outside=("answer",), only=("lost", "too late")): (),
     WorldOf(faults=1, threshold=1, workflow=WAIT_AFTER_BOTH, alone=True): (),
@@ -1005,6 +1000,15 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(JUDGED_UPGRADED, only=()): (),
 }
 """The worlds of `make soak`."""
+
+LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
+    replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
+    replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
+    RESUBMITTED: ("SCH-12",),
+    replace(WITHDRAWN, only=()): ("ANS-4",),
+    replace(AWAITED_OF_OLD, only=(), outside=("answer",)): (),
+}
+"""Those that take longest, half a minute and more by themselves: for the nightly soak."""
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
     "OPR-7": (
@@ -1120,7 +1124,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
 }
 """What has to happen somewhere in a world that is said to be about a documented failure, or about a statement."""
 
-TESTED = (*UNATTENDED, *OPERATED, *LARGE)
+TESTED = (*UNATTENDED, *OPERATED, *LARGE, *LARGEST)
 
 EXPLORED = (
     *TESTED,

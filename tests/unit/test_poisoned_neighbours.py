@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from builders import NOW, seconds, some
 from neighbourhood import LASTS, street
+from scale import NIGHTLY
 
 import stores.claim_lanes
 from core.actions import BY_NAME
@@ -323,7 +324,7 @@ async def usual():
         pytest.param(1, {}, id="one", marks=pytest.mark.soak),
         pytest.param(25, SMALL, id="many"),
         pytest.param(MANY, {}, id="full", marks=pytest.mark.soak),
-        pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak),
+        *([pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak)] if NIGHTLY else []),
     ],
 )
 async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(

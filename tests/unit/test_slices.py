@@ -45,6 +45,12 @@ def test_a_test_in_two_slices_is_a_fault(monkeypatch):
     assert slices.slices_of(FAILS) == ["one", "two"]
 
 
+def test_what_the_nightly_slice_names_is_in_no_other():
+    """Though another slice names its folder."""
+    for entry in slices.SLICES[slices.NIGHTLY]:
+        assert slices.slices_of(f"{entry}[1]") == [slices.NIGHTLY]
+
+
 def test_every_slice_has_its_turn():
     """All but those that run always, or in the nightly run alone."""
     found = {slices.chosen(f"{number:040x}") for number in range(20)}
