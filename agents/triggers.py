@@ -8,6 +8,7 @@ from functools import partial
 
 import azure.functions as func
 
+from agents import rules
 from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue, responses_queue
@@ -44,6 +45,9 @@ def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
             )
             await unread.settle(delivered, fault)
         else:
-            await agent.handle(request, again=(message.delivery_count or 1) > 1)
+            tries = message.delivery_count or 1
+            if tries > 1:
+                await agent.sleep(rules.pause_before(tries))
+            await agent.handle(request, again=tries > 1)
 
     return triggers

@@ -17,8 +17,9 @@ from core.orders import OUTSIDE, OnFailure, Order, Snapshot, Step
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
 """The longest timeout of one attempt.
 
-The host ends a function that exceeds `functionTimeout`, and all calls in it. It renews the lock of
-a message for `maxAutoLockRenewalDuration`. Both are in host.json, and are half a minute longer.
+An agent's function ends itself a few seconds later. The host ends the process of a function that
+exceeds `functionTimeout`, and renews the lock of a message for `maxAutoLockRenewalDuration`. Both
+are in host.json, and are half a minute longer.
 """
 
 LONGEST_WAIT = timedelta(days=30)

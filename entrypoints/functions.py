@@ -56,8 +56,11 @@ log = logging.getLogger(__name__)
 Handler = Callable[..., Awaitable[Any]]
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 45.0
-"""Less than a message's lock lasts, so that it is given back before another process receives it."""
+PATIENCE_SECONDS = 35.0
+"""Less than `BATCH_SECONDS`, and so less than a message's lock lasts.
+
+The message is given back before another process receives it.
+"""
 
 
 def answering(handler: Handler) -> Handler:

@@ -4,10 +4,13 @@ import itertools
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import azure.functions as func
 import pytest
 from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
+from azure.functions.servicebus import ServiceBusMessage
 from builders import ORDER_ID, seconds
 
+from agents.triggers import blueprint
 from core.errors import (
     AnswersLaterError,
     AskedToWaitError,
@@ -192,6 +195,26 @@ async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
     await agency.agent.handle(agency.request, again=again)
     said = [(reply.outcome, reply.in_doubt) for _, reply in agency.replies()]
     assert said == [("notTried", again)] * 2
+
+
+@pytest.mark.parametrize(
+    ("tries", "pauses"), [(None, []), (1, []), (2, [0.02]), (20, [0.2]), (500, [5]), (2000, [5])]
+)
+async def test_what_comes_again_and_again_waits_a_little_longer_each_time(tries, pauses):
+    """The bus delivers at once again what failed: a service would be called many times a second."""
+    agency = Agency(timeout=LONG)
+    app = func.FunctionApp()
+    app.register_functions(blueprint(agency.agent, agency.app.unread))
+    (function,) = app.get_functions()
+    message = ServiceBusMessage(
+        body=agency.request.to_json().encode(),
+        message_id="m",
+        delivery_count=tries,
+        application_properties={},
+        user_properties={},
+    )
+    await function.get_user_function()(message)
+    assert (agency.pauses, len(agency.remote.calls)) == (pauses, 1)
 
 
 def with_open_circuit():
