@@ -32,6 +32,18 @@ class QueueRefusedError(UnavailableError):
     """The queue does not exist, is disabled or is full: a retry helps only after a repair."""
 
 
+class ChannelAwayError(UnavailableError):
+    """A channel to people did not take a message; it may take it after `retry_after`."""
+
+    def __init__(self, why: str, retry_after: timedelta = timedelta()) -> None:
+        super().__init__(why)
+        self.retry_after = retry_after
+
+
+class ChannelRefusedError(AppError):
+    """A channel to people will never take this message, or its settings are wrong."""
+
+
 class OutOfTimeError(AppError):
     """The function took longer than it may; what it has written stays."""
 

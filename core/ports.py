@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from core.changes import Event
 from core.clocks import ClockSkew
+from core.digests import Digest
 from core.messages import AgentRequest, BusMessage
 
 Clock = Callable[[], datetime]
@@ -63,6 +64,20 @@ class EventPublisher(Protocol):
         """Send all events, at most 100; raises `UnavailableError` if any may not have arrived.
 
         Any other error means that one of them was refused and that none has arrived.
+        """
+
+
+class Channel(Protocol):
+    """A way to reach people: mail, or the webhook of a chat."""
+
+    name: str
+    """Its name in settings, rows and logs, such as `smtp`."""
+
+    async def send(self, digest: Digest) -> None:
+        """Send one message within half a minute; a digest with the id of another repeats it.
+
+        Raises `ChannelAwayError` if a later try may succeed, also if the message perhaps arrived,
+        and `ChannelRefusedError` if none will.
         """
 
 
