@@ -66,6 +66,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "local/tests/broker/test_broker_soak.py::test_old_lock_does_not_stall_its_link",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
         "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",
+        "tests/exploration/test_trial.py::test_what_waits_may_be_erased",
         "tests/exploration/test_unattended_worlds.py::test_nothing_is_broken_in_any_state_of_a_largest_world",
         "tests/system/test_own_workflow.py::test_all_unit_tests_pass_in_what_the_page_leads_to",
         "tests/system/test_simulated_counts.py",
