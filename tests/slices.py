@@ -62,8 +62,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     NIGHTLY: (
         "examples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",
         "examples/grown/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
-        "local/tests/broker/test_broker_soak.py::test_memory_is_given_back",
-        "local/tests/broker/test_broker_soak.py::test_old_lock_does_not_stall_its_link",
+        "local/tests/broker/test_broker_soak.py",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
         "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",
         "tests/exploration/test_trial.py::test_what_waits_may_be_erased",

@@ -11,6 +11,7 @@ from builders import new_order, some
 from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
+from scale import NIGHTLY
 from stacks import APP, running
 from submitting import new_order_id
 from waiting import eventually
@@ -76,7 +77,7 @@ async def histories(client, ids):
 
 @pytest.mark.proves("OPR-3", "OPR-6")
 @pytest.mark.soak
-@pytest.mark.parametrize("many", [1000])
+@pytest.mark.parametrize("many", [1000 if NIGHTLY else 300])
 async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(
     breakable, many
 ):

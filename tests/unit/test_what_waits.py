@@ -137,7 +137,7 @@ def restarted(trial):
 
 
 @pytest.mark.proves("ANS-4", "SUP-2")
-@pytest.mark.parametrize("count", [20, *in_soak(10_000 if NIGHTLY else 2_500)])
+@pytest.mark.parametrize("count", [20, *in_soak(10_000 if NIGHTLY else 1_000)])
 def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     """In an hour as much is read and written as without them; when their time is up, each is asked again."""
     trial = Trial(ASKING)
