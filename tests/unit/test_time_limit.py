@@ -136,6 +136,20 @@ async def test_a_write_that_does_not_end_is_not_waited_for_without_a_limit():
     store.goes_on.set()
 
 
+async def writes_directly(store):
+    """A function that writes without a task of its own, for ever."""
+    async with time_limit(SHORT, write_seconds=SHORT):
+        with writing():
+            await store.goes_on.wait()
+
+
+async def test_a_write_of_the_function_itself_is_cut_once():
+    """A second cut would be an error of its own, in place of the one that says why."""
+    store = Store()
+    with pytest.raises(OutOfTimeError):
+        await writes_directly(store)
+
+
 async def test_a_write_that_outlives_its_function_ends_as_it_does():
     """A task that the function has left behind gets the result, and not an error of the limit."""
     store = Store()
