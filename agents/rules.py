@@ -17,6 +17,7 @@ MAX_REASON = 1000
 
 
 LONGEST_PAUSE_SECONDS = 5.0
+"""The longest wait before a request that came before."""
 
 
 def pause_before(delivery: int) -> float:
