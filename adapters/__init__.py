@@ -1,10 +1,11 @@
 """All Azure SDK and environment access; the same ports in memory are `kit/memory.py`."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.ports import (
     Bus,
+    Channel,
     Clock,
     ClockCheck,
     EventPublisher,
@@ -34,5 +35,7 @@ class Adapters:
     new_id: NewId
     new_right: NewId
     """Returns 128 random bits, which nobody can guess, as text that may stand in an address."""
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    """The configured channels to people, by name."""
     close: Callable[[], Awaitable[None]]
     """Closes all connections at the end of the process."""

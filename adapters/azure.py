@@ -3,6 +3,7 @@
 from functools import cache, partial
 
 from adapters import Adapters
+from adapters.channels.opening import open_channels
 from adapters.clock import new_id, new_right, utc_now
 from adapters.connections import Connections
 from adapters.lease import CONTAINER, BlobLeadership
@@ -38,6 +39,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         events=EventGrid(lambda: pool.event_grid),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services=services(settings, pool),
+        channels=open_channels(settings.channels, pool),
         clock=utc_now,
         clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import aiohttp
+from azure.communication.email.aio import EmailClient
 from azure.core.credentials import AccessToken, AzureKeyCredential
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpTransport
@@ -161,8 +162,24 @@ class Connections:
         )
 
     @cached_property
+    def email(self) -> EmailClient:
+        """The client of the communication service.
+
+        It does not retry, since it would sleep as long as the service asks for, and follows no
+        redirect.
+        """
+        settings = self._settings
+        return EmailClient(
+            settings.mail_endpoint or "",
+            self._credential(settings.storage_client_id),
+            transport=self._transport,
+            retry_total=0,
+            permit_redirects=False,
+        )
+
+    @cached_property
     def http(self) -> aiohttp.ClientSession:
-        """The session for calls to remote services."""
+        """The session for calls to remote services and webhooks."""
         session = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(),
             connector=aiohttp.TCPConnector(limit=0),

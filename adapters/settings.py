@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, SkipValidation, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from adapters.agent_settings import addresses_of, faults_of, scopes_of, values_of
+from adapters.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
+from adapters.channels.settings import ChannelSettings, channel_faults
 from adapters.schedules import schedule_faults, span_faults
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.faults import Fault, FaultCode, StartUpError, text_of
@@ -47,6 +49,8 @@ EXPECTED = {
     "SCHEDULER_POLL_SCHEDULE": "when to look for orders, as NCRONTAB such as */30 * * * * *",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB such as */30 * * * * *",
     "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB such as 0 * * * * *",
+    "NOTIFY_SCHEDULE": "when to look for alerts to send to people, as NCRONTAB such as 0 * * * * *",
+    **EXPECTED_OF_CHANNELS,
 }
 
 
@@ -70,7 +74,7 @@ def default_instance_id() -> str:
     return f"{short}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
-class Settings(BaseSettings):
+class Settings(ChannelSettings):
     """The settings of a deployment; names of environment variables are case-sensitive."""
 
     model_config = SettingsConfigDict(
@@ -180,6 +184,12 @@ class Settings(BaseSettings):
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
     watch_schedule: str = Field(alias="WATCH_SCHEDULE")
+    notify_schedule: str = Field(alias="NOTIFY_SCHEDULE")
+
+    @property
+    def channels(self) -> ChannelSettings:
+        """The settings of the channels to people."""
+        return self
 
     @property
     def agents(self) -> Sequence[str]:
@@ -217,8 +227,9 @@ def _missing(name: str) -> Fault:
 
 def _field_faults(error: ValidationError) -> Iterator[Fault]:
     for found in error.errors(include_url=False, include_input=False):
-        name, message = str(found["loc"][0]), found["msg"]
-        if found["type"] == "missing":
+        name, *inner = map(str, found["loc"])
+        message = ": ".join([".".join(inner), found["msg"]]) if inner else found["msg"]
+        if found["type"] == "missing" and not inner:
             yield _missing(name)
         elif name in EXPECTED:
             expected = EXPECTED[name]
@@ -268,6 +279,7 @@ def _cross_faults(settings: Settings) -> Iterator[Fault]:
     if settings.agent_margin_seconds >= settings.step_timeout_seconds:
         limit = "STEP_TIMEOUT_SECONDS"
         yield Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit=limit)
+    yield from channel_faults(settings)
 
 
 def _is_readable_on_its_way(address: str) -> bool:

@@ -364,6 +364,33 @@ class FaultCode(StrEnum):
         "it is missing; set it, since an http:// endpoint takes no managed identity",
     )
     NOT_HTTPS = ("not-https", (), "secrets are sent to this address; use https://")
+    CHANNEL_INCOMPLETE = (
+        "channel-incomplete",
+        ("channel", "expected"),
+        "it is missing, but channel {channel} needs it; set it to {expected}",
+    )
+    MAIL_ADDRESS_INVALID = (
+        "mail-address-invalid",
+        ("position",),
+        (
+            "address {position} in it is not a mail address; use one such as ops@example.com, "
+            "without a display name"
+        ),
+    )
+    TOO_MANY_RECIPIENTS = (
+        "too-many-recipients",
+        ("count", "limit"),
+        "it has {count} addresses; use at most {limit}",
+    )
+    SMTP_URL_INVALID = (
+        "smtp-url-invalid",
+        (),
+        (
+            "it is not the address of a mail server; use smtps://USER:PASSWORD@HOST:465, or "
+            "smtp://USER:PASSWORD@HOST:587 for STARTTLS, with percent-encoding for special "
+            "characters of user and password, such as %40 for @"
+        ),
+    )
     SETTING_UNKNOWN_AGENT = (
         "setting-unknown-agent",
         ("agent", "agents"),

@@ -70,8 +70,9 @@ class EventPublisher(Protocol):
 class Channel(Protocol):
     """A way to reach people: mail, or the webhook of a chat."""
 
-    name: str
-    """Its name in settings, rows and logs, such as `smtp`."""
+    @property
+    def name(self) -> str:
+        """Its name in settings, rows and logs, such as `smtp`."""
 
     async def send(self, digest: Digest) -> None:
         """Send one message within half a minute; a digest with the id of another repeats it.

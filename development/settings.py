@@ -34,6 +34,7 @@ def app_settings(
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/2 * * * * *",
         "WATCH_SCHEDULE": "*/5 * * * * *",
+        "NOTIFY_SCHEDULE": "*/5 * * * * *",
         "LONGEST_PENDING_SECONDS": "120",
         "LONGEST_WITHOUT_SWEEP_SECONDS": "60",
         "PUBLIC_URL": f"http://{HOST}:{ports.http_port}",

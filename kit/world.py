@@ -72,6 +72,7 @@ def settings_for(business: Business, more: Mapping[str, Any]) -> Settings:
             "scheduler_poll_schedule": never,
             "outbox_schedule": never,
             "watch_schedule": never,
+            "notify_schedule": never,
             "instance_id": "trial",
             "public_url": "https://in.memory",
             "addresses": {agent.name: "https://in.memory" for agent in business.agents},

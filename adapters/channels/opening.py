@@ -1,0 +1,54 @@
+"""The channels of a deployment, as its settings configure them."""
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from adapters.channels.addresses import smtp_server
+from adapters.channels.mail import MailChannel
+from adapters.channels.settings import ChannelSettings
+from adapters.channels.slack import slack_body
+from adapters.channels.smtp import SmtpChannel
+from adapters.channels.teams import teams_body
+from adapters.channels.webhook import WebhookChannel
+from adapters.clock import utc_now
+from adapters.connections import Connections
+from core.channels import ChannelName
+from core.digests import Digest
+from core.ports import Channel
+
+BODIES: Mapping[ChannelName, Callable[[Digest], bytes]] = {
+    ChannelName.TEAMS: teams_body,
+    ChannelName.SLACK: slack_body,
+}
+
+
+def open_channels(settings: ChannelSettings, pool: Connections) -> Mapping[str, Channel]:
+    """Return the configured channels by name; no I/O happens before one of them sends.
+
+    What they open is closed with the pool.
+    """
+    return {name: _channel(name, settings, pool) for name in settings.on}
+
+
+def _channel(name: ChannelName, settings: ChannelSettings, pool: Connections) -> Channel:
+    if name is ChannelName.MAIL:
+        return MailChannel(
+            host=urlsplit(settings.value_of("MAIL_ENDPOINT")).hostname or "",
+            client=lambda: pool.email,
+            sender=settings.value_of("MAIL_SENDER"),
+            recipients=settings.recipients,
+            clock=utc_now,
+        )
+    if name is ChannelName.SMTP:
+        return SmtpChannel(
+            server=smtp_server(settings.value_of("SMTP_URL")),
+            sender=settings.value_of("SMTP_SENDER"),
+            recipients=settings.recipients,
+        )
+    return WebhookChannel(
+        name=name,
+        url=settings.value_of(f"{name.upper()}_WEBHOOK_URL"),
+        body=BODIES[name],
+        session=lambda: pool.http,
+        clock=utc_now,
+    )

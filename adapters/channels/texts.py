@@ -1,0 +1,126 @@
+"""The parts of a message that all channels share, and the two texts of a mail."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC
+from html import escape
+
+from core.digests import Digest, DigestEntry, Status, clean
+from core.urls import URL
+
+SUBJECT, TITLE, ABOUT, REASON, ADVICE = 200, 150, 200, 500, 500
+"""The longest texts, in characters, so that one entry always fits into a message."""
+MAX_LINK_CHARACTERS = 400
+STATUS_LABELS = {Status.NEW: "New", Status.CHANGED: "Changed", Status.RESOLVED: "Resolved"}
+ALL_ALERTS, OPEN, RUNBOOK = "All alerts", "Open in the console", "Runbook"
+"""The labels of the links."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """An entry of a digest as plain texts, which each channel escapes in its own way."""
+
+    heading: str
+    about: str
+    facts: list[tuple[str, str]]
+    """Labels and values."""
+    links: list[tuple[str, str]]
+    """Labels and addresses."""
+
+
+def subject_of(digest: Digest) -> str:
+    """Return the subject on one line, fit for a header."""
+    return clean(digest.subject, SUBJECT)
+
+
+def section_of(entry: DigestEntry) -> Section:
+    """Return the texts of an entry; an address that is not http(s) is left out."""
+    is_open = entry.needs_action and entry.status is not Status.RESOLVED
+    label = STATUS_LABELS[entry.status] + (", action needed" if is_open else "")
+    facts = [
+        ("Reason", clean(entry.reason, REASON)),
+        ("What to do", clean(entry.advice, ADVICE)),
+        ("Orders", str(entry.count) if entry.count > 1 else ""),
+        ("Since", f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+    ]
+    return Section(
+        heading=f"{label}: {clean(entry.title, TITLE)}",
+        about=clean(entry.about, ABOUT),
+        facts=[(name, value) for name, value in facts if value],
+        links=_links([(OPEN, entry.link), (RUNBOOK, entry.runbook)]),
+    )
+
+
+def others_of(digest: Digest) -> str:
+    """Return how many alerts the message does not list; empty if it lists all."""
+    if not digest.others:
+        return ""
+    return f"{digest.others} more {'alert' if digest.others == 1 else 'alerts'}"
+
+
+def console_of(digest: Digest) -> list[tuple[str, str]]:
+    """Return the link to all alerts, if there is one."""
+    return _links([(ALL_ALERTS, digest.link)])
+
+
+def _links(links: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [
+        (label, address)
+        for label, address in links
+        if len(address) <= MAX_LINK_CHARACTERS and URL.fullmatch(address)
+    ]
+
+
+def fitted(digest: Digest, most: int, fits: Callable[[Digest], bool]) -> Digest:
+    """Return the digest with its first entries, at most `most`, as many as fit.
+
+    The first one stays in any case; those left out count as others.
+    """
+    counts = range(2, min(most, len(digest.entries)) + 1)
+    too_many = bisect_left(counts, True, key=lambda count: not fits(_first(digest, count)))  # noqa: FBT003 - a key, not a flag
+    return _first(digest, 1 + too_many)
+
+
+def _first(digest: Digest, count: int) -> Digest:
+    left_out = len(digest.entries) - count
+    return replace(digest, entries=digest.entries[:count], others=digest.others + left_out)
+
+
+def plain_text(digest: Digest) -> str:
+    """Return the digest as the plain text of a mail."""
+    return "\n\n".join("\n".join(lines) for lines in _paragraphs(digest)) + "\n"
+
+
+def _paragraphs(digest: Digest) -> Iterator[list[str]]:
+    for entry in digest.entries:
+        section = section_of(entry)
+        lines = [f"{label}: {value}" for label, value in (*section.facts, *section.links)]
+        yield [section.heading, section.about, *lines]
+    if others := others_of(digest):
+        yield [f"And {others}."]
+    if links := console_of(digest):
+        yield [f"{label}: {address}" for label, address in links]
+
+
+def html_text(digest: Digest) -> str:
+    """Return the digest as the HTML of a mail; all texts of others are escaped."""
+    parts = ['<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"></head><body>']
+    for entry in digest.entries:
+        section = section_of(entry)
+        facts = "".join(
+            f"<br><b>{escape(label)}:</b> {escape(value)}" for label, value in section.facts
+        )
+        parts += [
+            f"<h3>{escape(section.heading)}</h3>",
+            f"<p>{escape(section.about)}{facts}</p>{_anchors(section.links)}",
+        ]
+    if others := others_of(digest):
+        parts.append(f"<p>And {escape(others)}.</p>")
+    parts += [_anchors(console_of(digest)), "</body></html>"]
+    return "\n".join(filter(None, parts)) + "\n"
+
+
+def _anchors(links: list[tuple[str, str]]) -> str:
+    shown = (f'<a href="{escape(address)}">{escape(label)}</a>' for label, address in links)
+    return f"<p>{' · '.join(shown)}</p>" if links else ""

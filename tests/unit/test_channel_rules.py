@@ -1,0 +1,43 @@
+"""Which channels an alert is sent to."""
+
+import pytest
+
+from alerts.channel_rules import channels_of
+from core.channels import ChannelName, ChannelRule, Severity
+
+CONFIGURED = ["mail", "teams", "slack"]
+MAIL, TEAMS, SLACK, SMTP = (
+    ChannelName.MAIL, ChannelName.TEAMS, ChannelName.SLACK, ChannelName.SMTP
+)  # fmt: skip
+STALLED = ChannelRule(channel=TEAMS, types=("OrderProcessing.Stalled",))
+OF_TRIPS = ChannelRule(channel=SLACK, workflows=("trip", "order"))
+INFORMED = ChannelRule(channel=MAIL, severity=Severity.INFO)
+
+
+@pytest.mark.parametrize(
+    ("rules", "needs_action", "alert_type", "workflow", "chosen"),
+    [
+        ([], True, "OrderProcessing.Stalled", "", CONFIGURED),
+        ([], False, "OrderProcessing.Stalled", "", []),
+        ([ChannelRule(channel=SLACK)], True, "any", "order", ["slack"]),
+        ([ChannelRule(channel=SLACK)], False, "any", "order", []),
+        ([INFORMED], False, "any", "order", ["mail"]),
+        ([INFORMED], True, "any", "order", ["mail"]),
+        ([STALLED], True, "OrderProcessing.Stalled", "order", ["teams"]),
+        ([STALLED], True, "OrderProcessing.OrderFailed", "order", []),
+        ([OF_TRIPS], True, "any", "order", ["slack"]),
+        ([OF_TRIPS], True, "any", "claim", []),
+        ([OF_TRIPS], True, "any", "", ["slack"]),
+        ([OF_TRIPS, STALLED, INFORMED], True, "OrderProcessing.Stalled", "trip", CONFIGURED),
+        ([STALLED, ChannelRule(channel=TEAMS, workflows=("claim",))], True, "any", "claim", ["teams"]),
+        ([ChannelRule(channel=SMTP)], True, "any", "order", []),
+    ],
+)  # fmt: skip
+def test_an_alert_is_sent_to_the_channels_whose_rule_it_meets(
+    rules, needs_action, alert_type, workflow, chosen
+):
+    """One rule of a channel is enough, and all conditions of it must hold; an alert about no order meets any workflow."""
+    found = channels_of(
+        rules, CONFIGURED, needs_action=needs_action, alert_type=alert_type, workflow=workflow
+    )
+    assert found == chosen
