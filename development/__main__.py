@@ -26,12 +26,12 @@ from local.ports import Ports, StackError
 from local.supervise import until_signal
 from local.terminal import Terminal
 
-HELP = """Start Azurite, a Service Bus broker, an Event Grid stand-in and the functions host.
+HELP = """Start Azurite, a Service Bus broker, the functions host, and stand-ins for Event Grid, a mail server and two chats.
 
 \b
 Environment:
   HTTP_PORT 7071, BLOB_PORT 10000, QUEUE_PORT 10001, TABLE_PORT 10002, AMQP_PORT 5672,
-  BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080   where the parts listen
+  BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080, CHANNELS_PORT 7081, SMTP_PORT 7025   where the parts listen
   DATA_DIR .data            where the data lies; it survives a restart
   BUSINESS shop.business:SHOP   whose app runs: examples.claims.business:CLAIMS, or one of your own
   HOSTS 1                   how many functions hosts share the work
@@ -47,6 +47,7 @@ above are always the stack's own.
 
 OWN_SETTINGS = {
     *("StateStorage", "AzureWebJobsStorage", "ServiceBus", "EVENT_GRID_ENDPOINT"),
+    *("SMTP_URL", "TEAMS_WEBHOOK_URL", "SLACK_WEBHOOK_URL"),
     "LOCAL_FUNCTION_KEY",
 }
 """Not taken from the environment: whoever has a real account's connection there must not work on it unawares.
@@ -107,6 +108,7 @@ Ready after {seconds:.0f} s.
   Console        {stack.http_url}/console   (operators' key: {stack.operator_key})
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
   Simulator      {stack.http_url}/simulator/{stack.agents[0].name}/ledger   (same key)
+  Messages       {stack.channels_url}/messages   (what was sent by mail, to Teams and to Slack)
   Storage        {stack.storage_connection_string}
   Service Bus    {stack.service_bus_connection_string}
   Logs           {stack.config.data / "logs"}

@@ -104,7 +104,7 @@ def write_config(folder: Path) -> Path:
 
 
 def start_all(environ: dict[str, str], data: Path) -> int:
-    """Start the emulators, the Event Grid stand-in and Core Tools; return Core Tools' exit code once it ends."""
+    """Start the emulators, the stand-ins and Core Tools; return Core Tools' exit code once it ends."""
     settings = own_settings()
     environ |= {
         "MSSQL_SA_PASSWORD": f"Aa1-{secrets.token_urlsafe(16)}",
@@ -118,14 +118,20 @@ def start_all(environ: dict[str, str], data: Path) -> int:
         if code := _run(*COMPOSE, "up", "--detach", "--wait", environ=environ):
             return code
         asyncio.run(provision(storage_connection_string(Ports())))
-        stand_in = [sys.executable, "-m", "local.eventgrid"]
-        stand_in += ["--port", str(Ports().eventgrid_port), "--queue", ALERTS]
         topic = {"TOPIC_KEY": settings["EVENT_GRID_KEY"], "TOPIC_STORAGE": settings["StateStorage"]}
-        grid = at_exit.enter_context(
-            subprocess.Popen(stand_in, cwd=ROOT, env=environ | topic)  # noqa: S603
-        )
-        at_exit.callback(grid.terminate)
+        for stand_in in _stand_ins(Ports()):
+            started = subprocess.Popen(stand_in, cwd=ROOT, env=environ | topic)  # noqa: S603
+            at_exit.enter_context(started)
+            at_exit.callback(started.terminate)
         return _run("func", "start", environ=environ)
+
+
+def _stand_ins(ports: Ports) -> Iterator[Sequence[str]]:
+    """Yield the commands that play Event Grid, and the channels to people."""
+    module = (sys.executable, "-m")
+    yield *module, "local.eventgrid", f"--port={ports.eventgrid_port}", f"--queue={ALERTS}"
+    places = (f"--port={ports.channels_port}", f"--smtp-port={ports.smtp_port}")
+    yield *module, "local.channels", *places
 
 
 def _run(*command: str, environ: Mapping[str, str]) -> int:

@@ -18,6 +18,7 @@ def app_settings(
         "ServiceBus": service_bus_connection_string(ports),
         "EVENT_GRID_ENDPOINT": f"http://{HOST}:{ports.eventgrid_port}/api/events",
         "EVENT_GRID_KEY": event_grid_key,
+        **_channels(ports),
         "SIMULATOR_ENABLED": "true",
         **simulated(agents, f"http://{HOST}:{ports.http_port}"),
         "STEP_TIMEOUT_SECONDS": "5",
@@ -35,10 +36,23 @@ def app_settings(
         "OUTBOX_SCHEDULE": "*/2 * * * * *",
         "WATCH_SCHEDULE": "*/5 * * * * *",
         "NOTIFY_SCHEDULE": "*/5 * * * * *",
+        "ALERT_INTERVAL_SECONDS": "60",
         "LONGEST_PENDING_SECONDS": "120",
         "LONGEST_WITHOUT_SWEEP_SECONDS": "60",
         "PUBLIC_URL": f"http://{HOST}:{ports.http_port}",
         "LOCAL_FUNCTION_KEY": operator_key,
+    }
+
+
+def _channels(ports: Ports) -> Mapping[str, str]:
+    """Return the settings of the channels that have a stand-in."""
+    webhooks = f"http://{HOST}:{ports.channels_port}/webhooks"
+    return {
+        "SMTP_URL": f"smtp://{HOST}:{ports.smtp_port}",
+        "SMTP_SENDER": "orders@example.com",
+        "ALERT_RECIPIENTS": "operators@example.com",
+        "TEAMS_WEBHOOK_URL": f"{webhooks}/teams",
+        "SLACK_WEBHOOK_URL": f"{webhooks}/slack",
     }
 
 

@@ -91,6 +91,7 @@ def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackCo
         queues=config.queues(),
         make=provision,
         topic=platform.Topic(key=settings["EVENT_GRID_KEY"], queue=ALERTS),
+        channels=True,
         layout=LAYOUT,
         health="/api/health",
         in_memory=config.in_memory,

@@ -3,7 +3,6 @@
 import base64
 import hmac
 import json
-from functools import partial
 from typing import Any
 
 import click
@@ -12,12 +11,12 @@ from azure.core.exceptions import AzureError
 from azure.storage.queue.aio import QueueClient
 
 from local.ports import HOST
+from local.site import PATIENCE_SECONDS
 
 REQUIRED = ("specversion", "id", "source", "type")
 CONTENT_TYPES = ("application/cloudevents+json", "application/cloudevents-batch+json")
 MAX_MESSAGE_BYTES = 64 * 1024
 """What a Storage Queue takes; the event is a third smaller before base64."""
-PATIENCE_SECONDS = 5.0
 
 
 class Topic:
@@ -72,29 +71,6 @@ def application(key: str, storage: str, queue_name: str) -> web.Application:
     app.add_routes([web.post("/api/events", Topic(key, queue).publish), web.get("/health", health)])
     app.on_cleanup.append(close)
     return app
-
-
-class EventGrid:
-    """The stand-in as a part of this process: it answers while the event loop runs in which it was started."""
-
-    def __init__(self, port: int, *, key: str, storage: str, queue: str) -> None:
-        self._port = port
-        self._made = partial(application, key, storage, queue)
-        self._runner: web.AppRunner | None = None
-
-    async def start(self) -> None:
-        """Listen; raises OSError when the port is taken."""
-        self._runner = web.AppRunner(
-            self._made(), access_log=None, shutdown_timeout=PATIENCE_SECONDS
-        )
-        await self._runner.setup()
-        await web.TCPSite(self._runner, HOST, self._port).start()
-
-    async def stop(self) -> None:
-        """Finish what was asked already and refuse connections from now on."""
-        if self._runner:
-            await self._runner.cleanup()
-            self._runner = None
 
 
 def _message(event: dict[str, Any]) -> str:

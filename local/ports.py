@@ -30,6 +30,8 @@ class Ports:
     amqp_port: int = 5672
     broker_health_port: int = 5300
     eventgrid_port: int = 7080
+    channels_port: int = 7081
+    smtp_port: int = 7025
 
     @classmethod
     def free(cls) -> "Ports":

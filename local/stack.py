@@ -1,4 +1,4 @@
-"""Azurite, the Service Bus broker, the stand-in for Event Grid, and any number of functions hosts that run one app."""
+"""Azurite, the Service Bus broker, stand-ins for other services, and any number of functions hosts that run one app."""
 
 import asyncio
 import itertools
@@ -8,29 +8,34 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Container, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from local import parts
+from local import channels, eventgrid, parts
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.data_folder import DataFolder, Layout
-from local.eventgrid import EventGrid
 from local.faults import Fault, LocalCode
 from local.host.errors import HostError
 from local.host.itself import HOSTS_FILE
 from local.host.settings import SHORT_LIFE, seconds_in
 from local.hosts import HostsFile
+from local.inbox import Inbox
+from local.mail_server import MailServer
 from local.ports import HOST, Ports, StackError, listen
 from local.probe import missing_at
 from local.process import Command, Probe, Process
+from local.site import Site, StandIn
 from local.supervise import Supervisor
 
 HOST_IS_READY = "host is ready on "
 START_SECONDS = 60
 
-
+EVENT_GRID = "eventgrid_port"
+CHANNELS = WEBHOOKS, MAIL_SERVER = "channels_port", "smtp_port"
+"""The stand-ins, by the names of their ports."""
 HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
 """What takes minutes in Azure, and would seem to be stuck to a person who watches."""
 
@@ -65,6 +70,8 @@ class StackConfig:
     make: Callable[[str], Awaitable[None]] = _make_nothing
     """Makes in the storage account of a connection string what the app wants to be there."""
     topic: Topic | None = None
+    channels: bool = False
+    """Whether a mail server and the webhooks of chats take messages: `local.channels`."""
     layout: Layout = field(default_factory=Layout)
     health: str = ""
     """A path that answers 200 when the app is ready; empty if it has none."""
@@ -97,6 +104,7 @@ class Stack:
         self.ports = stack_config.ports
         self.http_url = f"http://{HOST}:{self.ports.http_port}"
         self.event_grid_url = f"http://{HOST}:{self.ports.eventgrid_port}/api/events"
+        self.channels_url = f"http://{HOST}:{self.ports.channels_port}"
         self.storage_connection_string = storage_connection_string(self.ports)
         self.service_bus_connection_string = service_bus_connection_string(self.ports)
         self.hosts: list[Process] = []
@@ -113,17 +121,19 @@ class Stack:
             "broker", *parts.broker(self.ports, self._queues_file, data / "broker")
         )
         self.azurite, self.broker = parts.on_node(azurite), parts.on_node(broker)
-        self._event_grid = self._stand_in(stack_config.topic)
+        self._stand_ins = dict(self._made_stand_ins())
 
-    def _stand_in(self, topic: Topic | None) -> EventGrid | None:
-        if topic is None:
-            return None
-        return EventGrid(
-            self.ports.eventgrid_port,
-            key=topic.key,
-            storage=self.storage_connection_string,
-            queue=topic.queue,
-        )
+    def _made_stand_ins(self) -> Iterator[tuple[str, StandIn]]:
+        """Yield what stands in for a service, by the name of its port."""
+        if topic := self.config.topic:
+            storage = self.storage_connection_string
+            application = partial(eventgrid.application, topic.key, storage, topic.queue)
+            yield EVENT_GRID, Site(self.ports.eventgrid_port, application)
+        if self.config.channels:
+            inbox = Inbox()
+            application = partial(channels.application, inbox)
+            yield WEBHOOKS, Site(self.ports.channels_port, application)
+            yield MAIL_SERVER, MailServer(self.ports.smtp_port, inbox)
 
     async def __aenter__(self) -> Self:
         try:
@@ -144,7 +154,9 @@ class Stack:
         self._put_old_logs_aside()
         self._queues_file.write_text(json.dumps(self.config.queues, indent=2))
         self._say("waiting for Azurite and the Service Bus broker")
-        await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
+        await _together(
+            self.start_azurite(), self.start_broker(), self._start_stand_ins(*self._stand_ins)
+        )
         self._say("making tables, queues and containers")
         await self.config.make(self.storage_connection_string)
         self._say(f"waiting for {self.config.hosts} functions host(s)")
@@ -169,7 +181,8 @@ class Stack:
         await self._supervisor.stop()
         await asyncio.gather(*(host.stop() for host in self.hosts))
         self.hosts.clear()
-        await self.stop_event_grid()
+        for stand_in in self._stand_ins.values():
+            await stand_in.stop()
         await self.broker.stop()
         await self.azurite.stop()
         if self._socket:
@@ -196,20 +209,29 @@ class Stack:
 
     async def start_event_grid(self) -> None:
         """Let the Event Grid stand-in answer, from this process."""
-        if self._event_grid is None:
-            return
-        try:
-            await self._event_grid.start()
-        except OSError as error:
-            place = f"port {self.ports.eventgrid_port} (EVENTGRID_PORT)"
-            raise StackError(
-                Fault(LocalCode.CANNOT_LISTEN, place, {"reason": str(error)})
-            ) from error
+        await self._start_stand_ins(EVENT_GRID)
 
     async def stop_event_grid(self) -> None:
         """Stop the Event Grid stand-in as an outage would."""
-        if self._event_grid:
-            await self._event_grid.stop()
+        await self._stand_ins[EVENT_GRID].stop()
+
+    async def start_channels(self) -> None:
+        """Let the mail server and the webhooks answer, from this process."""
+        await self._start_stand_ins(*CHANNELS)
+
+    async def stop_channels(self) -> None:
+        """Stop the mail server and the webhooks as an outage would; their messages stay."""
+        for name in CHANNELS:
+            await self._stand_ins[name].stop()
+
+    async def _start_stand_ins(self, *port_names: str) -> None:
+        for name in port_names:
+            try:
+                await self._stand_ins[name].start()
+            except OSError as error:
+                place = f"port {getattr(self.ports, name)} ({name.upper()})"
+                facts = {"reason": str(error)}
+                raise StackError(Fault(LocalCode.CANNOT_LISTEN, place, facts)) from error
 
     async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:
         """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.

@@ -24,7 +24,7 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def parts(folder, **more):
-    """What runs without a host: Azurite, the broker and the stand-in for Event Grid."""
+    """What runs without a host: Azurite, the broker and the stand-ins for other services."""
     named = [{"name": name, **properties} for name, properties in QUEUES.items()]
     usual = {
         "ports": Ports.free(),
@@ -34,6 +34,7 @@ def parts(folder, **more):
         "queues": configuration(named),
         "make": partial(make_queues, names=[EVENTS]),
         "topic": Topic(key="the-topics-key", queue=EVENTS),
+        "channels": True,
         "restart": False,
     }
     return StackConfig(**(usual | more))

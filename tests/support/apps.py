@@ -2,6 +2,7 @@
 
 from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
+from adapters.channels.settings import ChannelSettings
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
@@ -11,10 +12,16 @@ from shop.business import SHOP
 from shop.service import ShopService
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
+NO_CHANNELS = {
+    name: field.get_default(call_default_factory=True)
+    for name, field in ChannelSettings.model_fields.items()
+}
+"""Those of the embedded stack have stand-ins, which tests of one process have not."""
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key", SHOP.agents)).model_copy(
     update={
         "instance_id": "i1",
         "failure_threshold": THRESHOLD,
+        **NO_CHANNELS,
         **{f"{name}_seconds": time.total_seconds() for name, time in IN_SECONDS.items()},
     }
 )

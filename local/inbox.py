@@ -1,0 +1,96 @@
+"""What the stand-ins for channels to people have received, and how each channel fails on demand."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KEPT_MESSAGES = 100
+
+
+class ChannelName(StrEnum):
+    """The channels that have a stand-in."""
+
+    SMTP = "smtp"
+    TEAMS = "teams"
+    SLACK = "slack"
+
+
+class Mode(StrEnum):
+    """What a channel does with the messages that it gets."""
+
+    NONE = "none"
+    """Keeps and confirms them."""
+    THROTTLE = "429"
+    """Answers that it takes none for now."""
+    HANG = "hang"
+    """Does not answer until it gets another mode; then it closes the connection."""
+    CUT = "cut"
+    """Keeps them, and closes the connection instead of an answer: the sender cannot know."""
+    REFUSE = "refuse"
+    """Answers that it will never take them."""
+
+
+class ChannelFault(BaseModel):
+    """A mode, as the body of a request sets it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Mode
+    retry_after: Annotated[int, Field(ge=0)] | None = Field(None, alias="retryAfter")
+    """The header `Retry-After` of the mode `429`, in seconds; SMTP has none."""
+
+    @property
+    def closes(self) -> bool:
+        """Whether the connection is closed without an answer."""
+        return self.mode in (Mode.HANG, Mode.CUT)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentMessage:
+    """A message that a channel has received."""
+
+    channel: ChannelName
+    id: str | None = None
+    """Its `Message-ID`; None for a chat, whose messages have none."""
+    subject: str
+    text: str
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class Inbox:
+    """The last messages of all channels, in memory."""
+
+    def __init__(self) -> None:
+        self._messages = deque[SentMessage](maxlen=KEPT_MESSAGES)
+        self._faults = dict.fromkeys(ChannelName, ChannelFault(mode=Mode.NONE))
+        self._released = asyncio.Event()
+
+    @property
+    def messages(self) -> Sequence[SentMessage]:
+        """The messages that were kept, the oldest first."""
+        return list(self._messages)
+
+    def set_fault(self, channel: ChannelName, fault: ChannelFault) -> None:
+        """Let a channel fail like this from now on."""
+        self._faults[channel] = fault
+        self.release()
+
+    def release(self) -> None:
+        """End the calls that hang."""
+        self._released.set()
+        self._released = asyncio.Event()
+
+    async def take(self, message: SentMessage) -> ChannelFault:
+        """Keep a message unless its channel fails, and return how the channel has to answer."""
+        fault = self._faults[message.channel]
+        if fault.mode is Mode.HANG:
+            await self._released.wait()
+        if fault.mode in (Mode.NONE, Mode.CUT):
+            self._messages.append(message)
+        return fault
