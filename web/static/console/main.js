@@ -12,6 +12,7 @@ import { watchFollowed } from "./followed.js";
 import { keyPage } from "./key.js";
 import { onKey } from "./keys.js";
 import { listPage } from "./list.js";
+import { notificationsPage } from "./notifications.js";
 import { orderPage } from "./order.js";
 import { picturePage } from "./picture/page.js";
 import { poisonPage } from "./poison.js";
@@ -35,6 +36,7 @@ const PAGES = [
   { path: /^\/search$/, name: "Search", link: "/search", open: searchPage },
   { path: /^\/live$/, name: "Live", link: "/live", open: picturePage },
   { path: /^\/faults$/, name: "Faults", link: "/faults", open: faultsPage },
+  { path: /^\/notifications$/, name: "Notifications", link: "/notifications", open: notificationsPage },
 ];
 const LINKS = PAGES.flatMap(({ link }) => link ?? []);
 const main = the("#main");
