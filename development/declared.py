@@ -31,8 +31,8 @@ OF_AN_AGENT = re.compile(r".+-(requests|responses)")
 BEGIN, END = f"# begin: written by {COMMAND}", "# end: written"
 BLOCK = re.compile(rf"(?<={BEGIN}\n).*?(?=^ *{END}$)", re.MULTILINE | re.DOTALL)
 """The lines of a YAML file that are written from the declaration."""
-WEBHOOKS = "OPERATOR_WEBHOOKS"
-"""Whoever knows the address of a webhook may post to it, so it is handed on as a secret."""
+SECRETS = ("OPERATOR_WEBHOOKS", "TEAMS_WEBHOOK_URL", "SLACK_WEBHOOK_URL", "SMTP_URL")
+"""Variables of the template that are handed on as secrets: with such an address alone, anybody can post or send mail."""
 WIDTH = 160
 
 
@@ -157,9 +157,10 @@ def _template(text: str, agents: Sequence[Agent]) -> str:
 
 def _pipeline(text: str, agents: Sequence[Agent]) -> str:
     """List the variables, and then the secrets, that azd hands on to the workflow."""
-    plain = [f"    - {each.name}\n" for each in _settings(agents) if not each.secret]
-    secret = [f"    - {each.name}\n" for each in _settings(agents) if each.secret]
-    return _with_block(text, [*plain, "  secrets:\n", f"    - {WEBHOOKS}\n", *secret])
+    plain = [each.name for each in _settings(agents) if not each.secret]
+    secret = [*SECRETS, *(each.name for each in _settings(agents) if each.secret)]
+    lines = [[f"    - {name}\n" for name in names] for names in (plain, secret)]
+    return _with_block(text, [*lines[0], "  secrets:\n", *lines[1]])
 
 
 def _workflow(text: str, agents: Sequence[Agent]) -> str:

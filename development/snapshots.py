@@ -121,6 +121,27 @@ def sets(business: Business) -> Mapping[str, Given]:
                 "data": {"lock": True},
             },
         },
+        "channels": {
+            "parameters": {
+                "operatorEmail": "ada@example.com, grace@example.com",
+                "teamsWebhookUrl": reference("teams"),
+                "slackWebhookUrl": reference("slack"),
+                "smtpUrl": reference("smtp"),
+                "smtpSender": "orders@example.com",
+            },
+            "options": {
+                "monitoring": {
+                    "mail": True,
+                    "mailDataLocation": "United States",
+                    "alertRules": [
+                        {"channel": "mail", "severity": "action"},
+                        {"channel": "slack", "severity": "info", "workflows": ["order"]},
+                        {"channel": "teams", "types": ["OrderProcessing.Stalled"]},
+                    ],
+                    "alertIntervalSeconds": 1800,
+                },
+            },
+        },
         "tuned": {
             "options": {
                 "app": {
@@ -150,6 +171,11 @@ def sets(business: Business) -> Mapping[str, Given]:
 def address(setting: str) -> str:
     """Return the value that the sets give to a setting of a service."""
     return f"https://{setting.lower().replace('_', '-')}.example.com"
+
+
+def reference(secret: str) -> str:
+    """Return the value of a setting whose secret is in a Key Vault."""
+    return f"@Microsoft.KeyVault(VaultName=kv-alerts;SecretName={secret})"
 
 
 class Snapshots:

@@ -12,13 +12,28 @@ param environmentName string
 @metadata({ azd: { type: 'location' } })
 param location string
 
-@description('Where alerts are sent: the operators\' e-mail addresses, with commas between them.')
+@description('The operators\' e-mail addresses, with commas between them: for the rules of Azure Monitor, and for the mail of the app.')
 @minLength(6)
 param operatorEmail string
 
-@description('Addresses, https, to which alerts are posted in the common alert schema, with commas between them. They may hold a secret.')
+@description('Addresses, https, to which the rules of Azure Monitor post in the common alert schema, with commas between them. They may hold a secret.')
 @secure()
 param operatorWebhooks string = ''
+
+@description('Address of a Teams workflow that posts to a channel, https. It is a secret. Empty: no messages to Teams.')
+@secure()
+param teamsWebhookUrl string = ''
+
+@description('Address of an incoming webhook of Slack, https. It is a secret. Empty: no messages to Slack.')
+@secure()
+param slackWebhookUrl string = ''
+
+@description('Mail server of your own: smtps://USER:PASSWORD@HOST:465, or smtp://USER:PASSWORD@HOST:587 for STARTTLS. It is a secret. Empty: no mail through it.')
+@secure()
+param smtpUrl string = ''
+
+@description('Sender of the mail that goes through SMTP_URL.')
+param smtpSender string = ''
 
 @description('Where copies of the orders are kept: in several zones (zone), in two regions (geo), or both (geo-zone).')
 @allowed([
@@ -59,6 +74,18 @@ var tags = {
 
 var operatorEmails = filter(split(replace(operatorEmail, ' ', ''), ','), address => !empty(address))
 var alertQueue = 'operator-alerts'
+// The settings of the channels over which the app sends alerts to people: a channel is on if its settings are there.
+var channelSettings = union(
+  {
+    ALERT_RULES: string(monitoring.alertRules)
+    ALERT_INTERVAL_SECONDS: string(monitoring.alertIntervalSeconds)
+  },
+  monitoring.mail ? { MAIL_ENDPOINT: channels!.outputs.endpoint, MAIL_SENDER: channels!.outputs.sender } : {},
+  monitoring.mail || !empty(smtpUrl) ? { ALERT_RECIPIENTS: join(operatorEmails, ',') } : {},
+  empty(teamsWebhookUrl) ? {} : { TEAMS_WEBHOOK_URL: teamsWebhookUrl },
+  empty(slackWebhookUrl) ? {} : { SLACK_WEBHOOK_URL: slackWebhookUrl },
+  empty(smtpUrl) ? {} : { SMTP_URL: smtpUrl, SMTP_SENDER: smtpSender }
+)
 var storageSuffix = environment().suffixes.storage
 var blobZone = 'privatelink.blob.${storageSuffix}'
 
@@ -184,6 +211,17 @@ module eventGrid 'modules/event-grid.bicep' = {
   }
 }
 
+module channels 'modules/channels.bicep' = if (monitoring.mail) {
+  name: 'channels'
+  scope: group
+  params: {
+    token: token
+    tags: tags
+    dataLocation: monitoring.mailDataLocation
+    appPrincipalId: identity.outputs.principalId
+  }
+}
+
 module vault 'modules/vault.bicep' = if (data.keyVault) {
   name: 'vault'
   scope: group
@@ -263,6 +301,7 @@ module site 'modules/app.bicep' = {
     frontDoorId: frontDoorId
     simulatedServices: simulatedServices
     serviceSettings: serviceSettings
+    channelSettings: channelSettings
     retentionDays: data.retentionDays
     operatorSignInClientId: operatorSignInClientId
   }

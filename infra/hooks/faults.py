@@ -34,6 +34,11 @@ TEMPLATES = {
         "azd env set SIMULATED_SERVICES true"
     ),
     "url-invalid": "use a URL that begins with {start}, without a user name or password",
+    "channel-invalid": (
+        "use an address that begins with {start}, or a reference to a Key Vault: "
+        "docs/deploy.md#channels-to-people"
+    ),
+    "sender-missing": "SMTP_URL needs it. Set the address from which that server sends mail",
     "front-door-simulated": (
         "the app calls its simulated services at its own address, which only Front Door could "
         "reach. Unset FRONT_DOOR_ID or SIMULATED_SERVICES"

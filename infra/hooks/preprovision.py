@@ -54,6 +54,14 @@ RETIRED = {
 }
 """By file, the option that replaced a variable. Whoever has set the variable still relies on it."""
 REMOVED = "COSMOS_FOR_TABLES"
+CHANNELS = {
+    "TEAMS_WEBHOOK_URL": ("https://",),
+    "SLACK_WEBHOOK_URL": ("https://",),
+    "SMTP_URL": ("smtps://", "smtp://"),
+}
+"""How the secret address of each channel to people begins."""
+REFERENCE = "@Microsoft.KeyVault("
+"""How the value of a setting begins whose secret is in a Key Vault."""
 QUESTION = (
     "No address of a service is set. "
     "Deploy a demonstration, in which the app plays the services? [y/N] "
@@ -105,6 +113,7 @@ def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fa
     if simulated == "false":
         for setting in settings:
             yield from _setting_faults(setting, values.get(setting["name"]) or "")
+    yield from _channel_faults(values)
     yield from _range_faults(str(app_option("deployFrom")))
     yield from _change_faults(values)
 
@@ -136,6 +145,16 @@ def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:
         yield Fault("setting-missing", name, {"kind": kind})
     elif value and kind == "address" and not (value.startswith("https:") and is_private(value)):
         yield Fault("url-invalid", name, {"start": "https://"})
+
+
+def _channel_faults(values: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield what is wrong with the channels to people, without the addresses: they are secrets."""
+    for name, starts in CHANNELS.items():
+        value = values.get(name) or ""
+        if value and not value.startswith((*starts, REFERENCE)):
+            yield Fault("channel-invalid", name, {"start": " or ".join(starts)})
+    if values.get("SMTP_URL") and not values.get("SMTP_SENDER"):
+        yield Fault("sender-missing", "SMTP_SENDER")
 
 
 def _range_faults(value: str) -> Iterator[Fault]:

@@ -180,7 +180,7 @@ var queryRules = [
   {
     name: 'outage'
     severity: 1
-    description: 'Something that the app needs has been away for minutes, or refuses it; or a clock is off, an order cannot be recovered, retention falls behind. The line says what.'
+    description: 'Something that the app needs has been away for minutes, or refuses it; or a clock is off, an order cannot be recovered, retention falls behind, a channel to people takes no message. The line says what.'
     query: loadTextContent('../queries/outages.kql')
     operator: 'GreaterThan'
     threshold: 0

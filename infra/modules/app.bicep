@@ -22,6 +22,8 @@ param frontDoorId string
 param simulatedServices bool
 @secure()
 param serviceSettings object
+@secure()
+param channelSettings object
 param retentionDays int
 param operatorSignInClientId string
 
@@ -201,7 +203,7 @@ var givenSettings = toObject(filter(items(serviceSettings), each => !empty(each.
 resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: site
   name: 'appsettings'
-  properties: union(signInSettings, givenSettings, simulatedServices ? simulatedSettings : {}, {
+  properties: union(signInSettings, givenSettings, channelSettings, simulatedServices ? simulatedSettings : {}, {
     AzureWebJobsStorage__blobServiceUri: hostBlobEndpoint
     // Besides the address: without it the host was seen to fail at its start (Azure/azure-functions-host, issue 11787).
     AzureWebJobsStorage__accountName: hostStorageName
@@ -253,6 +255,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
     OUTBOX_SCHEDULE: '*/30 * * * * *'
     WATCH_SCHEDULE: '0 * * * * *'
+    NOTIFY_SCHEDULE: '*/30 * * * * *'
   }, options.settings)
 }
 

@@ -95,4 +95,27 @@ type MonitoringOptions = {
 
   @description('How many minutes without a sweep of the supervisor alert the operators.')
   sweepMissingMinutes: 5 | 10 | 15 | 30 | 45
+
+  @description('Let the app mail alerts to OPERATOR_EMAIL through Azure Communication Services, from a domain that Azure manages.')
+  mail: bool
+
+  @description('Geography in which Azure keeps the data of that mail, such as Europe or United States. It cannot be changed later.')
+  mailDataLocation: string
+
+  @description('Rules that say which alerts go to which channel. Without any, each alert that needs an action goes to every channel.')
+  alertRules: AlertRule[]
+
+  @description('Shortest time in seconds between two messages to a channel, after the first one.')
+  @minValue(60)
+  @maxValue(86400)
+  alertIntervalSeconds: int
+}
+
+@sealed()
+@description('Sends to a channel the alerts that fit: of this severity or above, of one of these types and workflows.')
+type AlertRule = {
+  channel: 'mail' | 'teams' | 'slack' | 'smtp'
+  severity: 'action' | 'info'?
+  types: string[]?
+  workflows: string[]?
 }

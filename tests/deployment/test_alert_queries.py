@@ -110,6 +110,7 @@ RULES = {
     "order-events": (2, "GreaterThan", 0, "PT10M", "PT5M", ["order.changed"]),
     "outage": (1, "GreaterThan", 0, "PT10M", "PT5M", [
         "outage.lasts", "right.missing", "clock.off", "supervisor.not_recovered", "retention.behind",
+        "channel.refused", "channel.away",
     ]),
     "poison": (1, "GreaterThan", 0, "PT10M", "PT5M", ["poison.kept"]),
     "no-sweep": (0, "LessThan", 1, "PT15M", "PT5M", ["supervisor.swept"]),

@@ -32,10 +32,13 @@ PREFIXES = {
     "Microsoft.OperationalInsights/workspaces": "log-", "Microsoft.Insights/components": "appi-",
     "Microsoft.Insights/actionGroups": "ag-", "Microsoft.Network/virtualNetworks": "vnet-",
     "Microsoft.Network/privateEndpoints": "pep-", "Microsoft.KeyVault/vaults": "kv-",
+    "Microsoft.Communication/communicationServices": "acs-", "Microsoft.Communication/emailServices": "acs-",
 }  # fmt: skip
 """Azure's own recommended abbreviations."""
 NAMES = {
     "Microsoft.Authorization/locks": (1, 90, r"[^<>%&\\?/]+"),
+    "Microsoft.Communication/communicationServices": (1, 63, r"[A-Za-z0-9-]+"),
+    "Microsoft.Communication/emailServices": (1, 63, r"[A-Za-z0-9-]+"),
     "Microsoft.EventGrid/topics": (3, 50, r"[A-Za-z0-9-]+"),
     "Microsoft.EventGrid/topics/eventSubscriptions": (3, 64, r"[A-Za-z0-9-]+"),
     "Microsoft.Insights/actionGroups": (1, 260, r"[^:<>+/&%\\?|]*[^:<>+/&%\\?|. ]"),
@@ -70,6 +73,7 @@ NAMES = {
 A subnet has no underscore, which Flex Consumption refuses.
 """
 FIXED_NAMES = {
+    "Microsoft.Communication/emailServices/domains": {"AzureManagedDomain"},
     "Microsoft.Storage/storageAccounts/blobServices": {"default"},
     "Microsoft.Storage/storageAccounts/queueServices": {"default"},
     "Microsoft.Storage/storageAccounts/tableServices": {"default"},
@@ -87,7 +91,9 @@ QUERY_RULES = "Microsoft.Insights/scheduledQueryRules"
 SECRETS = re.compile(
     r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey", re.IGNORECASE
 )
-SECURE = {"serviceSettings", "operatorWebhooks"}
+SECURE = {
+    "serviceSettings", "channelSettings", "operatorWebhooks", "teamsWebhookUrl", "slackWebhookUrl", "smtpUrl",
+}  # fmt: skip
 """The parameters that may hold a secret."""
 
 
@@ -181,6 +187,66 @@ def test_a_developer_may_do_what_the_app_does_if_that_is_wanted(any_deployed):
         wanted["Microsoft.KeyVault/vaults"] = {"keyVaultSecretsOfficer"}
     is_there = "developerPrincipalId" in any_deployed.parameters
     assert roles_on(any_deployed, snapshots.DEVELOPER) == (wanted if is_there else {})
+
+
+SERVICE = "Microsoft.Communication/communicationServices"
+
+
+def test_the_app_may_mail_through_one_service_alone_if_that_is_wanted(any_deployed):
+    """The role allows much, so its scope is that service, whose keys are off; without the option there is nothing."""
+    wanted = any_deployed.option("monitoring", "mail")
+    role = MICROSOFTS["communicationAndEmailServiceOwner"]
+    given = [
+        (resource.scope_id, resource.properties["principalId"])
+        for resource in any_deployed.of_type(ROLE_ASSIGNMENT)
+        if resource.properties["roleDefinitionId"].endswith(role)
+    ]
+    if not wanted:
+        found = [each for each in any_deployed.resources if "Microsoft.Communication/" in each.type]
+        assert (found, given) == ([], [])
+        return
+    service, mail = any_deployed.one(SERVICE), any_deployed.one("/emailServices")
+    assert [scope for scope, _ in given] == [service.id]
+    assert "userAssignedIdentities/id-app-" in given[0][1]
+    assert service.properties["disableLocalAuth"] is True
+    domain = any_deployed.one("/emailServices/domains")
+    assert domain.parent_id == mail.id
+    assert service.properties["linkedDomains"] == [domain.id]
+    assert domain.properties["domainManagement"] == "AzureManaged"
+    kept = any_deployed.option("monitoring", "mailDataLocation")
+    assert {each.properties["dataLocation"] for each in (service, mail)} == {kept}
+
+
+CHANNELS = {
+    "mail": {"MAIL_ENDPOINT", "MAIL_SENDER", "ALERT_RECIPIENTS"},
+    "smtpUrl": {"SMTP_URL", "SMTP_SENDER", "ALERT_RECIPIENTS"},
+    "teamsWebhookUrl": {"TEAMS_WEBHOOK_URL"},
+    "slackWebhookUrl": {"SLACK_WEBHOOK_URL"},
+}
+"""The settings that switch on a channel to people, by the option or parameter that sets them."""
+
+
+def test_a_channel_to_people_has_settings_if_it_is_on(any_deployed):
+    """Those of the others are not there, so the app leaves these channels alone."""
+    is_on = {name: bool(any_deployed.parameters.get(name)) for name in CHANNELS}
+    is_on["mail"] = any_deployed.option("monitoring", "mail")
+    wanted = set().union(*(CHANNELS[name] for name, on in is_on.items() if on))
+    assert set(any_deployed.settings) & set().union(*CHANNELS.values()) == wanted
+
+
+def test_what_people_are_sent_goes_where_it_was_chosen(deployments):
+    """Addresses as they are given, a Key Vault reference too; rules as JSON; the sender that the domain has."""
+    deployed = deployments["channels"]
+    settings, given = deployed.settings, deployed.parameters
+    assert settings["ALERT_RECIPIENTS"] == given["operatorEmail"].replace(" ", "")
+    for name in ("teamsWebhookUrl", "slackWebhookUrl", "smtpUrl", "smtpSender"):
+        variable = re.sub("(?=[A-Z])", "_", name).upper()
+        assert settings[variable] == given[name]
+    assert json.loads(settings["ALERT_RULES"]) == deployed.option("monitoring", "alertRules") != []
+    assert settings["ALERT_INTERVAL_SECONDS"] == "1800"
+    service, domain = deployed.one(SERVICE), deployed.one("/emailServices/domains")
+    assert settings["MAIL_ENDPOINT"] == f"https://<{service.id}.hostName>"
+    assert settings["MAIL_SENDER"] == f"DoNotReply@<{domain.id}.fromSenderDomain>"
 
 
 def settings_identity(site):
@@ -762,6 +828,7 @@ def test_no_client_can_keep_an_alert_fired_and_so_mute_it(deployments):
 
 
 MICROSOFTS = {
+    "communicationAndEmailServiceOwner": "09976791-48a7-449e-bb21-39d1a415f350",
     "eventGridDataSender": "d5a91429-5739-47e2-a06b-3470a27159e7",
     "keyVaultSecretsOfficer": "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
     "keyVaultSecretsUser": "4633458b-17de-408a-b874-0445c86b69e6",

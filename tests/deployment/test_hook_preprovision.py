@@ -121,6 +121,20 @@ ROWS = {
         fault("variable-retired", "RETENTION_DAYS"),
     ),
     "Cosmos DB": ({"COSMOS_FOR_TABLES": "true"}, fault("variable-removed", "COSMOS_FOR_TABLES")),
+    "channels to people": (
+        {
+            "TEAMS_WEBHOOK_URL": "https://logic.example.com:443/run?sig=secret",
+            "SLACK_WEBHOOK_URL": "@Microsoft.KeyVault(VaultName=v;SecretName=slack)",
+            "SMTP_URL": "smtps://user:password@mail.example.com:465",
+            "SMTP_SENDER": "orders@example.com",
+        },
+        set(),
+    ),
+    "channels that could reach nobody": (
+        {"TEAMS_WEBHOOK_URL": "http://a", "SLACK_WEBHOOK_URL": "b", "SMTP_URL": "mail:465"},
+        fault("channel-invalid", "TEAMS_WEBHOOK_URL", "SLACK_WEBHOOK_URL", "SMTP_URL")
+        | fault("sender-missing", "SMTP_SENDER"),
+    ),
     "zone to geo-zone": ({"DEPLOYED_REDUNDANCY": "zone", "REDUNDANCY": "geo-zone"}, set()),
     "geo-zone to zone": ({"DEPLOYED_REDUNDANCY": "geo-zone"}, set()),
     "zone to geo": (

@@ -119,7 +119,7 @@ def test_secrets_go_another_way_than_variables(root):
     """They are secrets of the repository too, and a deployment asks for those that are needed."""
     write([replace(CLAIMS.agents[1], auth=ApiKey("BANK_KEY"))], root)
     pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
-    assert pipeline["secrets"] == ["OPERATOR_WEBHOOKS", "BANK_KEY"]
+    assert pipeline["secrets"] == [*declared.SECRETS, "BANK_KEY"]
     assert "BANK_KEY" not in pipeline["variables"]
     workflow = (root / ".github/workflows/azure-dev.yml").read_text()
     assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
