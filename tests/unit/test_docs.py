@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from core.life import Outcome, ProcessState, StepState
+from core import alerts
+from core.life import MEANINGS, Outcome, ProcessState, StepState
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_BYTES = 1_000_000
@@ -116,6 +117,39 @@ def test_every_place_of_a_change_exists():
             assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), (
                 f"{change}: {place.name} {symbol}"
             )
+
+
+def types_of_events():
+    """The types of all events that the topic gets: alerts, and news for others."""
+    named = {value for value in vars(alerts).values() if str(value).startswith("OrderProcessing.")}
+    return named | {meaning.alert for meaning in MEANINGS.values() if meaning.alert}
+
+
+def part_of_operate(heading, level):
+    """The text below a heading of the page for operators."""
+    text = (ROOT / "docs/operate.md").read_text()
+    [part] = re.findall(rf"^{level} {heading}$(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    return part
+
+
+def test_each_type_of_alert_has_a_section_that_says_what_to_do():
+    """One: what the alert means, what to check, what to do, and when it is resolved."""
+    part = part_of_operate("What each alert means", "##")
+    sections = re.split(r"^### ", part, flags=re.MULTILINE)[1:]
+    described = [re.findall(r"^`([\w.]+)`: ", text, re.MULTILINE) for text in sections]
+    assert sorted(described) == sorted([each] for each in types_of_events() - set(alerts.NEWS))
+    for text in sections:
+        conditions = "| condition | meaning | check and do |" in text
+        wanted = ["resolved when"] if conditions else ["- Check: ", "- Do: ", "- Resolved: "]
+        assert [words for words in wanted if words not in " ".join(text.split())] == [], text
+
+
+def test_the_page_lists_the_events_that_other_subscribers_get():
+    """Each type stands in the table, news too, and no other."""
+    part = part_of_operate("Events for other subscribers", "###")
+    cells = re.findall(r"^\| (`[A-Z].*?) \|", part, re.MULTILINE)
+    listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert {f"OrderProcessing.{name}" for name in listed} == types_of_events()
 
 
 def test_the_moving_picture_is_small_and_says_what_it_shows():
