@@ -76,10 +76,6 @@ var operatorEmails = filter(split(replace(operatorEmail, ' ', ''), ','), address
 var alertQueue = 'operator-alerts'
 // The settings of the channels over which the app sends alerts to people: a channel is on if its settings are there.
 var channelSettings = union(
-  {
-    ALERT_RULES: string(monitoring.alertRules)
-    ALERT_INTERVAL_SECONDS: string(monitoring.alertIntervalSeconds)
-  },
   monitoring.mail ? { MAIL_ENDPOINT: channels!.outputs.endpoint, MAIL_SENDER: channels!.outputs.sender } : {},
   monitoring.mail || !empty(smtpUrl) ? { ALERT_RECIPIENTS: join(operatorEmails, ',') } : {},
   empty(teamsWebhookUrl) ? {} : { TEAMS_WEBHOOK_URL: teamsWebhookUrl },
@@ -302,6 +298,8 @@ module site 'modules/app.bicep' = {
     simulatedServices: simulatedServices
     serviceSettings: serviceSettings
     channelSettings: channelSettings
+    alertRules: monitoring.alertRules
+    alertIntervalSeconds: monitoring.alertIntervalSeconds
     retentionDays: data.retentionDays
     operatorSignInClientId: operatorSignInClientId
   }

@@ -24,6 +24,8 @@ param simulatedServices bool
 param serviceSettings object
 @secure()
 param channelSettings object
+param alertRules array
+param alertIntervalSeconds int
 param retentionDays int
 param operatorSignInClientId string
 
@@ -256,6 +258,8 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     OUTBOX_SCHEDULE: '*/30 * * * * *'
     WATCH_SCHEDULE: '0 * * * * *'
     NOTIFY_SCHEDULE: '*/30 * * * * *'
+    ALERT_RULES: string(alertRules)
+    ALERT_INTERVAL_SECONDS: string(alertIntervalSeconds)
   }, options.settings)
 }
 
