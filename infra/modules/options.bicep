@@ -112,7 +112,7 @@ type MonitoringOptions = {
 }
 
 @sealed()
-@description('Sends to a channel the alerts that fit: of this severity or above, of one of these types and workflows.')
+@description('Sends to a channel the alerts that need an action, or with severity info every alert: of these types and workflows alone, if given.')
 type AlertRule = {
   channel: 'mail' | 'teams' | 'slack' | 'smtp'
   severity: 'action' | 'info'?

@@ -200,6 +200,27 @@ def test_the_app_accepts_its_settings(deployed, monkeypatch):
     assert read.simulator_enabled is played
 
 
+RESOLVED = {
+    "TEAMS_WEBHOOK_URL": "https://teams.example.com/run?sig=secret",
+    "SLACK_WEBHOOK_URL": "https://slack.example.com/services/secret",
+    "SMTP_URL": "smtps://user:password@mail.example.com:465",
+    "MAIL_SENDER": "DoNotReply@orders.azurecomm.net",
+}
+"""What the app reads where the template has references to a Key Vault, or what Azure makes."""
+
+
+def test_the_app_accepts_the_settings_of_channels(deployments, monkeypatch):
+    """And sends over each that the template switches on, by the rules that were chosen."""
+    deployed = deployments["channels"]
+    given = dict.fromkeys(SETTINGS, "https://service.example.com") | deployed.settings | RESOLVED
+    for name, value in given.items():
+        monkeypatch.setenv(name, known(value))
+    read = Settings.read(AGENTS)
+    assert set(read.channels.on) == {"mail", "teams", "slack", "smtp"}
+    rules = [rule.channel for rule in read.alert_rules]
+    assert rules == [rule["channel"] for rule in deployed.option("monitoring", "alertRules")]
+
+
 def known(value):
     """An address that exists after the deployment only, as some address of that kind."""
     if "<" not in value:
