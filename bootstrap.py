@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
 from itertools import chain
+from uuid import uuid4
 
 import azure.functions as func
 
@@ -25,9 +26,14 @@ from adapters.clock import order_ids, order_time
 from adapters.settings import EXPECTED, Settings, SettingsError
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
 from agents.service import AgentService
+from alerts.channel_rules import channels_of
+from alerts.digests import Places, needs_action
+from alerts.notify import Notifier
 from alerts.relay import Relay
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
+from core.changes import Event
+from core.conditions import ConditionStatus
 from core.faults import Fault, FaultCode
 from core.keys import buckets
 from core.links import Links
@@ -43,6 +49,7 @@ from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.answers import AnswerService
 from operators.bulk import BulkService
+from operators.channels import ChannelDesk
 from operators.copies import CopyDesk
 from operators.explain import ActingRules
 from operators.health import HealthService
@@ -54,7 +61,7 @@ from operators.retention import RetentionService
 from operators.runs import RunDesk
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
-from operators.vocabulary import OutsideLinks
+from operators.vocabulary import OutsideLinks, runbook_of
 from scheduler.admission import Admission, Capacity, open_at
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -68,8 +75,12 @@ from stores.alert_log import PARTITION as OF_ALERTS
 from stores.alert_log import AlertLog
 from stores.archive import Archive
 from stores.clock_guard import ClockGuard
+from stores.conditions import PARTITION as OF_CONDITIONS
+from stores.conditions import ConditionLog
 from stores.copies import Copies
 from stores.figures import FiguresLog, Tally
+from stores.notifications import PARTITION as OF_CHANNELS
+from stores.notifications import Notifications
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import PARTITIONS as OF_KEYS
@@ -99,7 +110,12 @@ class App:
         self.store = OrderStore(table("orders"), buckets(settings.buckets), address)
         self.archive = Archive(self.store, table("agents"))
         self.poison_store = PoisonStore(table("poison"))
+        quiet = adapters.background_table or table
+        self.background_store = self.store.over(quiet("orders"))
         self.alert_log = AlertLog(table("alerts"))
+        self.incoming_alerts = AlertLog(quiet("alerts"))
+        self.conditions = ConditionLog(quiet("alerts"))
+        self.notifications = Notifications(quiet("alerts"))
         self.submission_keys = SubmissionKeys(table("submissionkeys"), adapters.clock)
         self.agent_health = AgentHealthLog(table("agents"))
         self.sweeps = SweepLog(table("agents"))
@@ -276,7 +292,7 @@ class App:
     def relay(self) -> Relay:
         """Sends the rows of the outbox: alerts, and notices to submitters."""
         return Relay(
-            store=self.store,
+            store=self.background_store,
             publisher=self.adapters.events,
             bus=self.adapters.bus,
             clock=self.adapters.clock,
@@ -287,7 +303,8 @@ class App:
     def watch(self) -> Watch:
         """Raises alerts for standstill."""
         return Watch(
-            store=self.store,
+            store=self.background_store,
+            conditions=self.conditions,
             sweeps=self.sweeps,
             submissions=self.storage_queues[submission.service.QUEUE],
             agent_health=self.agent_health,
@@ -295,6 +312,31 @@ class App:
             clock=self.adapters.clock,
             longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
+        )
+
+    @cached_property
+    def notifier(self) -> Notifier:
+        """Sends alerts to people."""
+        settings = self.settings
+        runbook = runbook_of(settings.runbook_url) if settings.runbook_url else {}
+        return Notifier(
+            channels=[*self.adapters.channels.values()],
+            notifications=self.notifications,
+            clock=self.adapters.clock,
+            new_id=lambda: str(uuid4()),
+            interval=timedelta(seconds=settings.alert_interval_seconds),
+            places=Places(app=(settings.public_url or "").rstrip("/"), runbook=runbook),
+        )
+
+    def channels_of(self, event: Event) -> Sequence[str]:
+        """Return the channels that report an event: an end goes where the beginning went."""
+        is_end = event.data.get("status") == ConditionStatus.RESOLVED
+        return channels_of(
+            self.settings.alert_rules,
+            self.adapters.channels,
+            needs_action=is_end or needs_action(event),
+            alert_type=event.type,
+            workflow=str(event.data.get("workflow") or ""),
         )
 
     # The customers' and the operators' services
@@ -380,11 +422,11 @@ class App:
             alerts=AlertDesk(
                 alert_log=self.alert_log,
                 owed=owed,
-                sweeps=self.sweeps,
-                agent_health=self.agent_health,
-                submissions=self.storage_queues[submission.service.QUEUE],
-                longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
                 clock=clock,
+            ),
+            channels=ChannelDesk(
+                channels=[*self.adapters.channels],
+                notifications=Notifications(self.adapters.table("alerts")),
             ),
             poison=self.poison,
             overview=OverviewService(
@@ -415,6 +457,7 @@ class App:
                     "poll": self.scheduler.poll,
                     "relay": self.relay.relay,
                     "watch": self.watch.look,
+                    "notify": self.notifier.send,
                     "retention": retention.sweep,
                 }
             ),
@@ -433,7 +476,7 @@ class App:
         partitions = {
             "orders": self.store.buckets,
             "submissionkeys": OF_KEYS,
-            "alerts": [OF_ALERTS],
+            "alerts": [OF_ALERTS, OF_CHANNELS, OF_CONDITIONS],
             "poison": [*self.storage_queues, *self.bus_queues],
         }
         tables = {name: self.adapters.table(name) for name in (*partitions, "agents")}
@@ -547,7 +590,10 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     if app.business.waits_for_answers:
         yield customers.triggers.answers_from_queue(app.answer_inbox)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch)
+    yield alerts.triggers.blueprint(
+        app.incoming_alerts, app.poison_store, app.relay, app.watch, app.channels_of
+    )
+    yield alerts.triggers.notifying(app.notifier)
     yield operators.triggers.blueprint(app.operators.retention)
     yield operators.triggers.given_up(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:

@@ -23,6 +23,11 @@ class Adapters:
 
     table: Callable[[str], Table]
     """Returns the table of this name, always the same object."""
+    background_table: Callable[[str], Table] | None = None
+    """Returns the same table for the work on alerts, whose operations have a limit.
+
+    None where there is no limit.
+    """
     queue: Callable[[str], TextQueue]
     """Returns the Storage Queue of this name, always the same object."""
     bus: Bus

@@ -12,6 +12,7 @@ from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
 from adapters.services import services
 from adapters.settings import Settings
+from adapters.tables.budget import Budget
 from adapters.tables.transactions import TableTransactions
 
 
@@ -28,12 +29,19 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def table(name: str) -> TableTransactions:
         return TableTransactions(cache(partial(pool.table, name)))
 
+    budget = Budget(settings.alert_operations_per_second)
+
+    @cache
+    def background_table(name: str) -> TableTransactions:
+        return TableTransactions(cache(partial(pool.table, name)), budget)
+
     @cache
     def queue(name: str) -> StorageQueue:
         return StorageQueue(cache(partial(pool.queue, name)))
 
     return Adapters(
         table=table,
+        background_table=background_table,
         queue=queue,
         bus=bus,
         events=EventGrid(lambda: pool.event_grid),

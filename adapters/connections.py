@@ -150,7 +150,7 @@ class Connections:
 
     @cached_property
     def event_grid(self) -> EventGridPublisherClient:
-        """The client of the Event Grid topic."""
+        """The client of the Event Grid topic; the relay sends again, after pauses that grow."""
         settings = self._settings
         credential: AzureKeyCredential | AsyncTokenCredential
         if settings.event_grid_key:
@@ -158,7 +158,7 @@ class Connections:
         else:
             credential = self._credential(settings.event_grid_client_id)
         return EventGridPublisherClient(
-            settings.event_grid_endpoint, credential, transport=self._transport, retry_total=RETRIES
+            settings.event_grid_endpoint, credential, transport=self._transport, retry_total=0
         )
 
     @cached_property

@@ -172,6 +172,10 @@ class Settings(ChannelSettings):
     """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
     """How long the app may be without a sweep before an alert (SUP-7)."""
+    alert_operations_per_second: float = Field(
+        50, alias="ALERT_OPERATIONS_PER_SECOND", ge=5, le=1000
+    )
+    """How many operations on tables the work on alerts takes in each process: a limit."""
     log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
     """Where the console finds the log of an order; empty for nowhere."""
     runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")

@@ -23,8 +23,8 @@ PAGE = 100
 Waiting = tuple[AgendaRow, Event | BusMessage]
 """A row of the outbox, and its content."""
 
-Channel = Callable[[Sequence[Waiting]], Awaitable[list[Delivery]]]
-"""Sends those of the rows that are its own."""
+Way = Callable[[str, Sequence[Waiting]], Awaitable[list[Delivery]]]
+"""Sends those rows of a bucket that are its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,44 +44,42 @@ class Relay:
     async def relay(self) -> None:
         """Send the due rows of all buckets; raises the failures at the end.
 
-        The failure is `UnavailableError` if a channel did not answer at all.
+        The failure is `UnavailableError` if Event Grid or the bus did not answer at all.
         """
         await run_all(map(self._relay_bucket, self.store.buckets))
 
     async def _relay_bucket(self, bucket: str) -> None:
         """Send the due rows of a bucket page by page.
 
-        Destinations and channels that have not answered are skipped on the following pages.
+        Destinations and ways that have not answered are skipped on the following pages.
         """
         start, end = outbox.due(self.clock())
-        channels: list[Channel] = [self._to_operators, self._to_senders]
+        ways: list[Way] = [self._to_operators, self._to_senders]
         failures: list[Exception] = []
         silent: set[str] = set()
         page = None
-        while channels and (page is None or len(page) == PAGE):
+        while ways and (page is None or len(page) == PAGE):
             page = await self.store.agenda(bucket, start, end, PAGE)
             start = f"{page[-1].key} " if page else end
             waiting = [each for each in _readable(page) if each[0].data["To"] not in silent]
-            answers = await settle_all(self._relay_page(bucket, each, waiting) for each in channels)
+            answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)
             answering = []
-            for channel, answer in zip(channels, answers, strict=True):
+            for way, answer in zip(ways, answers, strict=True):
                 if not isinstance(answer, UnavailableError):
-                    answering.append(channel)
+                    answering.append(way)
                 if isinstance(answer, Exception):
                     failures.append(answer)
                 else:
                     silent |= answer
-            channels = answering
+            ways = answering
         results_of(failures)
 
-    async def _relay_page(
-        self, bucket: str, channel: Channel, waiting: Sequence[Waiting]
-    ) -> set[str]:
-        """Send the rows of a channel and put off those that failed; return the silent destinations.
+    async def _relay_page(self, bucket: str, way: Way, waiting: Sequence[Waiting]) -> set[str]:
+        """Send the rows of a way and put off those that failed; return the silent destinations.
 
-        If no destination has answered, the channel is away, and `UnavailableError` is raised.
+        If no destination has answered, the way is away, and `UnavailableError` is raised.
         """
-        deliveries = await channel(waiting)
+        deliveries = await way(bucket, waiting)
         if sent := [row.key for row, fault in deliveries if fault is None]:
             await self.store.confirm(bucket, sent)
         answered = rules.answered(deliveries)
@@ -94,18 +92,36 @@ class Relay:
             raise next(iter(silence.values()))
         return set(silence)
 
-    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Delivery]:
-        """Publish the events in one batch; if that is refused, each by itself."""
+    async def _to_operators(self, bucket: str, waiting: Sequence[Waiting]) -> list[Delivery]:
+        """Publish the events; each is put off before, so that no run repeats it too soon.
+
+        Not even one after a run that was cut short, or one beside it.
+        """
         events = [(row, content) for row, content in waiting if isinstance(content, Event)]
+        mine = await run_all(
+            (self._put_off(bucket, row, event) for row, event in events), at_most=PAGE
+        )
+        return await self._publish([each for each in mine if each])
+
+    async def _put_off(
+        self, bucket: str, row: AgendaRow, event: Event
+    ) -> tuple[AgendaRow, Event] | None:
+        """Let the row be sent again later; return it, or None if another run took it first."""
+        tries = outbox.tries_of(row) + 1
+        later = outbox.put_off(row, self.clock() + rules.pause(tries), tries)
+        return (later, event) if await self.store.postpone(bucket, row.key, later) else None
+
+    async def _publish(self, events: Sequence[tuple[AgendaRow, Event]]) -> list[Delivery]:
+        """Publish the events in one batch; if that is refused, each by itself."""
         if not events:
             return []
         (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
         if fault and len(events) > 1 and not rules.is_silence(fault):
-            alone = await run_all(self._to_operators([each]) for each in events)
+            alone = await run_all(self._publish([each]) for each in events)
             return [delivery for (delivery,) in alone]
         return [(row, fault) for row, _ in events]
 
-    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Delivery]:
+    async def _to_senders(self, _bucket: str, waiting: Sequence[Waiting]) -> list[Delivery]:
         """Send each notice by itself; the bus gathers those for one queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
@@ -118,8 +134,9 @@ class Relay:
             log.warning(
                 "outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)}
             )
-        successor = rules.successor(row, fault, self.clock(), self.max_tries, counts=counts)
-        await self.store.postpone(bucket, row.key, successor)
+        if outbox.is_notice(row):
+            successor = rules.successor(row, fault, self.clock(), self.max_tries, counts=counts)
+            await self.store.postpone(bucket, row.key, successor)
 
 
 def _readable(page: Sequence[AgendaRow]) -> Iterator[Waiting]:

@@ -81,12 +81,12 @@ def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
 def successor(
     row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
 ) -> AgendaRow:
-    """Return the row that replaces an unsent one.
+    """Return the row that replaces an unsent notice.
 
-    It is the same content at a later time, or the alert that a notice is given up.
+    It is the same content at a later time, or the alert that the notice is given up.
     """
     tries = outbox.tries_of(row) + counts
-    if counts and tries >= max_tries and outbox.is_notice(row):
+    if counts and tries >= max_tries:
         alert = alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now)
         return outbox.of_event(row.order_id, alert)
     return outbox.put_off(row, now + pause(tries), tries)

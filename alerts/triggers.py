@@ -1,13 +1,16 @@
-"""Binds the relay and the watch to timers, and the alert log to the queue that Event Grid fills."""
+"""Binds the timers of the alerts, and the alert log to the queue that Event Grid fills."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import azure.functions as func
 
+from alerts.notify import Notifier
 from alerts.relay import Relay
 from alerts.rules import QUEUE, read
 from alerts.watch import Watch
 from core.alerts import NEWS
+from core.changes import Event
 from core.errors import InvalidError
 from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 from stores.alert_log import AlertLog
@@ -15,9 +18,16 @@ from stores.poison import Arrival, PoisonStore
 
 
 def blueprint(
-    alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch
+    alert_log: AlertLog,
+    poison: PoisonStore,
+    relay: Relay,
+    watch: Watch,
+    channels_of: Callable[[Event], Sequence[str]],
 ) -> func.Blueprint:
-    """Return the functions that relay the outbox, record alerts, and watch for standstill."""
+    """Return the functions that relay the outbox, record alerts, and watch for standstill.
+
+    `channels_of` returns the channels to people that report an event.
+    """
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
@@ -36,10 +46,21 @@ def blueprint(
             await poison.put(QUEUE, body, str(fault), arrival)
         else:
             if alert.type not in NEWS:  # they are for others who subscribe
-                await alert_log.record(alert)
+                await alert_log.record(alert, channels_of(alert))
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
         await in_turn("alerts_watch", watch.look)
+
+    return triggers
+
+
+def notifying(notifier: Notifier) -> func.Blueprint:
+    """Return the function that sends alerts to people."""
+    triggers = Functions()
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%NOTIFY_SCHEDULE%", use_monitor=False)
+    async def alerts_notify(timer: func.TimerRequest) -> None:
+        await in_turn("alerts_notify", notifier.send)
 
     return triggers

@@ -1,21 +1,24 @@
 """Alerts, on a timer of its own, when orders or submissions wait for long, or no sweep runs.
 
-Implements SUP-7.
+Implements SUP-7. What stands still for the same cause is one condition, and one alert.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
-from core import agenda, alerts, keys
+from core import agenda, alerts, conditions, keys
 from core.agenda import AgendaRow, Kind
-from core.changes import Event
+from core.conditions import MAX_ORDERS, Condition, ConditionStatus, Finding
+from core.errors import ConflictError
 from core.gathering import results_of, settle_all
 from core.ports import Clock, TextQueue
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
 from stores.claim_lanes import PAGE, BucketLook
+from stores.conditions import ConditionLog
 from stores.orders import OrderStore
 from stores.sweeps import SweepLog
 
@@ -27,15 +30,20 @@ LONGEST_HELD = timedelta(hours=24)
 LONGEST_START = timedelta(minutes=1)
 """Time to the first sweep after a pause of the whole system, even if a dead host's locks remain."""
 
-Announcement = tuple[str, Event]
-"""The bucket whose outbox takes an event, and the event."""
+
+LEVELS = {
+    ConditionStatus.NEW: logging.ERROR,
+    ConditionStatus.CHANGED: logging.WARNING,
+    ConditionStatus.RESOLVED: logging.INFO,
+}
 
 
 @dataclass(kw_only=True)
 class Watch:
-    """Looks for orders, submissions, agents and sweeps that stand still, and announces them."""
+    """Looks for orders, submissions, agents and sweeps that stand still, and raises alerts."""
 
     store: OrderStore
+    conditions: ConditionLog
     sweeps: SweepLog
     submissions: TextQueue
     agent_health: AgentHealthLog
@@ -45,16 +53,12 @@ class Watch:
     longest_pending: timedelta
     """How long an order may be due for a claim, or overdue, before an alert is raised."""
     longest_without_sweep: timedelta
-    _announced: set[str] = field(default_factory=set)
-    """Ids of the events that this instance has announced: the outbox forgets events once sent."""
-    _submissions_since: datetime | None = None
-    """Since when submissions wait for too long; a queue that moves slowly is one standstill."""
 
     async def look(self) -> timedelta:
-        """Announce new standstill; return, and log, the longest wait of an order for its claim.
+        """Raise alerts; return, and log, the longest wait of an order for its claim.
 
-        If a bucket cannot be read, `UnavailableError` is raised at the end, after the others were
-        announced.
+        If a bucket cannot be read, `UnavailableError` is raised at the end. Then what was not found
+        may still last, so no condition ends.
         """
         now = self.clock()
         waiting: list[AgendaRow] = []
@@ -72,38 +76,36 @@ class Watch:
         standing = await settle_all(others)
         waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
         late = [row for row in waiting if waits[row.key] > self.longest_pending]
-        found = [_of_order(row) for row in late if _needs(row) not in unserved]
+        found = list(_waiting(row for row in late if _needs(row) not in unserved))
         for each in standing:
             if not isinstance(each, Exception):
                 found += each
-        await self._announce(found)
-        results_of([*looks, *standing])
+        outcomes: list[object] = [*looks, *standing]
+        is_whole = not any(isinstance(each, Exception) for each in outcomes)
+        await self._settle(found, now, is_whole=is_whole)
+        results_of(outcomes)
         longest = max([timedelta(), *waits.values()])
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
     async def _look_into(self, bucket: str, now: datetime, waiting: list[AgendaRow]) -> None:
-        """Add the first due orders of each lane to `waiting`.
-
-        Late orders that were announced before do not hide those behind them.
-        """
+        """Add the first due orders of each lane to `waiting`."""
         late = now - self.longest_pending
 
-        def unannounced(row: AgendaRow) -> AgendaRow | None:
+        def is_late(row: AgendaRow) -> AgendaRow | None:
             due = _due(row)
             if due is None:
                 return None
             if due <= now:
                 waiting.append(row)
-            is_new = due < late and _of_order(row)[1].event_id not in self._announced
-            return row if is_new else None
+            return row if due < late else None
 
-        look = BucketLook(store=self.store, bucket=bucket, due=late, choose=unannounced)
+        look = BucketLook(store=self.store, bucket=bucket, due=late, choose=is_late)
         await look.at_pending()
 
     async def _agents(
         self, now: datetime, unserved: set[str], held_until: dict[str, datetime]
-    ) -> list[Announcement]:
+    ) -> list[Finding]:
         """Return the agents that are silent or held for too long.
 
         Add to `unserved` the capabilities that only silent or held agents offer: the orders that
@@ -123,25 +125,21 @@ class Watch:
                 held_until[capability] = min(holds_end[agent] for agent in offering)
         return [*self._silent_for_long(silent, now), *self._agents_held_for_long(held, now)]
 
-    def _silent_for_long(
-        self, silent: Mapping[str, datetime], now: datetime
-    ) -> Iterator[Announcement]:
+    def _silent_for_long(self, silent: Mapping[str, datetime], now: datetime) -> Iterator[Finding]:
         for agent, since in silent.items():
             if now - since > self.longest_pending:
-                yield self._of_agent(agent, since, f"nobody takes the requests to {agent}")
+                reason = f"nobody takes the requests to {agent}"
+                yield Finding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
 
     def _agents_held_for_long(
         self, held: Mapping[str, AgentHealth], now: datetime
-    ) -> Iterator[Announcement]:
+    ) -> Iterator[Finding]:
         for agent, hold in held.items():
             if now - hold.at > LONGEST_HELD:
-                yield self._of_agent(agent, hold.at, f"{agent} is held for long: release it")
+                reason = f"{agent} is held for long: release it"
+                yield Finding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=hold.at)
 
-    def _of_agent(self, agent: str, since: datetime, reason: str) -> Announcement:
-        event = alerts.stalled(f"{alerts.ABOUT_AGENT}{agent}", since, reason)
-        return keys.spread_over(self.store.buckets, event.event_id), event
-
-    async def _sweeps(self, now: datetime) -> list[Announcement]:
+    async def _sweeps(self, now: datetime) -> list[Finding]:
         last = await self.sweeps.last()
         since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.longest_without_sweep:
@@ -150,57 +148,66 @@ class Watch:
             missed = now - await self.sweeps.missed_since(last, now)
             if missed < min(self.longest_without_sweep, LONGEST_START):
                 return []
-        event = alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps")
-        return [(self.store.buckets[0], event)]
+        return [Finding(key=alerts.SUPERVISOR, reason="no supervisor sweeps", since=since)]
 
-    async def _submissions(self, now: datetime) -> list[Announcement]:
+    async def _submissions(self, now: datetime) -> list[Finding]:
         """Return whether submissions wait: those that no customer's call put there, too."""
         head = await self.submissions.oldest()
         if head is None or now - head <= self.longest_pending:
-            self._submissions_since = None
             return []
-        since = self._submissions_since = self._submissions_since or head
-        event = alerts.stalled(alerts.SUBMISSIONS, since, "submissions wait in their queue")
-        return [(self.store.buckets[0], event)]
+        reason = "submissions wait in their queue"
+        return [Finding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
 
-    async def _not_recovered(self, bucket: str, now: datetime) -> list[Announcement]:
+    async def _not_recovered(self, bucket: str, now: datetime) -> list[Finding]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
-        why, late = "it is overdue, and nobody could recover it", now - self.longest_pending
-        running = await self._all(bucket, *agenda.overdue(late), why)
-        return running + await self._all(bucket, *agenda.overdue(late, Kind.WAITING), why)
+        late = now - self.longest_pending
+        rows = await self._listed(bucket, *agenda.overdue(late))
+        rows += await self._listed(bucket, *agenda.overdue(late, Kind.WAITING))
+        reason = "they are overdue, and nobody could recover them"
+        return list(_of_orders(alerts.OVERDUE, reason, rows))
 
-    async def _held_for_long(self, bucket: str, now: datetime) -> list[Announcement]:
+    async def _held_for_long(self, bucket: str, now: datetime) -> list[Finding]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
-        return await self._all(
-            bucket, *agenda.held_before(now - LONGEST_HELD), "it is held for long: release it"
-        )
+        rows = await self._listed(bucket, *agenda.held_before(now - LONGEST_HELD))
+        return list(_of_orders(alerts.HELD, "they are held for long: release them", rows))
 
-    async def _all(self, bucket: str, start: str, end: str, reason: str) -> list[Announcement]:
-        """Return the announcements for the orders of a list, up to about a page of new ones.
+    async def _listed(self, bucket: str, start: str, end: str) -> list[AgendaRow]:
+        """Return the first rows of a list that have an order id and a readable time."""
+        page = await self.store.agenda(bucket, start, end, PAGE)
+        return [row for row in page if _due(row) is not None]
 
-        Orders that were announced before do not hide those behind them.
-        """
-        found: list[Announcement] = []
-        unannounced = 0
-        while unannounced < PAGE:
-            page = await self.store.agenda(bucket, start, end, PAGE)
-            readable = list(filter(None, (_of_listed(row, reason) for row in page)))
-            unannounced += sum(event.event_id not in self._announced for _, event in readable)
-            found += readable
-            if len(page) < PAGE:
-                break
-            start = f"{page[-1].key} "
-        return found
+    async def _settle(self, found: Sequence[Finding], now: datetime, *, is_whole: bool) -> None:
+        """Write each condition, and raise an event where it is new, has changed or has ended."""
+        known = await self.conditions.all()
+        by_key: dict[str, list[Finding]] = {}
+        for finding in found:
+            by_key.setdefault(finding.key, []).append(finding)
+        for key, findings in by_key.items():
+            before, etag = known.get(key, (None, None))
+            after = conditions.found(before, conditions.joined(findings), now)
+            await self._write(after, etag)
+        if is_whole:
+            for key in known.keys() - by_key.keys():
+                await self._end(*known[key], now)
 
-    async def _announce(self, standing: Sequence[Announcement]) -> None:
-        """Announce the new ones among these, and forget former ones that are not among them."""
-        self._announced &= {event.event_id for _, event in standing}
-        for bucket, event in standing:
-            if event.event_id not in self._announced:
-                why = {"why": event.data["reason"], "since": event.data["since"]}
-                log.error("watch.stalled", extra={"what": event.subject, **why})
+    async def _end(self, known: Condition, etag: str, now: datetime) -> None:
+        after = conditions.gone(known, now)
+        if after is None:
+            await self.conditions.forget(known)
+        elif after != known or after.reported < after.revision:
+            await self._write(after, etag)
+
+    async def _write(self, condition: Condition, etag: str | None) -> None:
+        """Write the row before its event, so that each event is raised once and none is lost."""
+        with suppress(ConflictError):  # another instance looks at the same time, and raises it
+            etag = await self.conditions.put(condition, etag)
+            if condition.reported < condition.revision:
+                event = alerts.stalled(condition)
+                why = {"what": condition.key, "why": condition.reason, "count": condition.count}
+                log.log(LEVELS[condition.status], "watch.stalled", extra=why)
+                bucket = keys.spread_over(self.store.buckets, condition.key)
                 await self.store.announce(bucket, event)
-                self._announced.add(event.event_id)
+                await self.conditions.put(replace(condition, reported=condition.revision), etag)
 
 
 def _due(row: AgendaRow) -> datetime | None:
@@ -224,17 +231,25 @@ def _needs(row: AgendaRow) -> str:
     return (row.key.split("|") + [""] * 3)[2]
 
 
-def _of_order(row: AgendaRow) -> Announcement:
-    event = alerts.stalled(
-        f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not"
-    )
-    return keys.bucket_of(row.order_id), event
+def _waiting(rows: Iterable[AgendaRow]) -> Iterator[Finding]:
+    """Yield a finding for the late orders of each capability."""
+    by_need: dict[str, list[AgendaRow]] = {}
+    for row in rows:
+        by_need.setdefault(_needs(row), []).append(row)
+    for need, late in by_need.items():
+        key = f"{alerts.WAITING}/{need}" if need else alerts.WAITING
+        yield from _of_orders(key, "they may be claimed, and are not", late)
 
 
-def _of_listed(row: AgendaRow, reason: str) -> Announcement | None:
-    """Return the announcement for an order; None if its row has no order id or readable time."""
-    since = _due(row)
-    if since is None:
-        return None
-    event = alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)
-    return keys.bucket_of(row.order_id), event
+def _of_orders(key: str, reason: str, rows: Sequence[AgendaRow]) -> Iterator[Finding]:
+    """Yield one finding for the orders of these rows, if there are any."""
+    if rows:
+        oldest = sorted(rows, key=agenda.since)
+        orders = tuple(dict.fromkeys(row.order_id for row in oldest))
+        yield Finding(
+            key=key,
+            reason=reason,
+            since=agenda.since(oldest[0]),
+            count=len(orders),
+            orders=orders[:MAX_ORDERS],
+        )

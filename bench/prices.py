@@ -53,7 +53,8 @@ class Deployed:
     relays: int = 2
     polls: int = 2
     watches: int = 1
-    locks: int = 5
+    notifies: int = 2
+    locks: int = 6
     """Timers, each under a lock of the host's own."""
     lock_seconds: float = 15
     bus_triggers: int = 10
@@ -66,13 +67,13 @@ class Deployed:
     @property
     def timers(self) -> int:
         """Runs of timers a minute."""
-        return self.sweeps + self.relays + self.polls + self.watches
+        return self.sweeps + self.relays + self.polls + self.watches + self.notifies
 
     @property
     def queries(self) -> int:
         """Queries of tables a minute: one of a bucket, or several; see docs/architecture.md."""
         swept, polled = self.sweeps * (2 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
-        return swept + self.relays * self.buckets + polled + self.watches * 25
+        return swept + self.relays * self.buckets + polled + self.watches * 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def _timers(deployed: Deployed) -> Sequence[Line]:
     # https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
     queries, gb_s = deployed.queries * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
-    told = f"sweeps, relay, polls, watch: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
+    told = f"sweeps, relay, polls, watch, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
     time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
     asked = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
     return [

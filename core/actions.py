@@ -628,7 +628,8 @@ RUNS = {
     "sweep": "Recover the overdue orders, as the supervisor does; nothing without its lease.",
     "poll": "Claim the orders that wait, as the scheduler does.",
     "relay": "Send the alerts and notices that are due.",
-    "watch": "Look for standstill, and raise an alert for each.",
+    "watch": "Look for standstill, and raise alerts.",
+    "notify": "Send people the alerts that wait.",
     "retention": "Remove what is older than the retention time.",
 }
 """The periodic work that operators can run by hand, with what each run does (SUP-7)."""

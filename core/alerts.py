@@ -14,6 +14,7 @@ from pydantic import AwareDatetime
 from core.actions import possible
 from core.changes import Event, HistoryEntry
 from core.clocks import ClockSkew
+from core.conditions import Condition
 from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
 from core.life import Direction
@@ -29,16 +30,21 @@ NEWS = (ANSWER_AWAITED, ANSWER_REMINDED)
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
 SUPERVISOR = "supervisor"
-"""The subject of the alert that sweeps have stopped; it is open until the next sweep."""
+"""The subject of the alert that sweeps have stopped."""
 
 SUBMISSIONS = "submissions"
-"""The subject of the alert that submissions wait for long; it is open while one does."""
+"""The subject of the alert that submissions wait for long."""
+
+WAITING = "orders-waiting"
+"""The subject of the alert that orders may be claimed and are not; `/` and a capability follow."""
+OVERDUE = "orders-overdue"
+HELD = "orders-held"
 
 ABOUT_AGENT = "agents/"
-"""The prefix of the subject of an event about an agent; the agent's name follows.
+"""The prefix of the subject of an event about an agent, whose name follows."""
 
-The alert is open while the agent is silent, or held, since then.
-"""
+ABOUT_CLOCK = "clocks/"
+"""The prefix of the subject of an alert about the clock of an instance, whose name follows."""
 
 MAX_OF_REASON = 1000
 
@@ -131,6 +137,7 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
         at=now,
         data={
             "orderId": state.order_id,
+            "workflow": state.workflow,
             "step": end.step or "",
             "reason": end.reason,
             "outcome": end.what,
@@ -185,17 +192,30 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
     )
 
 
-def stalled(what: str, since: datetime, reason: str) -> Event:
-    """Return the alert that work has stalled (SUP-7), one for each subject and beginning.
+def stalled(condition: Condition) -> Event:
+    """Return the event of what has changed about a condition (SUP-7).
 
-    The reason has no time in it, so that alerts are grouped by it.
+    All events of a condition update one alert. The reason has no time in it, so that alerts are
+    grouped by it.
     """
+    data = {
+        "alert": condition.alert_id,
+        "revision": condition.revision,
+        "condition": condition.key,
+        "status": condition.status.value,
+        "reason": condition.reason,
+        "since": condition.first.isoformat(),
+        "first": condition.first.isoformat(),
+        "last": condition.last.isoformat(),
+        "count": condition.count,
+        "orders": list(condition.orders),
+    }
     return Event(
-        event_id=f"stalled:{what}:{since.isoformat()}",
+        event_id=f"{condition.alert_id}:{condition.revision}",
         type=STALLED,
-        subject=what,
-        at=since,
-        data={"reason": reason, "since": since.isoformat()} | _asks_for("look at /api/health"),
+        subject=condition.key,
+        at=condition.raised_at,
+        data=data | (_asks_for("look at /api/health") if condition.is_open else _asks_for()),
     )
 
 
@@ -209,7 +229,7 @@ def clock_off(instance: str, skew: ClockSkew) -> Event:
     return Event(
         event_id=f"clock:{instance}:{skew.since.isoformat()}",
         type=STALLED,
-        subject=f"clocks/{instance}",
+        subject=f"{ABOUT_CLOCK}{instance}",
         at=skew.since,
         data={
             "reason": f"the clock of instance {instance} is {where} the store's by {seconds} s",

@@ -139,6 +139,7 @@ def sets(business: Business) -> Mapping[str, Given]:
                         {"channel": "teams", "types": ["OrderProcessing.Stalled"]},
                     ],
                     "alertIntervalSeconds": 1800,
+                    "alertOperationsPerSecond": 20,
                 },
             },
         },

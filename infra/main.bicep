@@ -300,6 +300,7 @@ module site 'modules/app.bicep' = {
     channelSettings: channelSettings
     alertRules: monitoring.alertRules
     alertIntervalSeconds: monitoring.alertIntervalSeconds
+    alertOperationsPerSecond: monitoring.alertOperationsPerSecond
     retentionDays: data.retentionDays
     operatorSignInClientId: operatorSignInClientId
   }

@@ -5,28 +5,27 @@ An alert is closed once its occasion is over. This is looked up at each reading,
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from core.agenda import LISTS, Kind
-from core.alerts import ABOUT_AGENT, STALLED, SUBMISSIONS, SUPERVISOR, Acknowledgement, Alert
+from core.agenda import Kind
+from core.alerts import ABOUT_CLOCK, STALLED, Acknowledgement, Alert
 from core.changes import Event
+from core.conditions import ConditionStatus
 from core.errors import AppError
 from core.gathering import run_all
 from core.keys import ABOUT_ORDER
 from core.life import MEANINGS
-from core.ports import Clock, TextQueue
+from core.ports import Clock
 from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import cut
-from stores.agent_health import KEPT, AgentHealthLog, hold_of, silent_since
 from stores.alert_log import AlertLog
-from stores.sweeps import Sweep, SweepLog
 
 log = logging.getLogger(__name__)
 
@@ -169,41 +168,20 @@ ENDS = {each.alert for each in MEANINGS.values() if each.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Now:
-    """How things are now, as far as it was looked up."""
-
-    owed: Look | None = None
-    swept: Sweep | None = None
-    flows: bool = False
-    """Whether no submission waits for long."""
-    standing: Mapping[str, datetime] | None = None
-    """Since when an agent is silent or held, for those that are; None if it was not looked up."""
-
-
-def is_over(event: Event, now: Now) -> bool:
+def is_over(event: Event, owed: Look | None) -> bool:
     """Whether the occasion of the event is certainly over.
 
-    An order that was undone completely needs no operator, so its alert is closed from the
-    beginning. That of a silent agent closes too if nobody asks the agent for as long as its silence
-    is remembered; whoever asks it then may have another alert raised. Alerts of other types than
-    these never close.
+    A condition says so itself. An order that was undone completely needs no operator, so its alert
+    is closed from the beginning. Without a look at what is owed, nothing is known of orders. Alerts
+    of other types than these never close.
     """
-    is_stalled = event.type == STALLED
-    if is_stalled and event.subject == SUPERVISOR:
-        return now.swept is not None and now.swept.at > event.at
-    if is_stalled and event.subject == SUBMISSIONS:
-        return now.flows
-    if is_stalled and event.subject.startswith(ABOUT_AGENT):
-        since = (now.standing or {}).get(event.subject.removeprefix(ABOUT_AGENT))
-        return now.standing is not None and (since is None or since > event.at)
-    if now.owed is None or not event.subject.startswith(ABOUT_ORDER):
+    if event.type == STALLED and event.subject.startswith(ABOUT_CLOCK):
         return False
-    order_id = event.subject.removeprefix(ABOUT_ORDER)
-    if is_stalled:
-        others = {*LISTS.values()} - {Kind.ERROR}
-        return all(now.owed.is_over(kind, order_id, since=event.at) for kind in others)
-    return event.type in ENDS and now.owed.is_over(Kind.ERROR, order_id)
+    if event.type == STALLED:
+        return bool(event.data.get("status", ConditionStatus.RESOLVED) == ConditionStatus.RESOLVED)
+    if owed is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
+        return False
+    return owed.is_over(Kind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +190,6 @@ class AlertDesk:
 
     alert_log: AlertLog
     owed: Owed
-    sweeps: SweepLog
-    agent_health: AgentHealthLog
-    submissions: TextQueue
-    longest_pending: timedelta
-    """How long a submission may wait before an alert is raised."""
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:
@@ -250,41 +223,10 @@ class AlertDesk:
         The alerts have to be read before: the order of an alert was in `Error` before the alert. So
         an alert may be shown as open for too long, but never as closed too soon.
         """
+        about_orders = any(alert.event.type in ENDS for alert in found)
         try:
-            now = await self._now({alert.event.subject for alert in found})
+            owed = await self.owed.look() if about_orders else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()
-        return {alert.key for alert in found if is_over(alert.event, now)}
-
-    async def _now(self, subjects: Collection[str]) -> Now:
-        """Look up the present state of what these alerts are about."""
-        about_orders = any(subject.startswith(ABOUT_ORDER) for subject in subjects)
-        agents = [
-            subject.removeprefix(ABOUT_AGENT)
-            for subject in subjects
-            if subject.startswith(ABOUT_AGENT)
-        ]
-        return Now(
-            swept=await self.sweeps.last() if SUPERVISOR in subjects else None,
-            flows=SUBMISSIONS in subjects and await self._flows(),
-            standing=await self._standing(agents) if agents else None,
-            owed=await self.owed.look() if about_orders else None,
-        )
-
-    async def _standing(self, agents: Sequence[str]) -> Mapping[str, datetime]:
-        """Return since when these agents are silent or held, without those that are neither."""
-        now = self.clock()
-        health = await self.agent_health.since(now - KEPT)
-        found: dict[str, datetime] = {}
-        for agent in agents:
-            hold = hold_of(health, agent, now)
-            since = [silent_since(health, agent, now), hold.at if hold else None]
-            if times := list(filter(None, since)):
-                found[agent] = min(times)
-        return found
-
-    async def _flows(self) -> bool:
-        """Whether no submission has waited for longer than one may."""
-        head = await self.submissions.oldest()
-        return head is None or self.clock() - head <= self.longest_pending
+        return {alert.key for alert in found if is_over(alert.event, owed)}

@@ -40,12 +40,9 @@ class Look:
 
         return {kind: by_order(rows) for kind, rows in self.rows.items()}
 
-    def is_over(self, kind: Kind, order_id: str, since: datetime | None = None) -> bool:
-        """Whether the order certainly has no row of this kind, or none that dates from `since`."""
-        if (bucket_of(order_id), kind) not in self.whole:
-            return False
-        row = self.orders[kind].get(order_id)
-        return row is None or (since is not None and _since(row) not in (None, since))
+    def is_over(self, kind: Kind, order_id: str) -> bool:
+        """Whether the order certainly has no row of this kind."""
+        return (bucket_of(order_id), kind) in self.whole and order_id not in self.orders[kind]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +96,3 @@ class Owed:
 
 def _kind(row: AgendaRow) -> str:
     return row.key.partition("|")[0]
-
-
-def _since(row: AgendaRow) -> datetime | None:
-    try:
-        return agenda.since(row)
-    except ValueError:
-        return None

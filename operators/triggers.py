@@ -17,6 +17,7 @@ from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.answers import AnswerService
 from operators.bulk import BulkService
+from operators.channels import ChannelDesk
 from operators.copies import CopyDesk
 from operators.health import HealthService
 from operators.live import LiveService
@@ -47,6 +48,7 @@ class OperatorServices:
     bulk: BulkService
     agents: AgentDesk
     alerts: AlertDesk
+    channels: ChannelDesk
     poison: PoisonService
     overview: OverviewService
     live: LiveService
@@ -92,6 +94,7 @@ def routes(services: OperatorServices) -> Sequence[Route]:
             "api/operator/alerts/acknowledge",
             alerts.acknowledge,
         ),
+        Route("operator_channels", "GET", "api/operator/channels", services.channels.list),
         Route("operator_poison", "GET", "api/operator/poison", poison.list),
         Route("operator_poison_redrive", "POST", f"{POISON}/redrive", poison.redrive),
         Route("operator_poison_drop", "POST", f"{POISON}/drop", poison.drop),

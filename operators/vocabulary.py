@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from core import actions, happenings, life
 from core.actions import Action, Subject, Words
 from core.agenda import ENDED_LISTS, LISTS, situation_in
-from core.alerts import STALLED, SUBMISSION_REJECTED
-from core.life import MEANINGS, ORDER_FAILED, Mark, Meaning, Situation
+from core.alerts import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
+from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
 from entrypoints.models import View
 
 RUNBOOK: Mapping[str, str] = {
-    ORDER_FAILED: "alert-order-events",
-    SUBMISSION_REJECTED: "alert-poison",
+    ORDER_FAILED: "order-failed",
+    ORDER_UNDONE: "order-undone",
+    SUBMISSION_REJECTED: "submission-rejected",
+    NOTICE_GIVEN_UP: "notice-given-up",
+    WORKFLOW_CHANGED: "workflow-changed",
     STALLED: "when-something-stands-still",
     "circuit-open": "alert-circuit-open",
 }
@@ -142,11 +145,12 @@ def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
         actions=[_term(each) for each in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)],
         lists=_lists(),
         log_link=links.log or None,
-        runbook=_runbook(links.runbook) if links.runbook else {},
+        runbook=runbook_of(links.runbook) if links.runbook else {},
     )
 
 
-def _runbook(page: str) -> dict[str, str]:
+def runbook_of(page: str) -> dict[str, str]:
+    """Return the address of what to do for each type of alert, on the page at that address."""
     return {name: f"{page}#{section}" for name, section in RUNBOOK.items()}
 
 

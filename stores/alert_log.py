@@ -1,27 +1,71 @@
 """The alerts that reached the operators, in table `alerts`, newest first.
 
 Each has a second row with its event id, so that the same event is kept once, even with another
-time.
+time. All events of a condition are one alert, whose row has the latest.
 """
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError
 from core.keys import key_part, newest_first
+from stores import notifications
 from stores.outbox import EVENT
-from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns_of, read_each
+from stores.tables import (
+    Columns,
+    Delete,
+    Form,
+    Insert,
+    Operation,
+    Put,
+    Replace,
+    Table,
+    columns_of,
+    read_each,
+)
 
-PARTITION = "alerts"
+PARTITION = notifications.ALERTS
 ACKNOWLEDGED = Form(
     Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote"
 )
 
+REMEMBERED = 10_000
+"""How many recorded events a process remembers, so that a repeat costs no operation."""
+CONFLICTS = 10
+"""How often a condition's row is read again because another event of it was written."""
+
+
+class Revision(BaseModel):
+    """The data by which an event updates the alert of its condition."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    alert: Annotated[str, Field(min_length=1, max_length=200)]
+    revision: Annotated[int, Field(ge=1)]
+    first: AwareDatetime
+
+    @property
+    def key(self) -> str:
+        """The row key of the alert."""
+        return f"{newest_first(self.first)}|{key_part(self.alert)}"
+
+
+def revision_of(data: Mapping[str, object]) -> Revision | None:
+    """Return what the data of an event say of its condition; None if it belongs to none."""
+    try:
+        return Revision.model_validate(data)
+    except ValidationError:
+        return None
+
 
 def alert_key(event: Event) -> str:
-    """Return the row key of an alert."""
+    """Return the row key of an alert that is one event."""
     return f"{newest_first(event.at)}|{key_part(event.event_id)}"
 
 
@@ -30,20 +74,57 @@ def id_key(event_id: str) -> str:
     return f"!id|{key_part(event_id)}"
 
 
+ACKNOWLEDGED_COLUMNS = {"AcknowledgedBy", "AcknowledgedAt", "AcknowledgedNote"}
+
+
 class AlertLog:
     """The alerts that reached the operators."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._recorded: dict[str, None] = {}
 
-    async def record(self, alert: Event) -> None:
-        """Keep an alert, unless one with the same event id is kept already."""
+    async def record(self, alert: Event, channels: Sequence[str] = ()) -> None:
+        """Keep an alert, unless one with the same event id is kept already.
+
+        In the same transaction it is put down for the channels to people.
+        """
+        if alert.event_id in self._recorded:
+            return
+        to_send = [Put(key, row) for key, row in notifications.to_send(alert, channels).items()]
+        if revision := revision_of(alert.data):
+            await self._update(revision, alert, to_send)
+        else:
+            await self._insert(alert, to_send)
+        self._recorded[alert.event_id] = None
+        if len(self._recorded) > REMEMBERED:
+            del self._recorded[next(iter(self._recorded))]
+
+    async def _update(self, revision: Revision, alert: Event, to_send: Sequence[Operation]) -> None:
+        """Write the alert of a condition, unless a later event has written it."""
+        columns = EVENT.columns(alert)
+        for _ in range(CONFLICTS):
+            stored = await self._table.get(PARTITION, revision.key)
+            kept = columns_of(stored) if stored else {}
+            known = revision_of(EVENT.record(kept).data) if kept else None
+            if known and known.revision >= revision.revision:
+                return
+            taken = {name: kept[name] for name in ACKNOWLEDGED_COLUMNS & kept.keys()}
+            row = columns | taken
+            write = Replace(revision.key, row, stored.etag) if stored else Insert(revision.key, row)
+            with suppress(ConflictError):
+                await self._table.submit(PARTITION, [write, *to_send])
+                return
+        raise ConflictError
+
+    async def _insert(self, alert: Event, to_send: Sequence[Operation]) -> None:
         rows = {
             alert_key(alert): EVENT.columns(alert),
             id_key(alert.event_id): {"EventId": alert.event_id},
         }
         with suppress(ConflictError):  # recorded already
-            await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
+            inserts = [Insert(key, row) for key, row in rows.items()]
+            await self._table.submit(PARTITION, [*inserts, *to_send])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """Return the last alerts, newest first; with `after`, those that follow that key."""

@@ -285,6 +285,10 @@ class OrderStore:
         self._address = address
         """The app's public address, for links; None if it is not configured."""
 
+    def over(self, table: Table) -> "OrderStore":
+        """Return the same store by another access to its table."""
+        return self if table is self.table else OrderStore(table, self.buckets, self._address)
+
     async def load(self, order_id: str) -> Snapshot | None:
         """Return the order with its state and steps, without its history; None if there is none.
 
@@ -357,13 +361,16 @@ class OrderStore:
         found = await run_all(self.table.rows(each, start, end, limit) for each in self.buckets)
         return sorted(row.key for row in chain.from_iterable(found))
 
-    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
-        """Replace an obligation by another in one transaction, unless the first is met by now.
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> bool:
+        """Replace an obligation by another in one transaction; return whether it still existed.
 
         A new one that exists already is overwritten.
         """
-        with suppress(ConflictError):
+        try:
             await self._submit(bucket, [Delete(key), Put(row.key, row)])
+        except ConflictError:
+            return False
+        return True
 
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox, once for each event."""

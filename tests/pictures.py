@@ -38,6 +38,7 @@ EMPTY = {
     "ended": "/console#/orders?state=Processed",
     "alerts": "/console#/alerts",
     "audit": "/console#/audit",
+    "notifications": "/console#/notifications",
     "poison": "/console#/poison",
     "faults": "/console#/faults",
     "live": "/console#/live",

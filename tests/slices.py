@@ -44,8 +44,10 @@ SLICES: Mapping[str, Sequence[str]] = {
     "platform": ("local/tests", "tests/stack/test_busy_machine.py", "tests/stack/test_runner.py"),
     "sizes": (
         "tests/contract",
+        "tests/system/test_alert_storm.py",
         "tests/system/test_azure_host.py",
         "tests/system/test_bulk.py",
+        "tests/system/test_channels.py",
         "tests/system/test_cost.py",
         "tests/system/test_limits.py",
         "tests/system/test_operator_actions.py",

@@ -8,6 +8,7 @@ from azure.data.tables.aio import TableClient
 
 from adapters.failures import azure_errors
 from adapters.tables import wire
+from adapters.tables.budget import Budget
 from core.errors import ConflictError, InvalidError, UnavailableError
 from core.gathering import GroupCommit
 from stores.tables import ETags, Operation, Stored
@@ -25,8 +26,14 @@ MAX_BYTES = 1_500_000
 class TableTransactions:
     """One table; concurrent submissions to a partition share an entity group transaction."""
 
-    def __init__(self, table: Callable[[], TableClient]) -> None:
+    def __init__(
+        self,
+        table: Callable[[], TableClient],
+        budget: Budget | None = None,
+    ) -> None:
+        """With a budget, each operation waits for its turn."""
         self._table = table
+        self._budget = budget
         self._commits: GroupCommit[Parts, ETags] = GroupCommit(self._flush)
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
@@ -50,6 +57,7 @@ class TableTransactions:
 
     async def get(self, partition: str, key: str) -> Stored | None:
         """See `Table.get`."""
+        await self._turn()
         with azure_errors("reading a row"):
             return await wire.read_one(self._table(), partition, key)
 
@@ -60,12 +68,17 @@ class TableTransactions:
         if limit is not None and limit <= 0:
             return []
         found: list[Stored] = []
+        await self._turn()
         with azure_errors("querying rows"):
             async for entity in wire.read_range(self._table(), partition, start, end, limit):
                 found.append(entity)
                 if len(found) == limit:
                     break
         return found
+
+    async def _turn(self) -> None:
+        if self._budget:
+            await self._budget.turn()
 
     async def _flush(self, _partition: str, waiting: Sequence[Parts]) -> list[Outcome]:
         """Commit all together; after a refusal without the refused one, and then each by itself.
@@ -96,6 +109,7 @@ class TableTransactions:
     async def _try(self, group: Sequence[Parts]) -> tuple[list[Outcome], Exception | None]:
         """Return the outcome of each submission, and the error that all share, if there is one."""
         all_parts = list(chain.from_iterable(parts.values() for parts in group))
+        await self._turn()
         try:
             with azure_errors("writing rows"):
                 etags = iter(await wire.transact(self._table(), all_parts))

@@ -26,6 +26,7 @@ OF_EVERY_BUSINESS = (
     "supervisor_sweep",
     "alerts_record",
     "alerts_relay",
+    "alerts_notify",
     "alerts_watch",
     "operator_retention",
     "given_up_dead_letters",

@@ -26,6 +26,7 @@ param serviceSettings object
 param channelSettings object
 param alertRules array
 param alertIntervalSeconds int
+param alertOperationsPerSecond int
 param retentionDays int
 param operatorSignInClientId string
 
@@ -260,6 +261,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     NOTIFY_SCHEDULE: '*/30 * * * * *'
     ALERT_RULES: string(alertRules)
     ALERT_INTERVAL_SECONDS: string(alertIntervalSeconds)
+    ALERT_OPERATIONS_PER_SECOND: string(alertOperationsPerSecond)
   }, options.settings)
 }
 

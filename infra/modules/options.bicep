@@ -109,6 +109,11 @@ type MonitoringOptions = {
   @minValue(60)
   @maxValue(86400)
   alertIntervalSeconds: int
+
+  @description('How many operations on tables the work on alerts takes at most per second, in each process.')
+  @minValue(5)
+  @maxValue(1000)
+  alertOperationsPerSecond: int
 }
 
 @sealed()

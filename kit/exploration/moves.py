@@ -489,8 +489,8 @@ def _confirm(
 
 def _postpone(world: World, handler: Handler, bucket: str, key: str, row: Any) -> Iterator[Outcome]:
     store = world.store()
-    settled(store.postpone(bucket, key, row))
-    yield "puts it off", world.but(rows=Rows(store.rows[bucket])), Returned(), False
+    existed = settled(store.postpone(bucket, key, row))
+    yield "puts it off", world.but(rows=Rows(store.rows[bucket])), Returned(value=existed), False
 
 
 def _poison(

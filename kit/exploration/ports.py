@@ -59,9 +59,9 @@ class Store:
         """See `OrderStore.announce`."""
         await Effect("announce", (bucket, event))
 
-    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> Any:
         """See `OrderStore.postpone`."""
-        await Effect("postpone", (bucket, key, row))
+        return await Effect("postpone", (bucket, key, row))
 
     async def confirm(self, bucket: str, keys: Iterable[str]) -> None:
         """See `OrderStore.confirm`."""

@@ -16,6 +16,7 @@ PAGES = [
             "orders?state=open",
             "orders?state=Error",
             "alerts",
+            "notifications",
             "poison",
             "search",
             "faults",
@@ -73,6 +74,46 @@ async def test_no_page_has_a_fault_that_axe_finds_or_is_wider_than_the_screen(
     page = await visitor.page("/shop", viewport=viewport, color_scheme=theme)
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+def sent_over(channel, **more):
+    """A channel that has sent one digest and was refused another, as the API shows it."""
+    message = {
+        "id": "7f8f2c0e-31d5-5f0a-9f36-3d0d3c0b8a11", "at": "2026-01-31T08:15:00Z", "entries": 602,
+        "subject": "[new] An order failed: order b03-1 and 601 more", "outcome": "sent",
+    }  # fmt: skip
+    refused = message | {"id": "0b8a11aa-31d5-5f0a-9f36-3d0d3c7f8f2c", "outcome": "refused"}
+    usual = {"waiting": 0, "lastSentAt": message["at"], "pausedUntil": None, "failure": None}
+    return {"channel": channel, **usual, "messages": [message, refused]} | more
+
+
+CHANNELS = [
+    sent_over("mail"),
+    sent_over("teams", waiting=1000, failure="x.logic.azure.com answered 429 WorkflowRunThrottled")
+    | {"pausedUntil": "2099-01-31T09:15:00Z"},
+    sent_over("slack", failure="hooks.slack.com answered 404 no_service"),
+    sent_over("smtp", lastSentAt=None, messages=[]),
+]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_channels_in_every_state_can_be_read_by_everybody(console, size):
+    """Each is a region of its name, in both themes and as wide as the screen."""
+    page = await console("/poison")
+    await page.route(
+        "**/api/operator/channels", lambda route: route.fulfill(json={"channels": CHANNELS})
+    )
+    await page.set_viewport_size({"width": SIZES[size], "height": 800})
+    await page.get_by_role("link", name="Notifications", exact=True).click()
+    for name in ("Mail (Azure)", "Teams", "Slack", "Mail (SMTP)"):
+        await expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+    rows = page.get_by_role("region", name="Teams", exact=True).locator("tbody tr")
+    await expect(rows).to_have_count(2)
+    await expect(rows.last.locator(".badge.error")).to_be_visible()
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)
+        assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def listed(number, reason="out of stock"):

@@ -187,16 +187,16 @@ def test_a_docker_that_does_not_answer_is_missing(tmp_path):
 
 
 FUNC = """#!{python}
-import os, sys, time, urllib.request
-url = "http://127.0.0.1:{port}/health"
+import os, socket, sys, time
 for attempt in range({attempts}):
     try:
-        urllib.request.urlopen(url, timeout=5)
+        for port in {ports}:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
         break
     except OSError:
         time.sleep(0.1)
 else:
-    sys.exit("the stand-in does not answer")
+    sys.exit("a stand-in does not answer")
 with open(os.environ["SAID"], "a") as said:
     print("func", *sys.argv[1:], file=said)
 sys.exit(7)
@@ -204,14 +204,18 @@ sys.exit(7)
 
 
 async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path, monkeypatch):
-    """Emulators up, storage filled, the stand-in at work when Core Tools start; all down once they end."""
+    """Emulators up, storage filled, the stand-ins at work when Core Tools start; all down once they end."""
     said, programs = tmp_path / "said", tmp_path / "programs"
     programs.mkdir()
-    ports = replace(services.ports, eventgrid_port=Ports.free().eventgrid_port)
+    own = Ports.free()
+    of_stand_ins = ("eventgrid_port", "channels_port", "smtp_port")
+    ports = replace(services.ports, **{name: getattr(own, name) for name in of_stand_ins})
     (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
     (programs / "func").write_text(
         FUNC.format(
-            python=sys.executable, port=ports.eventgrid_port, attempts=10 * PATIENCE_SECONDS
+            python=sys.executable,
+            ports=[getattr(ports, name) for name in of_stand_ins],
+            attempts=10 * PATIENCE_SECONDS,
         )
     )
     for program in programs.iterdir():
@@ -235,8 +239,9 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
         "docker compose -f development/compose.yaml down --volumes",
     ]
     assert json.loads((tmp_path / "data/Config.json").read_text()) == emulator_config()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", ports.eventgrid_port), timeout=5)
+    for name in of_stand_ins:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", getattr(ports, name)), timeout=5)
 
 
 def test_own_settings_are_never_overwritten(tmp_path, monkeypatch):

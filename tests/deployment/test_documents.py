@@ -191,6 +191,7 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         relays=a_minute(settings["OUTBOX_SCHEDULE"]),
         polls=a_minute(settings["SCHEDULER_POLL_SCHEDULE"]),
         watches=a_minute(settings["WATCH_SCHEDULE"]),
+        notifies=a_minute(settings["NOTIFY_SCHEDULE"]),
         locks=triggers["timerTrigger"],
         lock_seconds=LOCK.total_seconds(),
         bus_triggers=triggers["serviceBusTrigger"],

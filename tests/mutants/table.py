@@ -87,8 +87,11 @@ ROLES = (
         statement="ALR-2",
         fault="a notice is gone before an operator is told of it",
         file="alerts/relay.py",
-        old="        await self.store.postpone(",
-        new="        await self.store.confirm(bucket, [row.key])\n        await self.store.postpone(",
+        old="            await self.store.postpone(",
+        new=(
+            "            await self.store.confirm(bucket, [row.key])\n"
+            "            await self.store.postpone("
+        ),
         tests=(f"{UNIT}relay.py::test_a_notice_is_given_up_only_together_with_its_alert",),
     ),
     Mutant(
@@ -135,8 +138,8 @@ ROLES = (
         statement="ALR-1",
         fault="what was read before an alert came closes it",
         file="operators/alerts.py",
-        old="owed=await self.owed.look() if",
-        new="owed=self.owed._last[0] if self.owed._last else await self.owed.look() if",
+        old="owed = await self.owed.look() if",
+        new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
         tests=(f"{UNIT}closing.py::test_what_was_read_before_the_alert_came_closes_none",),
     ),
     Mutant(

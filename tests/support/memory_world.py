@@ -44,7 +44,7 @@ class World:
         """Another instance of the supervisor."""
         leadership = MemoryLeadership(lease or MemoryLease(), instance, lambda: self.now)
         there = app(replace(self.parts, leadership=leadership), instance_id=instance)
-        there.store = self.store
+        there.store = there.background_store = self.store
         return there.supervisor
 
     async def order(self):

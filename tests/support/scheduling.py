@@ -65,7 +65,8 @@ class Scheduling:
             declared={"calls_in_flight": most or self.most},
             **settings,
         )
-        there.store, there.agent_health = self.store, self.agent_health
+        there.store = there.background_store = self.store
+        there.agent_health = self.agent_health
         return there
 
     def made(self, workflow="payment", bucket="b03", *, since=None, **state):

@@ -277,7 +277,7 @@ def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
     trial.advance(days=5)
 
     def stalled():
-        return [each for each in trial.alerts() if order.id in each.subject]
+        return [each for each in trial.alerts() if order.id in each.data.get("orders", ())]
 
     assert not stalled()
     trial.advance(seconds=late.total_seconds() + 3700)

@@ -143,7 +143,7 @@ def _state_of(store, order):
 async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
     """Their list has what needs them; the list Waiting has these orders."""
     log, triggers = AlertLog(of_columns()), FunctionApp()
-    triggers.register_functions(blueprint(log, None, None, None))
+    triggers.register_functions(blueprint(log, None, None, None, lambda _: []))
     (record,) = (
         each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
     )

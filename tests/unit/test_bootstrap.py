@@ -93,11 +93,19 @@ class AwayTable:
         return reach
 
 
+class Silent:
+    """A channel to which nothing is sent, since nothing can be read."""
+
+    name = "smtp"
+
+
 @pytest.mark.proves("FLT-7")
 async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away(settings, caplog):
     """It is an outage of the function, told as one; its timer comes again."""
     app = bootstrap(
-        Settings.read(SHOP.agents), SHOP, replace(in_memory(), table=lambda _: AwayTable())
+        Settings.read(SHOP.agents),
+        SHOP,
+        replace(in_memory(), table=lambda _: AwayTable(), channels={"smtp": Silent()}),
     )
     timers = {
         name: each

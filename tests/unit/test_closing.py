@@ -1,5 +1,6 @@
 """Alerts are closed by themselves once what they tell of is over."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -11,15 +12,14 @@ from core import alerts, life
 from core.actions import BY_NAME
 from core.agenda import AgendaRow, Kind
 from core.changes import Event
-from core.errors import UnavailableError, UnreadableRowError
+from core.conditions import Condition, ConditionStatus
+from core.errors import UnavailableError
 from core.keys import sortable
 from core.messages import WakeUp
-from operators.alerts import Now, is_over
+from operators.alerts import is_over
 from operators.owed import Look
-from operators.requests import ActRequest, AlertsPage, HoldRequest, OperatorRequest
-from stores.agent_health import SILENCE, AgentHealth, AgentHealthLog
+from operators.requests import ActRequest, AlertsPage
 from stores.orders import OrderStore
-from stores.sweeps import Sweep, SweepLog
 
 GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"
@@ -45,58 +45,38 @@ def pending_since(time, order_id):
     return f"!pending|1|payment|{sortable(time)}|{order_id}"
 
 
-def swept(after):
-    return Sweep(at=NOW + seconds(after), instance="v1", recovered=0)
+def of_condition(**changes):
+    """The event of a condition that lasts."""
+    return alerts.stalled(replace(LASTS, **changes))
 
 
-UNDER_WAY, FAILED = event(alerts.STALLED, alerts.SUPERVISOR), event(life.ORDER_FAILED)
+LASTS = Condition(key="agents/payment", reason="why", first=NOW, last=NOW, count=1, raised_at=NOW)
+FAILED = event(life.ORDER_FAILED)
 ALERTS = {
-    "the order is mended": (FAILED, owed_to(), None, True),
-    "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), None, False),
-    "there are more orders than were read": (FAILED, owed_to(more=True), None, False),
-    "the order is in a bucket that this host does not know": (
-        FAILED,
-        owed_to(bucket="b00"),
-        None,
-        False,
-    ),
-    "its subject is no order": (event(life.ORDER_FAILED, "b03"), owed_to(), None, False),
-    "the order was undone": (event(life.ORDER_UNDONE), owed_to(), None, True),
-    "somebody claimed the order": (event(alerts.STALLED), owed_to(), None, True),
-    "nobody claims the order": (event(alerts.STALLED), owed_to(ORDER_ID), None, False),
-    "nobody recovers the order": (
-        event(alerts.STALLED),
-        owed_to(ORDER_ID, kinds=[Kind.RUNNING]),
-        None,
-        False,
-    ),
-    "the order waits once more": (
-        event(alerts.STALLED),
-        owed_to(ORDER_ID, since=NOW + seconds(1)),
-        None,
-        True,
-    ),
-    "what is owed could not be read": (FAILED, None, None, False),
-    "somebody has swept": (UNDER_WAY, owed_to(), swept(1), True),
-    "nobody has swept since": (UNDER_WAY, owed_to(), swept(0), False),
-    "nobody has swept ever": (UNDER_WAY, owed_to(), None, False),
-    "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), None, False),
-    "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), None, False),
-    "a workflow was changed": (
-        event(alerts.WORKFLOW_CHANGED, "workflows/order"),
-        owed_to(),
-        swept(1),
-        False,
-    ),
+    "the order is mended": (FAILED, owed_to(), True),
+    "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), False),
+    "there are more orders than were read": (FAILED, owed_to(more=True), False),
+    "the order is in a bucket that this host does not know": (FAILED, owed_to(bucket="b00"), False),
+    "its subject is no order": (event(life.ORDER_FAILED, "b03"), owed_to(), False),
+    "the order was undone": (event(life.ORDER_UNDONE), owed_to(), True),
+    "what is owed could not be read": (FAILED, None, False),
+    "a condition lasts": (of_condition(), None, False),
+    "a condition has changed": (of_condition(status=ConditionStatus.CHANGED), None, False),
+    "a condition has ended": (of_condition(status=ConditionStatus.RESOLVED), None, True),
+    "an order stalled, as an earlier version told": (event(alerts.STALLED), owed_to(), True),
+    "a clock is off": (event(alerts.STALLED, "clocks/i1"), owed_to(), False),
+    "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), False),
+    "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), False),
+    "a workflow was changed": (event(alerts.WORKFLOW_CHANGED, "workflows/order"), owed_to(), False),
 }
 
 
-@pytest.mark.proves("ALR-1")
+@pytest.mark.proves("ALR-1", "SUP-7")
 @pytest.mark.parametrize("what", ALERTS)
 def test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed(what):
     """And not before."""
-    told, owed, sweep, over = ALERTS[what]
-    assert is_over(told, Now(owed=owed, swept=sweep)) is over
+    told, owed, over = ALERTS[what]
+    assert is_over(told, owed) is over
 
 
 @pytest.fixture
@@ -185,68 +165,6 @@ async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
     assert overview.open_orders["Pending"].at_least
     with away("b00"):
         assert await open_alerts(world) == [False]
-
-
-@pytest.mark.proves("ALR-1")
-async def test_alerts_are_listed_though_nobody_can_read_when_was_swept(world):
-    """As they are when a newer version of the app has written it."""
-    await world.alert_log.record(UNDER_WAY)
-    with patch.object(SweepLog, "last", side_effect=UnreadableRowError("newer")):
-        assert await open_alerts(world) == [True]
-
-
-@pytest.mark.proves("ALR-1", "SUP-7")
-async def test_the_alert_that_submissions_wait_is_open_while_one_waits_for_long(world):
-    """However slowly the queue moves; and while nobody can look."""
-    await world.alert_log.record(alerts.stalled(alerts.SUBMISSIONS, NOW, "they wait"))
-    queue = world.app.storage_queues["order-submissions"]
-    longest, seen = world.app.watch.longest_pending, []
-    world.now += 3 * longest
-    for head in (world.now - longest - seconds(1), world.now - longest, None):
-        queue.head_since = head
-        seen += await open_alerts(world)
-    assert seen == [True, False, False]
-    with patch.object(queue, "oldest", side_effect=UnavailableError("away")):
-        assert await open_alerts(world) == [True]
-
-
-@pytest.mark.proves("ALR-1", "SUP-7")
-async def test_the_alert_of_an_agent_is_open_while_it_is_silent_or_held(world):
-    """Since then, that is: one of before is not opened again. And while nobody can look."""
-    health, desk = world.app.agent_health, world.app.operators.agents
-    minute, at = seconds(60), NOW
-    await world.alert_log.record(stalled_agent(at))
-    silent = AgentHealth(agent="payment", instance="supervisor", at=at, unheard_since=at)
-    await health.publish(silent)
-    assert await open_alerts(world) == [True]
-    world.now = at + minute
-    await health.publish(AgentHealth(agent="payment", instance="v1", at=world.now))
-    assert await open_alerts(world) == [False]
-    hold = HoldRequest(operator="grace", note="works", until=world.now + 60 * minute)
-    await desk.hold("payment", hold)
-    assert await open_alerts(world) == [False]
-    await world.alert_log.record(stalled_agent(world.now))
-    world.now += minute
-    assert await open_alerts(world) == [True, False]
-    with patch.object(AgentHealthLog, "since", side_effect=UnavailableError("away")):
-        assert await open_alerts(world) == [True, True]
-    await desk.release("payment", OperatorRequest(operator="grace", note="done"))
-    assert await open_alerts(world) == [False, False]
-
-
-async def test_a_silence_that_is_forgotten_closes_its_alert(world):
-    """Nobody has asked the agent since: whoever does may have another alert raised."""
-    await world.alert_log.record(stalled_agent(NOW))
-    silent = AgentHealth(agent="payment", instance="supervisor", at=NOW, unheard_since=NOW)
-    await world.app.agent_health.publish(silent)
-    world.now = NOW + SILENCE - seconds(1)
-    assert await open_alerts(world) == [True]
-    world.now = NOW + SILENCE
-    assert await open_alerts(world) == [False]
-
-
-def stalled_agent(since):
-    return alerts.stalled(f"{alerts.ABOUT_AGENT}payment", since, "it does not take requests")
 
 
 async def test_the_overview_shares_what_was_read_for_the_alerts(world):

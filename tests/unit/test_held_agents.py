@@ -314,7 +314,7 @@ async def test_an_order_that_waits_for_a_held_agent_is_no_alert_before_it_could_
     world.now += seconds(1)
     waited, told = await world.watched()
     assert waited == longest + seconds(1) < KEPT
-    assert [reason for _, reason in told] == ["it may be claimed, and is not"]
+    assert [reason for _, reason in told] == ["they may be claimed, and are not"]
 
 
 @pytest.mark.proves("OPR-9", "SUP-7")

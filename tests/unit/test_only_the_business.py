@@ -35,7 +35,7 @@ def spellings(name):
 
 
 SAID = "|".join(sorted(map(re.escape, chain.from_iterable(map(spellings, NAMES))), reverse=True))
-KNOWN = re.compile(rf"(?<![A-Za-z])(?:{SAID})s?(?![a-z])")
+KNOWN = re.compile(rf"(?<![A-Za-z])(?:{SAID})s?(?![a-z])(?!(?<=[A-Z])[A-Z])")
 
 
 def sources():

@@ -1,7 +1,10 @@
 """What is sent to operators and to the senders of orders, on parts in memory."""
 
+import asyncio
 import json
+from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
@@ -16,7 +19,7 @@ from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
 from alerts.triggers import blueprint
 from core.changes import Event
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
+from core.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from stores import outbox
@@ -216,7 +219,7 @@ async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
 
 @pytest.mark.proves("ALR-1", "FLT-8")
 async def test_an_alert_waits_for_as_long_as_event_grid_is_away(post):
-    """That is not charged to it, however well queues answer; it is sent when Event Grid is back."""
+    """However well queues answer; it is sent when Event Grid is back and its pause is over."""
     post.grid.fault = UnavailableError("no connection")
     post.alert(*range(2 * PAGE))
     for turn in range(10):
@@ -225,12 +228,44 @@ async def test_an_alert_waits_for_as_long_as_event_grid_is_away(post):
             await post.relay()
         assert raised.group_contains(UnavailableError)
         post.now += LONGEST_PAUSE
-    assert {row.data.get("Tries", 0) for row in await post.owed()} == {0}
     assert post.grid.asked == 10
     post.grid.fault = None
     await post.relay()
     assert len(post.grid.published) == 2 * PAGE
     assert await post.owed() == []
+
+
+@pytest.mark.proves("ALR-1", "FLT-8")
+@pytest.mark.parametrize("ends", ["refused", "no answer", "cut off", "not confirmed"])
+async def test_an_event_that_is_not_confirmed_is_sent_again_after_pauses_that_grow(post, ends):
+    """Under the same id, however the run before ended, and whoever runs beside it (load.md 4)."""
+    faults = {
+        "refused": ValueError("refused"),
+        "no answer": UnavailableError("no answer"),
+        "cut off": OutOfTimeError(),
+        "not confirmed": None,
+    }
+    post.grid.fault = faults[ends]
+    post.alert(0)
+    times = []
+    with patch.object(post.store, "confirm", crashes):
+        while len(times) < 9:
+            asked = post.grid.asked
+            for _ in range(2):
+                with suppress(ExceptionGroup):
+                    await post.relay()
+            times += [post.now] * (post.grid.asked - asked)
+            post.now += seconds(1)
+    pauses = [(late - early).total_seconds() for early, late in pairwise(times)]
+    assert pauses == [2, 4, 8, 16, 32, 64, 128, 256]
+    assert {event.event_id for event in post.grid.published} <= {"e0"}
+
+
+async def test_two_runs_at_the_same_time_send_an_event_once(post):
+    """The one that puts it off first sends it."""
+    post.alert(*range(PAGE))
+    await asyncio.gather(post.relay(), post.relay())
+    assert len(post.grid.published) == PAGE
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -361,7 +396,9 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
     triggers = FunctionApp()
-    triggers.register_functions(blueprint(post.app.alert_log, post.app.poison_store, None, None))
+    triggers.register_functions(
+        blueprint(post.app.alert_log, post.app.poison_store, None, None, lambda _: [])
+    )
     (record,) = (
         each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
     )

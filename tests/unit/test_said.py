@@ -22,6 +22,7 @@ from core.actions import why_not_cancel, why_not_resubmit
 from core.agenda import obligations, summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
+from core.conditions import Condition, ConditionStatus
 from core.happenings import (
     CoolsDown,
     Ended,
@@ -75,6 +76,7 @@ def event(event_id, kind, subject, data, at=NOW):
 
 ENDED = {
     "orderId": ORDER_ID,
+    "workflow": "payment-only",
     "step": "payment",
     "reason": "declined",
     "failureCount": 0,
@@ -86,6 +88,28 @@ SENT_NO_MORE = asks(
     "let status-x be there and be read, or tell its owner; what was given up is not sent again"
 )
 VERSION = asks("give what was changed the next version, and put this version back as it was")
+SILENT = Condition(
+    key="agents/payment",
+    reason="why",
+    first=NOW,
+    last=LATER,
+    count=2,
+    orders=("b03-1", "b03-2"),
+    status=ConditionStatus.CHANGED,
+    revision=2,
+    raised_at=NOW,
+)
+SAID_OF_SILENT = {
+    "alert": f"stalled:agents/payment:{NOW.isoformat()}",
+    "revision": 2,
+    "condition": "agents/payment",
+    "reason": "why",
+    "since": NOW.isoformat(),
+    "first": NOW.isoformat(),
+    "last": LATER.isoformat(),
+    "count": 2,
+    "orders": ["b03-1", "b03-2"],
+}
 TOLD = {
     "an order failed": (
         lambda: of_end(failed_order()),
@@ -143,12 +167,21 @@ TOLD = {
         ),
     ),
     "something stalled": (
-        lambda: alerts.stalled("sweeps", NOW, "why"),
+        lambda: alerts.stalled(SILENT),
         event(
-            f"stalled:sweeps:{NOW.isoformat()}",
+            f"stalled:agents/payment:{NOW.isoformat()}:2",
             alerts.STALLED,
-            "sweeps",
-            {"reason": "why", "since": NOW.isoformat()} | asks("look at /api/health"),
+            "agents/payment",
+            SAID_OF_SILENT | {"status": "changed"} | asks("look at /api/health"),
+        ),
+    ),
+    "something that stalled goes on": (
+        lambda: alerts.stalled(replace(SILENT, status=ConditionStatus.RESOLVED)),
+        event(
+            f"stalled:agents/payment:{NOW.isoformat()}:2",
+            alerts.STALLED,
+            "agents/payment",
+            SAID_OF_SILENT | {"status": "resolved", "actionRequired": False, "actions": []},
         ),
     ),
     "a clock": (

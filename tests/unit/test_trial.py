@@ -218,7 +218,7 @@ def test_alerts_reach_the_operators_as_time_passes():
     told = len(trial.alerts())
     trial.advance(hours=2)
     (last,) = trial.alerts()[told:]
-    assert (last.type, last.subject) == (STALLED, f"orders/{held.id}")
+    assert (last.type, last.subject, last.data["orders"]) == (STALLED, "orders-held", [held.id])
 
 
 def test_two_trials_that_are_given_the_same_go_the_same_way():

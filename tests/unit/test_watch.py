@@ -20,24 +20,25 @@ from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep
 
 
-def watching(store, sweeps, now=NOW):
+def watching(store, sweeps, conditions, now=NOW):
     """An instance of the watch at that time."""
     there = app(
         in_memory(clock=lambda: now), longest_pending_seconds=120, longest_without_sweep_seconds=30
     )
-    there.store, there.sweeps = store, sweeps
+    there.store = there.background_store = store
+    there.sweeps, there.conditions = sweeps, conditions
     return there.watch
 
 
 def stores():
-    """Where there are neither orders nor sweeps."""
+    """Where there are neither orders nor sweeps nor conditions."""
     there = app(in_memory())
-    return there.store, there.sweeps
+    return there.store, there.sweeps, there.conditions
 
 
 async def watched(*orders, sweep=None):
     """The watch on a store with these orders, and its store."""
-    store, sweeps = stores()
+    store, sweeps, conditions = stores()
     if sweep:
         await sweeps.record(sweep)
     for order in orders:
@@ -48,7 +49,7 @@ async def watched(*orders, sweep=None):
                 entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
             )
         )
-    return watching(store, sweeps), store
+    return watching(store, sweeps, conditions), store
 
 
 async def waiting(*orders):
@@ -105,7 +106,7 @@ async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced(
     )
     await watch.look()
     assert [event.data["reason"] for event in await announced(store)] == [
-        "it may be claimed, and is not"
+        "they may be claimed, and are not"
     ]
 
 
@@ -116,7 +117,12 @@ async def test_an_order_that_waits_too_long_is_announced_once():
     await watch.look()
     await watch.look()
     (event,) = await announced(store)
-    assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
+    assert (event.type, event.subject) == ("OrderProcessing.Stalled", "orders-waiting/payment")
+    assert (event.data["status"], event.data["count"], event.data["orders"]) == (
+        "new",
+        1,
+        [ORDER_ID],
+    )
 
 
 @pytest.mark.proves("SUP-7", "FLT-6")
@@ -128,89 +134,113 @@ async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_
         pytest.raises(ExceptionGroup),
     ):
         await watch.look()
-    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
+    assert [event.data["orders"] for event in await announced(store)] == [[ORDER_ID]]
 
 
 @pytest.mark.proves("SUP-7")
 @pytest.mark.parametrize(("ago", "told"), [(-1, 0), (31, 1)])
 async def test_a_sweep_that_stays_away_is_announced(ago, told):
     """After the time that is allowed, and not before; however short-lived who looks is."""
-    store, sweeps = stores()
+    store, sweeps, conditions = stores()
     await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     for late in (ago, ago + 30):
-        await watching(store, sweeps, NOW + seconds(late)).look()
-    assert [(event.subject, event.at) for event in await announced(store)] == [
-        ("supervisor", NOW)
+        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
+    events = await announced(store)
+    assert [(event.subject, event.data["first"]) for event in events] == [
+        ("supervisor", NOW.isoformat())
     ] * told
 
 
 @pytest.mark.proves("SUP-7")
 async def test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep():
     """Nor after the next one, though the first look then finds the last sweep long ago."""
-    store, sweeps = stores()
+    store, sweeps, conditions = stores()
     for start in (NOW, NOW + seconds(86_400)):
         await sweeps.record(Sweep(at=start, instance="v1", recovered=0))
         for late in (3600, 3629):
-            await watching(store, sweeps, start + seconds(late)).look()
+            await watching(store, sweeps, conditions, start + seconds(late)).look()
     assert await announced(store) == []
 
 
-@pytest.mark.proves("SUP-7")
-async def test_alerts_of_what_stands_still_have_one_cause_each():
-    """No time in their reasons: that is told beside them."""
-    late = [pending_since(seconds(ago), order_id=f"b03-{ago:026d}") for ago in (121, 122)]
+@pytest.mark.proves("SUP-7", "ALR-4")
+async def test_orders_that_wait_for_the_same_agent_are_one_alert():
+    """With their number over all buckets, since when the first waits, and no time in the reason."""
+    late = [
+        pending_since(seconds(ago), order_id=f"b{bucket:02d}-{ago:026d}")
+        for ago, bucket in ((121, 3), (122, 0), (130, 3))
+    ]
     watch, store = await watched(*late)
     await watch.look()
-    events = await announced(store)
-    assert {event.data["reason"] for event in events} == {"it may be claimed, and is not"}
-    assert {event.data["since"] for event in events} == {event.at.isoformat() for event in events}
+    (event,) = await announced(store)
+    assert event.data["reason"] == "they may be claimed, and are not"
+    assert event.data["since"] == (NOW - seconds(130)).isoformat()
+    assert (event.data["count"], event.data["orders"]) == (
+        3,
+        [f"b03-{130:026d}", f"b00-{122:026d}", f"b03-{121:026d}"],
+    )
 
 
 @pytest.mark.proves("SUP-7")
 async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
     """Each look may run on a new instance, which saw no earlier look; there is one event."""
-    store, sweeps = stores()
+    store, sweeps, conditions = stores()
     for late in (0, 15, 30):
-        await watching(store, sweeps, NOW + seconds(late)).look()
+        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
     assert await announced(store) == []
     for late in (31, 60):
-        await watching(store, sweeps, NOW + seconds(late)).look()
+        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
     (event,) = await announced(store)
-    assert (event.subject, event.at) == ("supervisor", NOW)
+    assert (event.subject, event.data["first"]) == ("supervisor", NOW.isoformat())
 
 
 @pytest.mark.proves("SUP-7")
-async def test_every_order_that_waits_too_long_is_announced():
-    """It finds one behind a page, of its own lane or another; the rest come with the next look."""
+async def test_every_order_that_waits_too_long_counts():
+    """Also one behind a page, of its own lane or another."""
     urgent = [
         pending_since(seconds(200), order_id=f"b03-{number:026d}", priority=Priority.HIGH)
         for number in range(PAGE + 5)
     ]
-    late = [*urgent, pending_since(seconds(121))]
-    watch, store = await watched(
-        *late, pending_since(seconds(119), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W")
-    )
+    early = pending_since(seconds(119), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W")
+    watch, store = await watched(*urgent, pending_since(seconds(121)), early)
     assert await watch.look() == seconds(200)
-    assert len(await announced(store)) == PAGE + 1
+    (event,) = await announced(store)
+    assert event.data["count"] > PAGE
     assert await watch.look() == seconds(200)
-    assert {event.subject for event in await announced(store)} == {
-        f"orders/{order.order_id}" for order in late
+    assert await announced(store) == [event]
+
+
+def later(watch, by, store):
+    """The watch so much later, on the same rows."""
+    return watching(store, watch.sweeps, watch.conditions, NOW + by)
+
+
+async def statuses(store, condition="orders-waiting/payment"):
+    """What the events of a condition say, by their revisions."""
+    of_it = (event for event in await announced(store) if event.subject == condition)
+    events = sorted(of_it, key=lambda event: event.data["revision"])
+    assert {event.event_id for event in events} == {
+        f"{event.data['alert']}:{event.data['revision']}" for event in events
     }
+    return [(event.data["revision"], event.data["status"]) for event in events]
 
 
-@pytest.mark.proves("SUP-7")
-async def test_only_what_stands_still_is_remembered():
-    """An order that went on is forgotten, and announced if it stands still anew."""
+@pytest.mark.proves("SUP-7", "ALR-4")
+async def test_a_condition_that_ends_says_so_once_and_one_that_comes_back_soon_is_the_same():
+    """Whichever instance looks; while a bucket cannot be read, none ends."""
     watch, store = await watched(pending_since(seconds(121)))
     await watch.look()
-    rows, store.table.partitions = store.table.partitions, {}
-    for entry in [key for bucket in rows.values() for key in bucket if "!outbox" in key]:
-        del rows["b03"][entry]
-    await watch.look()
-    assert await announced(store) == []
-    store.table.partitions = rows
-    await watch.look()
-    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
+    rows = {key: row for key, row in store.table.partitions["b03"].items() if "!outbox" not in key}
+    for key in rows:
+        del store.table.partitions["b03"][key]
+    with patch.object(watch.sweeps, "last", away), pytest.raises(ExceptionGroup):
+        await later(watch, seconds(30), store).look()
+    assert await statuses(store) == [(1, "new")]
+    for late in (60, 90):
+        await later(watch, seconds(late), store).look()
+    assert await statuses(store) == [(1, "new"), (2, "resolved")]
+    store.table.partitions["b03"].update(rows)
+    await later(watch, seconds(120), store).look()
+    assert await statuses(store) == [(1, "new"), (2, "resolved"), (3, "changed")]
 
 
 @pytest.mark.proves("SUP-7")
@@ -220,18 +250,28 @@ async def test_what_could_not_be_announced_is_announced_with_the_next_look():
     with patch.object(store, "announce", away), pytest.raises(UnavailableError):
         await watch.look()
     await watch.look()
-    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
+    assert [event.data["orders"] for event in await announced(store)] == [[ORDER_ID]]
 
 
 @pytest.mark.proves("SUP-7", "ALR-1")
-async def test_what_stands_still_twice_is_announced_twice():
-    """One alert for each beginning: the first one may have been seen to long ago."""
-    ids = set()
-    for ago in (121, 200):
-        watch, store = await watched(pending_since(seconds(ago)))
+async def test_an_instance_that_ends_before_it_announced_loses_nothing_and_repeats_nothing():
+    """The row is written before the event: the next look announces it, under the same id."""
+    watch, store = await watched(pending_since(seconds(121)))
+    put, puts = watch.conditions.put, []
+
+    async def ends_after_the_first(*args):
+        puts.append(args)
+        if len(puts) > 1:
+            raise UnavailableError
+        return await put(*args)
+
+    with (
+        patch.object(watch.conditions, "put", ends_after_the_first),
+        pytest.raises(UnavailableError),
+    ):
         await watch.look()
-        ids |= {event.event_id for event in await announced(store)}
-    assert len(ids) == 2
+    await watch.look()
+    assert await statuses(store) == [(1, "new")]
 
 
 def overdue_since(ago, order_id=ORDER_ID):
@@ -254,9 +294,9 @@ async def test_an_order_that_nobody_can_recover_is_announced_once(column):
     for _ in range(3):
         assert await watch.look() == timedelta()
     (event,) = await announced(store)
-    assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
-    assert event.at == NOW - seconds(121)
-    assert event.data["reason"] == "it is overdue, and nobody could recover it"
+    assert (event.type, event.subject) == ("OrderProcessing.Stalled", "orders-overdue")
+    assert event.data["since"] == (NOW - seconds(121)).isoformat()
+    assert event.data["orders"] == [ORDER_ID]
 
 
 @pytest.mark.proves("SUP-7")
@@ -271,17 +311,15 @@ async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced
 
 @pytest.mark.proves("SUP-7", "FLT-6")
 async def test_many_orders_that_nobody_can_recover_hide_nobody():
-    """Others of its bucket are told with the next look, and so are rows nobody can read."""
+    """Those of other buckets count, and rows nobody can read disturb nobody."""
     many = [overdue_since(seconds(300), f"b03-{number:026d}") for number in range(PAGE)]
-    watch, store = await watched(
-        *many, overdue_since(seconds(200)), overdue_since(seconds(200), f"b00-{1:026d}")
-    )
-    await watch.look()
-    assert len(await announced(store)) == PAGE + 1
+    watch, store = await watched(*many, overdue_since(seconds(400), f"b00-{1:026d}"))
     for time in ("0", sortable(NOW - seconds(250))):
         store.table.partitions["b03"][f"!running|{time}|nobody"] = (1, {})
     await watch.look()
-    assert len(await announced(store)) == PAGE + 2
+    (event,) = await announced(store)
+    assert event.data["count"] >= PAGE
+    assert event.data["orders"][0] == f"b00-{1:026d}"
 
 
 @pytest.mark.proves("SUP-7")
@@ -300,18 +338,12 @@ async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
 @pytest.mark.proves("SUP-7")
 async def test_submissions_that_nobody_takes_are_told_once_while_they_wait():
     """Whoever put them there; that the queue moves slowly is no news, and that it waits again is."""
-    store, sweeps = stores()
-    watch = watching(store, sweeps)
+    store, sweeps, conditions = stores()
+    watch = watching(store, sweeps, conditions)
     for ago in (119, 121, 130, 125, 10, 121):
         watch.submissions.head_since = NOW - seconds(ago)
         await watch.look()
-    told = [(event.subject, event.at) for event in await announced(store)]
-    assert told == [("submissions", NOW - seconds(121))]
-    watch.submissions.head_since = None
-    await watch.look()
-    watch.submissions.head_since = NOW - seconds(300)
-    await watch.look()
-    assert {event.at for event in await announced(store)} == {
-        NOW - seconds(121),
-        NOW - seconds(300),
+    assert await statuses(store, "submissions") == [(1, "new"), (2, "resolved"), (3, "changed")]
+    assert {event.data["first"] for event in await announced(store)} == {
+        (NOW - seconds(121)).isoformat()
     }

@@ -72,14 +72,17 @@ class Waits:
     def alerts_at(self, at):
         """What the watch announces of the order at that time."""
         there = app(in_memory(clock=lambda: at), longest_pending_seconds=120)
-        there.store = self.store
+        there.store = there.background_store = self.store
         self.do(there.watch.look())
         rows = [
             row
             for bucket in self.store.buckets
             for row in self.do(self.store.agenda(bucket, *all_of(Kind.OUTBOX), 100))
         ]
-        types = [row.data["Type"] for row in rows if self.id in row.data.get("Subject", "")]
+        of_it = [
+            row for row in rows if self.id in f"{row.data.get('Subject')}{row.data.get('Data')}"
+        ]
+        types = [row.data["Type"] for row in of_it]
         return [each for each in types if each not in NEWS]
 
 

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from waiting import PATIENCE_SECONDS, eventually
 
+from local import site
 from local.channels import application
 from local.faults import LocalCode
 from local.inbox import KEPT_MESSAGES, Inbox
@@ -116,7 +117,10 @@ CARDS = {"teams": teams_card, "slack": slack_card}
 
 
 @pytest.fixture
-async def channels():
+async def channels(monkeypatch):
+    monkeypatch.setattr(
+        site, "PATIENCE_SECONDS", 10 * PATIENCE_SECONDS
+    )  # so that a wait is noticed
     channels = Channels(Ports.free())
     await channels.site.start()
     await channels.mail_server.start()

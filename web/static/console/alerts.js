@@ -12,6 +12,8 @@ import { runbook, waiting } from "./words.js";
 const EVERY_SECONDS = 10;
 const LISTED = 50;
 const ORDER = /^orders\/(b\d\d-\w+)$/;
+/** The list that has the orders of a condition. */
+const LISTS = { "orders-waiting": "Pending", "orders-overdue": "Processing", "orders-held": "Held" };
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function alertsPage(place) {
@@ -108,8 +110,16 @@ const table = (alerts) =>
 
 const look = (alert) => (alert.actionRequired === false ? LOOK.undone : LOOK.wrong);
 
-function row(alert) {
+/** What an alert is about: an order, a list of orders with their number, or a part of the system. */
+export function about(alert) {
   const order = ORDER.exec(alert.subject)?.[1];
+  if (order) return h("a", { href: `#/orders/${order}`, "data-row": true }, h("code", null, order));
+  const state = LISTS[alert.subject.split("/")[0]];
+  if (!state) return alert.subject;
+  return h("a", { href: listOf({ state }), "data-row": true }, many(alert.count, "order"), `, ${alert.subject}`);
+}
+
+function row(alert) {
   return h(
     "tr",
     { key: alert.key, class: alert.closed && "grey" },
@@ -119,11 +129,7 @@ function row(alert) {
       { "data-name": "What" },
       alert.closed ? `${kind(alert.type)}, closed` : badge(look(alert), kind(alert.type)),
     ),
-    h(
-      "td",
-      { "data-name": "About" },
-      order ? h("a", { href: `#/orders/${order}`, "data-row": true }, h("code", null, order)) : alert.subject,
-    ),
+    h("td", { "data-name": "About" }, about(alert)),
     h("td", { "data-name": "Reason" }, text(String(alert.reason ?? ""))),
     h(
       "td",

@@ -1,0 +1,181 @@
+"""What a digest says of the events that are to be sent, and when a channel may send: pure rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from core import life
+from core.alerts import (
+    HELD,
+    NOTICE_GIVEN_UP,
+    OVERDUE,
+    STALLED,
+    SUBMISSION_REJECTED,
+    WAITING,
+    WORKFLOW_CHANGED,
+)
+from core.changes import Event
+from core.digests import Digest, DigestEntry, Status, clean
+from core.keys import ABOUT_ORDER
+from stores.alert_log import revision_of
+from stores.notifications import ChannelState
+
+MAX_ENTRIES = 20
+"""How many alerts a digest lists; of the others it gives the number."""
+MAX_CHARACTERS = 30_000
+"""How long the keys of a digest's rows may be: they stand in one column."""
+MAX_MESSAGES = 10
+"""How many of its last messages the row of a channel keeps."""
+SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=1)
+MAX_TEXT, MAX_NAME = 300, 100
+"""The longest reason or advice, and the longest name, in characters."""
+
+TITLES: Mapping[str, str] = {
+    life.ORDER_FAILED: "An order failed",
+    life.ORDER_UNDONE: "An order was undone",
+    SUBMISSION_REJECTED: "A submission was refused",
+    NOTICE_GIVEN_UP: "Notices to a sender were given up",
+    WORKFLOW_CHANGED: "A workflow was changed without a new version",
+    STALLED: "Something stands still",
+}
+LISTS: Mapping[str, str] = {WAITING: "Pending", OVERDUE: "Processing", HELD: "Held"}
+"""The list of the console that has the orders of a condition."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Places:
+    """The addresses to which messages lead."""
+
+    app: str = ""
+    """The app's own address, without a slash at its end; empty if it has none."""
+    runbook: Mapping[str, str] = field(default_factory=dict)
+    """The section of the operators' page for each type of alert."""
+
+    def page(self, path: str) -> str:
+        """Return the address of a page of the console."""
+        return f"{self.app}/console#{path}" if self.app else ""
+
+    def about(self, event: Event) -> str:
+        """Return the address of the order, the list or the page that an event is about."""
+        if event.type == SUBMISSION_REJECTED:
+            return self.page("/poison")
+        if event.subject.startswith(ABOUT_ORDER):
+            return self.page(f"/{event.subject}")
+        orders = LISTS.get(event.subject.partition("/")[0])
+        return self.page(f"/orders?state={orders}" if orders else "/alerts")
+
+
+def keys_of_digest(waiting: Mapping[str, Event]) -> tuple[str, ...]:
+    """Return the keys of the rows that the next digest reports: as many as fit."""
+    found: list[str] = []
+    room = MAX_CHARACTERS
+    for key in waiting:
+        room -= len(key) + 3
+        if room < 0:
+            break
+        found.append(key)
+    return tuple(found)
+
+
+def digest_of(
+    digest_id: str, at: datetime, events: Mapping[str, Event], places: Places
+) -> Digest | None:
+    """Return the digest of these events; None if there are none.
+
+    Of a condition only the latest event counts; one that began and ended meanwhile is listed as
+    resolved. What needs an action comes first, then what is newest.
+    """
+    latest: dict[str, tuple[int, Event]] = {}
+    for event in events.values():
+        revision = revision_of(event.data)
+        name, number = (revision.alert, revision.revision) if revision else (event.event_id, 0)
+        if name not in latest or latest[name][0] < number:
+            latest[name] = (number, event)
+    by_time = sorted((event for _, event in latest.values()), key=lambda each: each.at)
+    entries = [_entry(event, places) for event in reversed(by_time)]
+    entries.sort(key=lambda each: not each.needs_action)
+    if not entries:
+        return None
+    return Digest(
+        id=digest_id,
+        at=at,
+        entries=tuple(entries[:MAX_ENTRIES]),
+        others=len(entries[MAX_ENTRIES:]),
+        link=places.page("/alerts"),
+    )
+
+
+def _entry(event: Event, places: Places) -> DigestEntry:
+    data = event.data
+    actions = data.get("actions")
+    advice = ", ".join(map(str, actions)) if isinstance(actions, list) else ""
+    count = data.get("count")
+    status = data.get("status")
+    return DigestEntry(
+        status=Status(status) if status in {*Status} else Status.NEW,
+        needs_action=needs_action(event),
+        title=TITLES.get(event.type, clean(event.type, MAX_NAME)),
+        about=clean(event.subject, MAX_NAME),
+        reason=clean(str(data.get("reason") or ""), MAX_TEXT),
+        advice=clean(advice, MAX_TEXT),
+        count=count if isinstance(count, int) else 1,
+        at=event.at,
+        link=places.about(event),
+        runbook=places.runbook.get(event.type, ""),
+    )
+
+
+def needs_action(event: Event) -> bool:
+    """Whether an operator has to act."""
+    return event.data.get("actionRequired") is True
+
+
+def may_begin(state: ChannelState, now: datetime, interval: timedelta) -> bool:
+    """Whether a new digest may be sent: the first at once, the next after the interval."""
+    return state.ended_at is None or now - state.ended_at >= interval
+
+
+def begun(
+    state: ChannelState, digest_id: str, keys: tuple[str, ...], now: datetime
+) -> ChannelState:
+    """Return the state in which a digest is to be sent."""
+    return replace(
+        state, digest_id=digest_id, digest_at=now, keys=keys, outcome=None, tries=0, not_before=None
+    )
+
+
+def put_off(state: ChannelState, why: str, retry_after: timedelta, now: datetime) -> ChannelState:
+    """Return the state after a try in vain: the pause grows, and is as long as the channel says."""
+    pause = min(SHORTEST_PAUSE * 2 ** min(state.tries, 10), LONGEST_PAUSE)
+    until = now + max(pause, retry_after)
+    return replace(state, tries=state.tries + 1, not_before=until, failure=clean(why, MAX_TEXT))
+
+
+def ended(
+    state: ChannelState, digest: Digest | None, outcome: str, now: datetime, why: str | None = None
+) -> ChannelState:
+    """Return the state once the digest was sent or refused; its rows are still to be removed."""
+    messages = state.messages
+    if digest:
+        message = {
+            "id": digest.id,
+            "at": now.isoformat(),
+            "subject": digest.subject,
+            "entries": len(digest.entries) + digest.others,
+            "outcome": outcome,
+        }
+        messages = (message, *messages)[:MAX_MESSAGES]
+    return replace(
+        state,
+        outcome=outcome,
+        tries=0,
+        not_before=None,
+        failure=clean(why, MAX_TEXT) if why else None,
+        ended_at=now,
+        messages=messages,
+    )
+
+
+def at_rest(state: ChannelState) -> ChannelState:
+    """Return the state without a digest."""
+    return replace(state, digest_id=None, digest_at=None, keys=(), outcome=None)

@@ -1,0 +1,104 @@
+"""Sends digests of the alerts to people, channel by channel, on a timer of its own.
+
+A digest's id and what it reports are written before it is sent. So a crash repeats at most one
+message of each channel, under the same id, and loses none.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from alerts import digests
+from alerts.digests import Places
+from core.digests import Digest
+from core.errors import ChannelAwayError, ChannelRefusedError, ConflictError, OutOfTimeError
+from core.gathering import run_all
+from core.ports import Channel, Clock
+from stores.notifications import ChannelState, Notifications
+
+log = logging.getLogger(__name__)
+
+AT_MOST = 1000
+"""How many waiting events are read at once."""
+TOO_MANY_TRIES = 5
+"""From so many tries in vain on a channel counts as away, which is an error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notifier:
+    """Sends what the channels have still to send."""
+
+    channels: Sequence[Channel]
+    notifications: Notifications
+    clock: Clock
+    new_id: Callable[[], str]
+    interval: timedelta
+    """The shortest time between two digests of a channel."""
+    places: Places
+
+    async def send(self) -> None:
+        """Send one digest for each channel that may send; no channel waits for another.
+
+        Raises the failures of the store at the end, as an `ExceptionGroup`.
+        """
+        await run_all(map(self._to_channel, self.channels))
+
+    async def _to_channel(self, channel: Channel) -> None:
+        state, etag = await self.notifications.state(channel.name)
+        now = self.clock()
+        if state.not_before and now < state.not_before:
+            return
+        with suppress(ConflictError):  # another instance sends to this channel
+            if state.digest_id is None:
+                if not digests.may_begin(state, now, self.interval):
+                    return
+                waiting = await self.notifications.waiting(channel.name, AT_MOST)
+                if not waiting:
+                    return
+                keys = digests.keys_of_digest(waiting)
+                state = digests.begun(state, self.new_id(), keys, now)
+                etag = await self.notifications.put(state, etag)
+            await self._finish(channel, state, etag)
+
+    async def _finish(self, channel: Channel, state: ChannelState, etag: str | None) -> None:
+        """Send the digest, unless that is done; then remove its rows."""
+        if state.outcome is None:
+            state = await self._tried(channel, state)
+            etag = await self.notifications.put(state, etag)
+            if state.outcome is None:
+                return
+        await self.notifications.remove(state.keys)
+        await self.notifications.put(digests.at_rest(state), etag)
+
+    async def _tried(self, channel: Channel, state: ChannelState) -> ChannelState:
+        """Try to send the digest; return the state after that."""
+        digest = await self._digest(state)
+        about = {"channel": channel.name, "digest": state.digest_id}
+        try:
+            if digest:
+                await channel.send(digest)
+        except ChannelRefusedError as refusal:
+            log.error("channel.refused", extra=about | {"why": str(refusal)})  # noqa: TRY400
+            return digests.ended(state, digest, "refused", self.clock(), str(refusal))
+        except ChannelAwayError as away:
+            about |= {"why": str(away)}
+            if state.tries + 1 < TOO_MANY_TRIES:
+                log.warning("channel.not_sent", extra=about)
+            else:
+                log.error("channel.away", extra=about)  # noqa: TRY400 - it names what it needs to
+            return digests.put_off(state, str(away), away.retry_after, self.clock())
+        except OutOfTimeError:
+            raise
+        except Exception as fault:
+            log.exception("channel.failed", extra=about)
+            return digests.put_off(state, type(fault).__name__, timedelta(), self.clock())
+        log.info("channel.sent", extra=about)
+        return digests.ended(state, digest, "sent", self.clock())
+
+    async def _digest(self, state: ChannelState) -> Digest | None:
+        """Return the digest as it was begun; None if nothing of what it reports is left."""
+        events = await self.notifications.among(state.keys)
+        at = state.digest_at or self.clock()
+        return digests.digest_of(state.digest_id or "", at, events, self.places)

@@ -1,0 +1,70 @@
+"""The channels to people as operators see them: what was sent, and what waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.gathering import run_all
+from entrypoints.models import View
+from stores.notifications import Notifications
+
+MAX_COUNTED = 1000
+"""Up to how many waiting events of a channel are counted."""
+
+
+class MessageView(View):
+    """A digest that was sent, or refused."""
+
+    id: str
+    at: datetime
+    subject: str
+    entries: int
+    """How many alerts it reported."""
+    outcome: str
+    """`sent` or `refused`."""
+
+
+class ChannelView(View):
+    """A channel, and its last messages."""
+
+    channel: str
+    waiting: int
+    """How many events wait for its next message, up to a thousand."""
+    last_sent_at: datetime | None
+    paused_until: datetime | None
+    """The end of the pause after a try in vain."""
+    failure: str | None
+    """Why the last try came to nothing."""
+    messages: list[MessageView]
+    """The newest first."""
+
+
+class ChannelList(View):
+    """The channels that are on."""
+
+    channels: list[ChannelView]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelDesk:
+    """Shows the channels."""
+
+    channels: Sequence[str]
+    notifications: Notifications
+
+    async def list(self) -> ChannelList:
+        """List the channels over which alerts reach people, and what was sent over each."""
+        return ChannelList(channels=await run_all(map(self._channel, self.channels)))
+
+    async def _channel(self, name: str) -> ChannelView:
+        state, _ = await self.notifications.state(name)
+        waiting = await self.notifications.waiting(name, MAX_COUNTED)
+        messages = [MessageView.model_validate(each) for each in state.messages]
+        return ChannelView(
+            channel=name,
+            waiting=len(waiting),
+            last_sent_at=next((each.at for each in messages if each.outcome == "sent"), None),
+            paused_until=state.not_before,
+            failure=state.failure,
+            messages=messages,
+        )

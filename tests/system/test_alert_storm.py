@@ -1,0 +1,198 @@
+"""A storm of alerts ends by itself at a bounded cost, and holds up no order (load.md 4)."""
+
+import asyncio
+import base64
+import json
+import time
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from azure.data.tables.aio import TableClient
+from azure.storage.queue.aio import QueueClient
+from between import Between, storage_through
+from client import PATIENT
+from inspection import until_processed
+from scale import NIGHTLY, both_sizes
+from stacks import APP, FUNCTIONS, names, running
+from submitting import submit_new
+from waiting import eventually
+
+from adapters.tables.transactions import TableTransactions
+from core.alerts import STALLED
+from core.changes import Event
+from core.gathering import run_all
+from core.life import ORDER_FAILED
+from local.ports import HOST, Ports
+from stores.orders import OrderStore
+
+PER_SECOND = 30
+NOW = datetime.now(UTC)
+BUCKETS = ("b00", "b01")
+PLACED = 20
+OUTBOX = "RowKey ge '!outbox' and RowKey lt '!outboy'"
+KINDS = 3
+"""So many messages tell of the same event."""
+
+
+def event(number):
+    return Event(
+        event_id=f"storm-{number}",
+        type=ORDER_FAILED,
+        subject=f"orders/b00-{number:026d}",
+        at=NOW,
+        data={"reason": "declined", "actionRequired": True, "actions": ["resubmit"]},
+    )
+
+
+def message(number):
+    """The message by which Event Grid delivers an event."""
+    told = event(number)
+    body = {
+        "specversion": "1.0",
+        "id": told.event_id,
+        "source": "/order-processing",
+        "type": told.type,
+        "subject": told.subject,
+        "time": told.at.isoformat(),
+        "data": told.data,
+    }
+    return base64.b64encode(json.dumps(body).encode()).decode()
+
+
+def is_of_alerts(path, body):
+    """Whether a request to the tables is one of relay or consumer."""
+    return "/alerts" in path or "!outbox" in path or b"!outbox" in body
+
+
+async def owe(storage, count):
+    """Let so many events wait in the outbox."""
+    async with TableClient.from_connection_string(storage, "orders") as table:
+        store = OrderStore(TableTransactions(lambda: table), BUCKETS)
+        work = (store.announce(BUCKETS[number % 2], event(number)) for number in range(count))
+        await run_all(work, at_most=500)
+
+
+async def count_of(storage, table_name, query):
+    async with TableClient.from_connection_string(storage, table_name) as table:
+        return len([row async for row in table.query_entities(query, select=["RowKey"])])
+
+
+@pytest.mark.proves("ALR-1", "FLT-8")
+@both_sizes(owed=(200, 2000), queued=(600, 9000), away_seconds=(5, 20))
+async def test_a_storm_of_alerts_ends_and_holds_up_no_order(tmp_path, owed, queued, away_seconds):
+    """None is sent twice within its pause, and the operations of relay and consumer keep to their limit."""
+    ports, began = Ports.free(), time.monotonic()
+    tables = Between(f"http://{HOST}:{ports.table_port}")
+    topic = Between(
+        f"http://{HOST}:{ports.eventgrid_port}",
+        refuses=lambda: 503 if time.monotonic() < began + away_seconds else None,
+    )
+    async with tables.listening() as table_port, topic.listening() as topic_port:
+        settings = PATIENT | {
+            "StateStorage": storage_through(ports, table_port),
+            "EVENT_GRID_ENDPOINT": f"http://{HOST}:{topic_port}/api/events",
+            "ALERT_OPERATIONS_PER_SECOND": str(PER_SECOND),
+        }
+        functions = names(*FUNCTIONS)
+        async with running(tmp_path, ports=ports, functions=functions, settings=settings) as (
+            stack,
+            client,
+        ):
+            storage = stack.storage_connection_string
+            async with QueueClient.from_connection_string(storage, "operator-alerts") as queue:
+                began = time.monotonic()
+                await owe(storage, owed)
+                sends = (queue.send_message(message(100_000 + n // KINDS)) for n in range(queued))
+                await run_all(sends, at_most=32)
+                lengths, stop = [], asyncio.Event()
+                watching = asyncio.create_task(watch(queue, lengths, stop))
+                orders = [await client.place() for _ in range(PLACED)]
+                await until_processed(client, orders)
+                assert lengths[0][1] > 0, "the storm was over before the orders came"
+
+                async def all_is_recorded():
+                    waiting = [
+                        await count_of(storage, "orders", OUTBOX),
+                        await count_of(storage, "alerts", "RowKey ge '0' and RowKey lt '~'"),
+                        (await queue.get_queue_properties()).approximate_message_count,
+                    ]
+                    assert waiting == [0, owed + -(-queued // KINDS), 0]
+                    return True
+
+                await eventually(all_is_recorded)
+                stop.set()
+                await watching
+    check_lengths(lengths)
+    check_pauses(topic.seen)
+    check_rate([at for at, path, body in tables.seen if is_of_alerts(path, body)])
+
+
+async def watch(queue, lengths, stop):
+    """Note how many messages wait, once a second."""
+    while not stop.is_set():
+        properties = await queue.get_queue_properties()
+        lengths.append((time.monotonic(), properties.approximate_message_count))
+        try:
+            await asyncio.wait_for(stop.wait(), 1)
+        except TimeoutError:
+            continue
+
+
+def check_lengths(lengths):
+    """In every interval of ten seconds the queue gets shorter, until it is empty."""
+    for at, length in lengths:
+        later = [count for moment, count in lengths if moment >= at + 10]
+        if later and length:
+            assert later[0] < length
+
+
+def check_pauses(requests):
+    """Each event waits twice as long before each time that it is sent again."""
+    times = defaultdict(list)
+    for at, _, body in requests:
+        for each in json.loads(body):
+            times[each["id"]].append(at)
+    assert any(len(sent) > 1 for sent in times.values()), "none was sent again"
+    for sent in times.values():
+        for tries, (early, late) in enumerate(pairwise(sent), start=1):
+            assert late - early >= 2**tries - 0.5
+
+
+def check_rate(times):
+    """In each whole second there are at most as many operations as are set."""
+    assert times
+    by_interval = Counter(int(at / 5) for at in times)
+    assert max(by_interval.values()) <= PER_SECOND * 5 + PER_SECOND
+
+
+@pytest.mark.proves("SUP-7", "ALR-4")
+@both_sizes(count=(30, 600 if NIGHTLY else 150), pending_seconds=(4, 60 if NIGHTLY else 20))
+async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pending_seconds):
+    """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
+    settings = PATIENT | {
+        "CALLS_PER_SECOND": '{"payment": 1}',
+        "LONGEST_PENDING_SECONDS": str(pending_seconds),
+        "WATCH_SCHEDULE": "* * * * * *",
+    }
+    functions = names(*FUNCTIONS, "alerts_watch")
+    async with running(tmp_path, app=APP, functions=functions, settings=settings) as (
+        stack,
+        client,
+    ):
+        orders = await submit_new(stack, count, workflow="payment-only")
+        await until_processed(client, orders)
+
+        async def all_are_resolved():
+            _, found = await client.request("GET", "/api/operator/alerts")
+            alerts = [each for each in found["alerts"] if each["type"] == STALLED]
+            assert 1 <= len(alerts) <= 3
+            assert all(alert["closed"] for alert in alerts)
+            return alerts
+
+        for alert in await eventually(all_are_resolved):
+            assert alert["status"] == "resolved"
+            assert alert["count"] >= 1
+            assert set(alert["orders"]) <= set(orders)
+        assert await count_of(stack.storage_connection_string, "orders", OUTBOX) == 0

@@ -1,0 +1,360 @@
+"""Digests of alerts, channel by channel: when they go out, what they report, what a crash costs."""
+
+from dataclasses import dataclass, field, replace
+from unittest.mock import patch
+
+import pytest
+from builders import NOW, ORDER_ID, seconds
+
+from alerts.digests import LONGEST_PAUSE, MAX_ENTRIES, MAX_MESSAGES, SHORTEST_PAUSE, Places
+from alerts.notify import TOO_MANY_TRIES, Notifier
+from core import alerts, life
+from core.changes import Event
+from core.conditions import Condition, ConditionStatus
+from core.digests import Status
+from core.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
+from kit.memory import of_columns
+from operators.channels import ChannelDesk
+from stores.alert_log import AlertLog
+from stores.notifications import Notifications
+
+INTERVAL = seconds(600)
+PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})
+STALLS = Condition(
+    key="agents/payment", reason="silent", first=NOW, last=NOW, count=3, raised_at=NOW
+)
+
+
+@dataclass
+class Recorder:
+    """A channel that keeps what it sends; `failure` comes instead, or after it was sent."""
+
+    name: str = "smtp"
+    sent: list = field(default_factory=list)
+    failure: Exception | None = None
+    arrives: bool = False
+
+    async def send(self, digest):
+        if self.failure is None or self.arrives:
+            self.sent.append(digest)
+        if self.failure:
+            raise self.failure
+
+
+class House:
+    """The notifier on tables in memory, with a clock that the test moves."""
+
+    def __init__(self, *channels):
+        self.now, self.table, self.ids = NOW, of_columns(), 0
+        self.channels = channels or (Recorder(),)
+        self.names = [channel.name for channel in self.channels]
+        self.notifications = Notifications(self.table)
+        self.desk = ChannelDesk(channels=self.names, notifications=self.notifications)
+
+    def notifier(self):
+        """As a process has it that was just started."""
+        return Notifier(
+            channels=self.channels,
+            notifications=Notifications(self.table),
+            clock=lambda: self.now,
+            new_id=self.new_id,
+            interval=INTERVAL,
+            places=PLACES,
+        )
+
+    def new_id(self):
+        self.ids += 1
+        return f"digest-{self.ids}"
+
+    async def send(self):
+        await self.notifier().send()
+
+    async def alert(self, *numbers, **data):
+        """Record an alert for each number."""
+        for number in numbers:
+            event = Event(
+                event_id=f"e{number:05d}",
+                type=life.ORDER_FAILED,
+                subject=f"orders/b01-{number}",
+                at=self.now,
+                data={"reason": "declined", "actionRequired": True, "actions": ["resubmit"]} | data,
+            )
+            await AlertLog(self.table).record(event, self.names)
+
+    async def condition(self, revision, status, key="agents/payment"):
+        event = alerts.stalled(replace(STALLS, key=key, revision=revision, status=status))
+        await AlertLog(self.table).record(event, self.names)
+
+    async def waiting(self):
+        return [each.waiting for each in (await self.desk.list()).channels]
+
+
+@pytest.fixture
+def house():
+    return House()
+
+
+def abouts(digest):
+    return [entry.about for entry in digest.entries]
+
+
+@pytest.mark.proves("ALR-5")
+async def test_the_first_alert_after_a_quiet_time_goes_out_at_once_and_others_in_the_next_digest(
+    house,
+):
+    """At most one message in each interval, which has all that came meanwhile."""
+    (channel,) = house.channels
+    await house.send()
+    assert channel.sent == []
+    await house.alert(1)
+    await house.send()
+    await house.alert(2, 3)
+    for late in (1, INTERVAL.total_seconds() - 1):
+        house.now = NOW + seconds(late)
+        await house.send()
+    assert [abouts(digest) for digest in channel.sent] == [["orders/b01-1"]]
+    house.now = NOW + INTERVAL
+    await house.send()
+    assert sorted(abouts(channel.sent[1])) == ["orders/b01-2", "orders/b01-3"]
+    house.now += 3 * INTERVAL
+    await house.alert(4)
+    await house.send()
+    assert abouts(channel.sent[2]) == ["orders/b01-4"]
+    assert len({digest.id for digest in channel.sent}) == 3
+    assert await house.waiting() == [0]
+
+
+@pytest.mark.proves("ALR-5")
+async def test_an_entry_says_what_happened_to_what_what_to_do_and_where(house):
+    """Texts are cleaned, since they come from outside."""
+    await house.alert(1, reason="declined\r\nBcc: x")
+    await house.send()
+    ((entry,),) = (digest.entries for digest in house.channels[0].sent)
+    assert (entry.status, entry.needs_action, entry.count) == (Status.NEW, True, 1)
+    assert (entry.about, entry.reason) == ("orders/b01-1", "declined Bcc: x")
+    assert entry.advice == "resubmit"
+    assert entry.link == "https://shop.example/console#/orders/b01-1"
+    assert entry.runbook == "https://docs.example#a"
+    assert house.channels[0].sent[0].link == "https://shop.example/console#/alerts"
+
+
+@pytest.mark.proves("ALR-5")
+@pytest.mark.parametrize(
+    ("kind", "subject", "path"),
+    [
+        (alerts.SUBMISSION_REJECTED, f"orders/{ORDER_ID}", "/poison"),
+        (alerts.STALLED, "orders-waiting/payment", "/orders?state=Pending"),
+        (alerts.STALLED, "orders-overdue", "/orders?state=Processing"),
+        (alerts.STALLED, "orders-held", "/orders?state=Held"),
+        (alerts.STALLED, "agents/payment", "/alerts"),
+    ],
+)
+def test_an_alert_leads_to_the_page_that_helps(kind, subject, path):
+    """Without an address of the app, to none."""
+    event = Event(event_id="e", type=kind, subject=subject, at=NOW, data={})
+    assert PLACES.about(event) == f"https://shop.example/console#{path}"
+    assert Places().about(event) == ""
+
+
+async def test_what_needs_an_action_comes_first_and_of_too_many_the_number_is_given(house):
+    """All of them are reported: none comes again."""
+    await house.alert(1, actionRequired=False)
+    house.now += seconds(1)
+    await house.alert(*range(2, 300))
+    await house.send()
+    (digest,) = house.channels[0].sent
+    assert (len(digest.entries), digest.others) == (MAX_ENTRIES, 299 - MAX_ENTRIES)
+    assert all(entry.needs_action for entry in digest.entries)
+    assert await house.waiting() == [0]
+
+
+async def test_more_than_fits_into_a_digest_comes_with_the_next(house):
+    """What a digest reports stands in one column."""
+    await house.alert(*range(10))
+    with patch("alerts.digests.MAX_CHARACTERS", 100):
+        await house.send()
+    assert await house.waiting() == [5]
+    house.now += INTERVAL
+    await house.send()
+    assert await house.waiting() == [0]
+    assert [len(digest.entries) for digest in house.channels[0].sent] == [5, 5]
+
+
+async def test_of_a_condition_a_digest_has_the_latest(house):
+    """One that began and ended meanwhile is resolved."""
+    await house.condition(2, ConditionStatus.RESOLVED)
+    await house.condition(1, ConditionStatus.NEW)
+    await house.condition(1, ConditionStatus.NEW, key="submissions")
+    await house.send()
+    (digest,) = house.channels[0].sent
+    assert [(entry.about, entry.status, entry.count) for entry in digest.entries] == [
+        ("submissions", Status.NEW, 3),
+        ("agents/payment", Status.RESOLVED, 3),
+    ]
+
+
+@pytest.mark.parametrize("crash", range(1, 5))
+async def test_a_crash_at_any_moment_loses_nothing_and_repeats_at_most_one_message(house, crash):
+    """Under the same id, with the same alerts, though others have come; and none is sent early."""
+    await house.alert(1, 2)
+    submits = 0
+    submit, submit_each = house.table.submit, house.table.submit_each
+
+    def counting(write):
+        async def counted(*args):
+            nonlocal submits
+            submits += 1
+            if submits == crash:
+                raise UnavailableError("killed")
+            return await write(*args)
+
+        return counted
+
+    with (
+        patch.object(house.table, "submit", counting(submit)),
+        patch.object(house.table, "submit_each", counting(submit_each)),
+        pytest.raises(ExceptionGroup),
+    ):
+        await house.send()
+    await house.alert(3)
+    await house.send()
+    sent = house.channels[0].sent
+    house.now += INTERVAL
+    await house.send()
+    first = [digest for digest in sent if digest.id == sent[0].id]
+    assert len(first) <= 2
+    assert len({(digest.entries, digest.subject) for digest in first}) == 1
+    reported = {about for digest in sent for about in abouts(digest)}
+    assert reported == {"orders/b01-1", "orders/b01-2", "orders/b01-3"}
+    assert await house.waiting() == [0]
+
+
+@pytest.mark.proves("ALR-5")
+async def test_two_processes_at_the_same_time_do_not_send_two_digests(house):
+    """The one that was first goes on."""
+    await house.alert(1)
+    put = Notifications.put
+
+    async def behind(notifications, state, etag):
+        with patch.object(Notifications, "put", put):
+            await house.send()
+        return await put(notifications, state, etag)
+
+    with patch.object(Notifications, "put", behind):
+        await house.send()
+    assert len(house.channels[0].sent) == 1
+
+
+@pytest.mark.proves("ALR-5")
+@pytest.mark.parametrize(
+    ("failure", "least", "most"),
+    [
+        (ChannelAwayError("429", seconds(3600)), seconds(3600), seconds(3600)),
+        (ChannelAwayError("503"), SHORTEST_PAUSE, SHORTEST_PAUSE),
+        (RuntimeError("a fault of the code"), SHORTEST_PAUSE, SHORTEST_PAUSE),
+    ],
+)
+async def test_a_channel_that_fails_rests_and_holds_no_other_up(failure, least, most):
+    """Then the same digest comes again."""
+    fails, works = Recorder("mail", failure=failure), Recorder("slack")
+    house = House(fails, works)
+    await house.alert(1)
+    await house.send()
+    (failed, worked) = (await house.desk.list()).channels
+    assert NOW + least <= failed.paused_until <= NOW + most
+    assert (failed.waiting, worked.waiting, failed.failure is None) == (1, 0, False)
+    house.now = failed.paused_until - seconds(1)
+    fails.failure = None
+    await house.send()
+    assert (fails.sent, len(works.sent)) == ([], 1)
+    house.now += seconds(1)
+    await house.alert(2)
+    await house.send()
+    (digest,) = fails.sent
+    assert (digest.id, abouts(digest)) in [
+        ("digest-1", ["orders/b01-1"]),
+        ("digest-2", ["orders/b01-1"]),
+    ]
+    assert (await house.desk.list()).channels[0].failure is None
+
+
+@pytest.mark.proves("ALR-5")
+async def test_pauses_grow_and_a_channel_that_stays_away_is_an_error(house, caplog):
+    """The Azure Monitor rules count errors."""
+    caplog.set_level("WARNING")
+    (channel,) = house.channels
+    channel.failure = ChannelAwayError("no answer")
+    await house.alert(1)
+    pauses = []
+    for _ in range(12):
+        await house.send()
+        (state,) = (await house.desk.list()).channels
+        pauses.append(state.paused_until - house.now)
+        house.now = state.paused_until
+    assert pauses[:4] == [SHORTEST_PAUSE * 2**n for n in range(4)]
+    assert pauses[-1] == LONGEST_PAUSE
+    lines = [(record.levelname, record.message) for record in caplog.records]
+    first, later = ("WARNING", "channel.not_sent"), ("ERROR", "channel.away")
+    assert lines == [first] * (TOO_MANY_TRIES - 1) + [later] * (13 - TOO_MANY_TRIES)
+
+
+@pytest.mark.proves("ALR-5")
+async def test_a_message_that_perhaps_arrived_is_repeated_under_its_id(house):
+    """With the same entries."""
+    (channel,) = house.channels
+    channel.failure, channel.arrives = ChannelAwayError("cut"), True
+    await house.alert(1)
+    await house.send()
+    channel.failure = None
+    house.now += SHORTEST_PAUSE
+    await house.alert(2)
+    await house.send()
+    first, again = channel.sent
+    assert first == again
+
+
+@pytest.mark.proves("ALR-5")
+async def test_a_message_that_is_refused_is_logged_shown_and_not_repeated(house, caplog):
+    """What comes later is tried after the interval."""
+    (channel,) = house.channels
+    channel.failure = ChannelRefusedError("400")
+    await house.alert(1)
+    await house.send()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+        "channel.refused"
+    ]
+    (state,) = (await house.desk.list()).channels
+    assert ([each.outcome for each in state.messages], state.waiting) == (["refused"], 0)
+    assert (state.failure is None, state.last_sent_at) == (False, None)
+    channel.failure = None
+    house.now += INTERVAL
+    await house.alert(2)
+    await house.send()
+    assert [abouts(digest) for digest in channel.sent] == [["orders/b01-2"]]
+
+
+@pytest.mark.proves("ALR-5")
+async def test_operators_see_the_last_messages_newest_first(house):
+    """A number of them."""
+    for number in range(MAX_MESSAGES + 2):
+        await house.alert(number)
+        await house.send()
+        house.now += INTERVAL
+    (state,) = (await house.desk.list()).channels
+    assert [each.id for each in state.messages] == [
+        f"digest-{number}" for number in range(MAX_MESSAGES + 2, 2, -1)
+    ]
+    assert (state.last_sent_at, state.paused_until) == (house.now - INTERVAL, None)
+    assert {(each.outcome, each.entries) for each in state.messages} == {("sent", 1)}
+
+
+@pytest.mark.proves("ALR-5")
+async def test_a_channel_whose_row_cannot_be_read_costs_only_itself():
+    """The failure is raised at the end."""
+    broken, works = Recorder("mail"), Recorder("slack")
+    house = House(broken, works)
+    await house.alert(1)
+    house.table.partitions["channels"] = {"mail": (1, {"SchemaVersion": 99})}
+    with pytest.raises(ExceptionGroup):
+        await house.send()
+    assert (broken.sent, len(works.sent)) == ([], 1)
