@@ -16,7 +16,8 @@ from core.digests import Digest
 from core.errors import ChannelAwayError, ChannelRefusedError, ConflictError, OutOfTimeError
 from core.gathering import run_all
 from core.ports import Channel, Clock
-from stores.notifications import ChannelState, Notifications
+from stores.notifications import ChannelState, Notifications, known
+from stores.tables import Stored
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +44,16 @@ class Notifier:
 
         Raises the failures of the store at the end, as an `ExceptionGroup`.
         """
-        await run_all(map(self._to_channel, self.channels))
+        # Most runs find nothing to send, so they cost one query, not some for each channel.
+        if not await self.notifications.any_waiting():
+            return
+        rows = await self.notifications.rows()
+        await run_all(
+            self._to_channel(channel, rows.get(channel.name)) for channel in self.channels
+        )
 
-    async def _to_channel(self, channel: Channel) -> None:
-        state, etag = await self.notifications.state(channel.name)
+    async def _to_channel(self, channel: Channel, row: Stored | None) -> None:
+        state, etag = known(channel.name, row)
         now = self.clock()
         if state.not_before and now < state.not_before:
             return

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from core.gathering import run_all
 from entrypoints.models import View
-from stores.notifications import Notifications
+from stores.notifications import Notifications, known
+from stores.tables import Stored
 
 MAX_COUNTED = 1000
 """Up to how many waiting events of a channel are counted."""
@@ -54,10 +55,13 @@ class ChannelDesk:
 
     async def list(self) -> ChannelList:
         """List the channels over which alerts reach people, and what was sent over each."""
-        return ChannelList(channels=await run_all(map(self._channel, self.channels)))
+        rows = await self.notifications.rows()
+        return ChannelList(
+            channels=await run_all(self._channel(name, rows.get(name)) for name in self.channels)
+        )
 
-    async def _channel(self, name: str) -> ChannelView:
-        state, _ = await self.notifications.state(name)
+    async def _channel(self, name: str, row: Stored | None) -> ChannelView:
+        state, _ = known(name, row)
         waiting = await self.notifications.waiting(name, MAX_COUNTED)
         messages = [MessageView.model_validate(each) for each in state.messages]
         return ChannelView(

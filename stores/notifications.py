@@ -21,6 +21,7 @@ from stores.tables import (
     Insert,
     Operation,
     Replace,
+    Stored,
     Table,
     columns_of,
     read_each,
@@ -61,9 +62,19 @@ Known = tuple[ChannelState, str | None]
 """The state of a channel, and the ETag of its row; None if it has none."""
 
 
+SEND = "!send|"
+
+
+def known(channel: str, row: Stored | None) -> Known:
+    """Return how far the channel with this row is; raises `UnreadableRowError`."""
+    if row is None:
+        return ChannelState(channel=channel), None
+    return STATE.record(columns_of(row)), row.etag
+
+
 def send_key(channel: str, event_id: str) -> str:
     """Return the key of the row by which a channel is to report an event."""
-    return f"!send|{channel}|{key_part(event_id)}"
+    return f"{SEND}{channel}|{key_part(event_id)}"
 
 
 def to_send(event: Event, channels: Sequence[str]) -> dict[str, Columns]:
@@ -99,12 +110,13 @@ class Notifications:
         """Remove rows that were sent."""
         await self._table.submit_each(ALERTS, [Delete(key) for key in keys])
 
-    async def state(self, channel: str) -> Known:
-        """Return how far a channel is."""
-        stored = await self._table.get(PARTITION, channel)
-        if stored is None:
-            return ChannelState(channel=channel), None
-        return STATE.record(columns_of(stored)), stored.etag
+    async def any_waiting(self) -> bool:
+        """Return whether a channel has anything to report."""
+        return bool(await self._table.rows(ALERTS, SEND, f"{SEND}~", 1))
+
+    async def rows(self) -> dict[str, Stored]:
+        """Return the rows that say how far the channels are, by channel."""
+        return {row.key: row for row in await self._table.rows(PARTITION, "", "~")}
 
     async def put(self, state: ChannelState, etag: str | None) -> str | None:
         """Write how far a channel is, and return the ETag; raises `ConflictError`."""

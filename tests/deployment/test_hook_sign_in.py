@@ -308,7 +308,9 @@ def test_an_interrupt_while_graph_makes_the_registration_names_it(azure, run, tm
         yield 0, None
 
     azure.instead[CREATE] = interrupted()
-    ran = run(f"import os\nopen({str(process)!r}, 'w').write(str(os.getpid()))")
+    # A shell starts its background jobs with Ctrl-C ignored, and the tests may be in one.
+    obeys = "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)"
+    ran = run(f"{obeys}\nopen({str(process)!r}, 'w').write(str(os.getpid()))")
     ended.set()
     assert (ran.code, ran.faults) == (1, {("registration-unknown", NAME)})
     assert LOOK_FOR_IT in ran.err
