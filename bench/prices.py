@@ -73,7 +73,8 @@ class Deployed:
     def queries(self) -> int:
         """Queries of tables a minute: one of a bucket, or several; see docs/architecture.md."""
         swept, polled = self.sweeps * (2 * self.buckets + 2), self.polls * (3 * self.buckets + 2)
-        return swept + self.relays * self.buckets + polled + self.watches * 26
+        looked = self.watches * 26 + self.notifies
+        return swept + self.relays * self.buckets + polled + looked
 
 
 @dataclass(frozen=True, slots=True)
