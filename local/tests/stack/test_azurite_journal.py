@@ -1,5 +1,8 @@
 """What Azurite has answered outlives a SIGKILL of it, and of everything but the disk."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
@@ -7,6 +10,7 @@ from azure.data.tables import TableTransactionError, UpdateMode
 from azure.data.tables.aio import TableServiceClient
 from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
+from broker_process import NODE
 
 
 @pytest.fixture
@@ -130,3 +134,12 @@ async def test_a_save_takes_the_place_of_the_journal(own_parts, clients):
     assert list((own_parts.config.data / "azurite").glob("*.journal.*")) == []
     await own_parts.start_azurite()
     assert set(await content_of(table)) == {"one"}
+
+
+async def test_what_the_journal_changes_in_lokijs_holds():
+    """Every test of the file in JavaScript passes."""
+    pipe = asyncio.subprocess.PIPE
+    rules = Path(__file__).with_name("azurite_journal.test.mjs")
+    process = await asyncio.create_subprocess_exec(NODE, "--test", rules, stdout=pipe, stderr=pipe)
+    output, error = await process.communicate()
+    assert process.returncode == 0, (output + error).decode()
