@@ -10,6 +10,7 @@ import http from "node:http";
 import path from "node:path";
 
 const SAVE_EVERY_MS = 20_000;
+const FEW = 10;
 
 const journals = new Map(); // by database
 const databases = new WeakMap(); // by collection
@@ -131,6 +132,8 @@ function watchCollections(prototype) {
     if (!positions.length) return;
     this.ensureId();
     const ids = positions.map((position) => this.idIndex[position]);
+    // It does so too if few are removed, such as the content of one message. One by one they leave the indexes.
+    if (ids.length <= FEW) return ids.forEach((id) => this.remove(id));
     removeBatchByPositions.call(this, positions);
     for (const id of ids) note(this, "remove", id);
   };

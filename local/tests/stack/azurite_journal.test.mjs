@@ -12,7 +12,7 @@ keepJournals(Loki);
 
 function messages() {
   const collection = new Loki("queues").addCollection("messages", { indices: ["expires"] });
-  for (let number = 0; number < 10; number += 1) collection.insert({ expires: number });
+  for (let number = 0; number < 20; number += 1) collection.insert({ expires: number });
   collection.ensureIndex("expires");
   return collection;
 }
@@ -25,8 +25,20 @@ test("removing nothing builds no index anew (load.md 4)", () => {
   assert.equal(collection.binaryIndices.expires.values, before);
 });
 
-test("what is removed is in no index", () => {
+test("removing few builds no index anew either", () => {
   const collection = messages();
-  collection.remove(collection.chain().find({ expires: { $lt: 3 } }).data());
-  assert.deepEqual(collection.find({ expires: { $lte: 4 } }).map((each) => each.expires), [3, 4]);
+  const before = collection.binaryIndices.expires.values;
+  collection.findAndRemove({ expires: 4 });
+  assert.equal(collection.find({ expires: { $lte: 5 } }).length, 5);
+  assert.equal(collection.binaryIndices.expires.values, before);
 });
+
+for (const count of [1, 3, 15]) {
+  test(`what is removed is in no index: ${count}`, () => {
+    const collection = messages();
+    collection.remove(collection.chain().find({ expires: { $lt: count } }).data());
+    const left = collection.find({ expires: { $lte: count + 1 } });
+    assert.deepEqual(left.map((message) => message.expires), [count, count + 1]);
+    assert.equal(collection.count(), 20 - count);
+  });
+}
