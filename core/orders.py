@@ -69,7 +69,7 @@ class Order:
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None
-    """When its first steps may begin, as it was submitted; None for at once (SUB-9)."""
+    """The time before which none of its steps begins, as it was submitted (SUB-9)."""
     key_rows: tuple[str, ...] | None = None
     """The row keys of its business keys as they were written; None if it has none.
 
@@ -449,9 +449,18 @@ class Snapshot:
         """Return the steps by which the order is past its point of no return (UND-6)."""
         return tuple(step for step in self.steps if step.pivot and step.may_be_done)
 
+    def begins_at(self, step: Step) -> datetime | None:
+        """Return the time before which the step does not start; None if it may start now.
+
+        The order's own time holds for every step, and for none of its undo (SUB-9).
+        """
+        forward = self.state.direction is Direction.FORWARD
+        times = (step.not_before, self.order.not_before if forward else None)
+        return max(filter(None, times), default=None)
+
     def chosen_time(self, now: datetime) -> datetime | None:
         """Return when the first ready step may begin; None if one may now, or none is ready."""
-        times = [step.not_before or now for step in self.ready()]
+        times = [self.begins_at(step) or now for step in self.ready()]
         earliest = min(times, default=now)
         return earliest if earliest > now else None
 

@@ -186,12 +186,8 @@ class Workflow:
         timeout: timedelta,
         threshold: int,
         cooldown: timedelta,
-        not_before: datetime | None = None,
     ) -> tuple[Step, ...]:
-        """Return the step records of a new order, each with a copy of its rules.
-
-        Those that come after no other wait until `not_before` (SUB-9).
-        """
+        """Return the step records of a new order, each with a copy of its rules."""
 
         def record(definition: StepDefinition) -> Step:
             goes_on = definition.on_failure is OnFailure.GO_ON or None
@@ -206,7 +202,6 @@ class Workflow:
                 goes_on=goes_on,
                 pivot=definition.pivot or None,
                 unjudged=bool(definition.judges) or None,
-                not_before=None if definition.after else not_before,
                 after=definition.after,
                 uses=tuple(each for each in definition.uses if each not in definition.may_lack),
                 personal=definition.personal or None,

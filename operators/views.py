@@ -194,6 +194,8 @@ def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
     own = {each.name for each in fields(shown)}
     kept = {name: getattr(shown, name) for name in StepView.model_fields if name in own}
     takes_answer = step.capability == OUTSIDE and not answers.why_closed(order, step)
+    if step.state is StepState.NOT_STARTED and (begins := order.begins_at(step)) and begins > now:
+        kept["not_before"] = begins
     return StepView(**kept, takes_answer=takes_answer, actions=possible_at(order, step, now))
 
 

@@ -190,7 +190,7 @@ class Progress:
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start the ready steps that have an agent and whose time has come."""
-        started = list(self._started(ready))
+        started = list(self._started(after, ready))
         requests, failed = self._requests(after, started)
         if failed:
             return self._fail(after, failed)
@@ -205,12 +205,12 @@ class Progress:
         entry = self.entry.also(*map(_start_of, started))
         return transition(self.before, after, entry, messages=tuple(requests))
 
-    def _started(self, ready: Sequence[Step]) -> Iterator[Step]:
+    def _started(self, order: Snapshot, ready: Sequence[Step]) -> Iterator[Step]:
         """Record attempts as running, before their requests go out (SCH-3)."""
         now = self.entry.at
         for step in ready:
             agent = self._agent_for(step)
-            if agent and (step.not_before is None or step.not_before <= now):
+            if agent and (order.begins_at(step) or now) <= now:
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
                 until = now + step.timeout
                 yield replace(

@@ -118,7 +118,6 @@ def new_order(
             timeout=terms.timeout,
             threshold=terms.threshold,
             cooldown=terms.cooldown,
-            not_before=later,
         ),
     )
     return Change(

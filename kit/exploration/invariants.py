@@ -179,8 +179,8 @@ def _answered_once(world: World) -> None:
 
 
 def _begun_in_time(world: World, order: Snapshot) -> None:
-    """No step begins before the time that its workflow says (SCH-15)."""
-    state = order.state
+    """No step begins before the time that its workflow says (SCH-15), or its order (SUB-9)."""
+    state, date = order.state, order.order.not_before
     workflow = world.deployed.workflows.find(state.workflow, state.workflow_version)
     timed = {each.name: each for each in workflow.steps if each.begins} if workflow else {}
     for entry in world.history():
@@ -188,6 +188,12 @@ def _begun_in_time(world: World, order: Snapshot) -> None:
         times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
         early = [name for name, time in times.items() if time and entry.at < time]
         demand(not early, f"begun before its time: {early} (SCH-15)")
+        starts = (each for each in entry.happened if isinstance(each, StepStarted))
+        forward = {each.step for each in starts if not each.undo}
+        demand(
+            not (forward and date and entry.at < date),
+            f"begun before the time of the order: {sorted(forward)} (SUB-9)",
+        )
 
 
 def _time_of(order: Snapshot, definition: StepDefinition) -> datetime | None:
@@ -336,6 +342,12 @@ def _needed(order: Snapshot, step: Step) -> tuple[datetime, bool, str]:
     return step.not_before or order.state.waits_since, asks, step.capability if asks else "-"
 
 
+def _begins_at(order: Snapshot, step: Step) -> datetime | None:
+    """When a step may begin: the later of its own time and the order's, which no undo waits for."""
+    of_order = order.order.not_before if order.state.direction is Direction.FORWARD else None
+    return max(filter(None, (step.not_before, of_order)), default=None)
+
+
 def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
     """An order waits for a time only if one is to come for every step whose turn it is.
 
@@ -343,7 +355,7 @@ def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
     """
     state, now = order.state, order.state.updated_at
     turn = ready(order, world.deployed.workflows)
-    first = min((step.not_before or now for step in turn), default=now)
+    first = min((_begins_at(order, step) or now for step in turn), default=now)
     chosen = first if first > now else None
     demand(
         state.not_before == chosen,

@@ -33,6 +33,7 @@ from exploration.worlds import (
     CIRCUIT,
     CLOCKS_DIFFER,
     ELSEWHERE,
+    FOR_A_TIME_ANSWERED,
     FORGOTTEN,
     GIVEN_UP,
     GONE,
@@ -95,6 +96,7 @@ UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
+original_begins_at = Snapshot.begins_at
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -567,6 +569,13 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
     return patch.object(Snapshot, "chosen_time", chosen_time)
 
 
+def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
+    def begins_at(self, step):
+        return step.not_before if step.after else original_begins_at(self, step)
+
+    return patch.object(Snapshot, "begins_at", begins_at)
+
+
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
     return patch.object(
         compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window
@@ -642,7 +651,9 @@ def a_started_step(
     return patch.object(
         Progress,
         "_started",
-        lambda self, ready: map(after, started(self, [replace(each, **before) for each in ready])),
+        lambda self, order, ready: map(
+            after, started(self, order, [replace(each, **before) for each in ready])
+        ),
     )
 
 
@@ -1015,6 +1026,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-13 leaves what it went on without": (leaves_what_it_went_on_without, WITHOUT),
     "SCH-14 judges at each try": (judges_at_each_try, JUDGED_ONCE),
     "SCH-15 begins before its time": (starts_steps_that_rest, LATER),
+    "SUB-9 dates the first steps alone": (dates_the_first_steps_alone, FOR_A_TIME_ANSWERED),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
     "SCH-15 begins before a timer": (begins_before_a_timer, LATER_BESIDE),
@@ -1040,6 +1052,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
 
 SAID_OF: Mapping[str, str] = {
     "SCH-14 judges at each try": "SCH-14",
+    "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "SCH-15 begins before its time": "begun before",

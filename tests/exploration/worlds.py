@@ -882,6 +882,16 @@ PIVOT_BESIDE = WorldOf(
 FOR_A_TIME = WorldOf(
     acts=2, operator=("hold", "release", "cancel"), workflow=ONE, later=True, alone=True
 )
+FOR_A_TIME_ANSWERED = WorldOf(
+    acts=1,
+    operator=("resubmit",),
+    threshold=1,
+    workflow=WAITS_FIRST,
+    outside=("answer", "refuse"),
+    later=True,
+    alone=True,
+)
+"""An answer, or a refusal that is resubmitted, comes before the time of the order."""
 JUDGED_UPGRADED = WorldOf(
     faults=1,
     only=("lost", "away"),
@@ -987,6 +997,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(PIVOT, only=()): ("UND-6", "OPR-2"),
     ANSWER_HELD: ("OPR-7",),
     ANSWER_ERASED: ("ANS-5",),
+    FOR_A_TIME_ANSWERED: (),
     replace(ANSWER_CANCELLED, workflow=WAITS_BESIDE): (),
     replace(WAITS_FOR_TWO, outside=("answer", "refuse")): (),
     replace(REMINDED, outside=("answer",), only=("lost", "too late")): (),

@@ -16,7 +16,7 @@ from core.changes import NotClaimed
 from core.errors import InvalidError
 from core.faults import Fault, FaultCode
 from core.keys import sortable
-from core.life import WhyNot
+from core.life import Direction, StepState, WhyNot
 from core.messages import SCHEDULER_REQUESTS
 from core.orders import OnFailure
 from core.workflow import DeclarationError
@@ -198,13 +198,12 @@ def recorded(**more):
 
 @pytest.mark.proves("SUB-9")
 def test_an_order_may_be_submitted_for_a_later_time():
-    """Its first steps begin then; until then it waits for a poll, and nothing wakes anybody."""
+    """Its steps begin then; until then it waits for a poll, and nothing wakes anybody."""
     change = recorded(notBefore=TOMORROW.isoformat())
     state = change.after.state
     assert (state.not_before, state.waits_since) == (TOMORROW, TOMORROW)
     assert change.messages == ()
-    first = [step.name for step in change.after.steps if step.not_before == TOMORROW]
-    assert first == [step.name for step in change.after.steps if not step.after]
+    assert {change.after.begins_at(step) for step in change.after.steps} == {TOMORROW}
     assert change.entry.detail.endswith("not before 2026-02-01 08:15:00 UTC")
     assert ORDER.columns(change.after.order)["NotBefore"] == TOMORROW
     again = recorded(notBefore=TOMORROW.isoformat()).after
@@ -229,14 +228,44 @@ def test_no_time_is_a_fault_of_the_message(time):
         read(message(notBefore=time), TERMS)
 
 
+def for_tomorrow(order):
+    """The order as if it had been submitted for tomorrow."""
+    return replace(order, order=replace(order.order, not_before=TOMORROW))
+
+
+@pytest.mark.proves("SUB-9")
+def test_the_time_of_an_order_holds_for_each_of_its_steps():
+    """The later of its own time and the order's counts, and none for an undo."""
+    in_two_days = TOMORROW + DAY
+    case = Case(PAY, step("ship", "pay"), step("tell", "pay"))
+    order = for_tomorrow(case.order)
+    pay, ship, tell = (
+        replace(each, not_before=time)
+        for each, time in zip(order.steps, (None, NOW, in_two_days), strict=True)
+    )
+    assert [order.begins_at(each) for each in (pay, ship, tell)] == [TOMORROW] * 2 + [in_two_days]
+    back = order.with_state(direction=Direction.UNDO)
+    assert [back.begins_at(each) for each in (pay, ship, tell)] == [None, NOW, in_two_days]
+
+
+@pytest.mark.proves("SUB-9")
+def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_about():
+    """The time is asked again where steps start (engine 3)."""
+    case = Case(PAY, step("ship", "pay"))
+    order = for_tomorrow(case.order).with_steps(
+        replace(case.order.steps[0], state=StepState.COMPLETED)
+    )
+    assert isinstance(case.scheduler.claim(order, TOMORROW - seconds(1)), NotClaimed)
+    assert [each.name for each in case.scheduler.claim(order, TOMORROW).after.running()] == ["ship"]
+
+
 @pytest.mark.proves("SUB-9", "SCH-14")
 def test_the_first_step_is_judged_when_the_orders_time_has_come():
     """And not when the order comes."""
     asked = []
     first = replace(PAY, when=named(lambda: not asked.append(1)))
     case = Case(first)
-    case.order = case.order.with_steps(replace(case.order.steps[0], not_before=TOMORROW))
-    case.order = case.order.with_state(not_before=TOMORROW)
+    case.order = for_tomorrow(case.order).with_state(not_before=TOMORROW)
     assert isinstance(case.scheduler.claim(case.order, NOW), NotClaimed)
     assert asked == []
     assert case.claim(TOMORROW).states["pay"] == "Running"
@@ -311,6 +340,49 @@ def test_an_order_of_any_business_may_be_for_later():
     assert "not before 2026-01-07T09:00:00Z" in shown
     trial.advance(hours=2)
     assert order.state == "Processed"
+    assert standstill(trial) == []
+
+
+class Permit(Model):
+    """What somebody outside says."""
+
+    number: str
+
+
+def permitted():
+    """A stay that somebody outside has to permit."""
+    flow = Flow("stay", Booking)
+
+    @flow.answer(Permit, within=5 * DAY)
+    def permit(booking: Booking) -> Booking:
+        return booking
+
+    @flow.step(hotel.reserve, after=[permit])
+    def reserve(booking: Booking) -> Booking:
+        return booking
+
+    return business(flow, agents=[hotel])
+
+
+@pytest.mark.proves("SUB-9", "ANS-2")
+@pytest.mark.parametrize("first", ["answered", "refused and resubmitted"])
+def test_an_early_answer_lets_no_step_begin_before_the_time_of_its_order(first):
+    """Nor does a resubmit after an early refusal (engine 3)."""
+    trial = Trial(permitted())
+    order = trial.submit(Booking(day=BEGINS), not_before=BEGINS + 20 * DAY)
+    if first == "answered":
+        trial.answer(order, "permit", Permit(number="1"))
+    else:
+        trial.answer(order, "permit", refusal="no")
+        trial.act(order, "resubmit")
+    trial.advance(days=19, hours=23)
+    assert (order.state, trial.effects("hotel")) == ("Pending", [])
+    assert "Running" not in order.steps.values()
+    assert trial.inspect(order.id).steps[1].not_before == BEGINS + 20 * DAY
+    trial.advance(hours=2)
+    assert trial.effects("hotel") == (["reserve"] if first == "answered" else [])
+    assert order.state == ("Processed" if first == "answered" else "Processing")
+    assert trial.inspect(order.id).steps[1].not_before is None
     assert standstill(trial) == []
 
 
