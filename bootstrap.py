@@ -24,7 +24,7 @@ import web.triggers
 from adapters import Adapters
 from adapters.clock import order_ids, order_time
 from adapters.settings import EXPECTED, Settings, SettingsError
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.channel_rules import channels_of
 from alerts.digests import Places, needs_action
@@ -62,7 +62,7 @@ from operators.runs import RunDesk
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
 from operators.vocabulary import OutsideLinks, runbook_of
-from scheduler.admission import Admission, Capacity, open_at
+from scheduler.admission import Admission, Capacity
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
@@ -251,14 +251,6 @@ class App:
             circuit=circuit,
             bulkhead=Bulkhead(
                 in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock
-            ),
-            pace=Pace(
-                agent=agent.name,
-                instance=settings.instance_id,
-                per_second=self._per_second(agent),
-                agent_health=self.agent_health,
-                clock=clock,
-                sleep=asyncio.sleep,
             ),
             health_reporter=HealthReporter(
                 agent=agent.name,
@@ -522,17 +514,11 @@ class App:
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
         allowance = min(times, default=usual)
         most = FOR_EACH_CALL * self._calls_in_flight(agent)
-        if rate := self._per_second(agent):
-            most = min(most, open_at(rate, allowance))
         return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
 
     def _calls_in_flight(self, agent: Agent) -> int:
         """Return how many calls the agent's service takes at a time, from all instances."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
-
-    def _per_second(self, agent: Agent) -> float | None:
-        """Return how many calls a second the agent's service takes; None for any number."""
-        return self.settings.calls_per_second.get(agent.name, agent.per_second)
 
     @property
     def _tolerance(self) -> timedelta:

@@ -14,7 +14,7 @@ from adapters.agent_settings import addresses_of, faults_of, scopes_of, values_o
 from adapters.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
 from adapters.channels.settings import ChannelSettings, channel_faults
 from adapters.schedules import schedule_faults, span_faults
-from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
+from core.business import Agent
 from core.faults import Fault, FaultCode, StartUpError, text_of
 from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.urls import URL
@@ -25,7 +25,6 @@ StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
 StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
 """A time of up to the longest timeout of an attempt."""
-Rate = Annotated[float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND)]
 PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
 """A pause that fits into an agent's reply."""
 
@@ -40,7 +39,6 @@ EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, https:// (http:// on this machine)",
     "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
-    "CALLS_PER_SECOND": 'JSON such as {"<agent>": 5}',
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
     "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
     "LOG_LINK": "an address with {orderId} in it, https://…",
@@ -113,11 +111,6 @@ class Settings(ChannelSettings):
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
     """How many concurrent calls each agent's service takes, from all instances together, as JSON.
-
-    An agent that is not named has its declared number.
-    """
-    calls_per_second: dict[str, Rate] = Field(default_factory=dict, alias="CALLS_PER_SECOND")
-    """How many calls a second each agent's service takes, from all instances together, as JSON.
 
     An agent that is not named has its declared number.
     """
@@ -267,13 +260,9 @@ def _cross_faults(settings: Settings) -> Iterator[Fault]:
     if _is_readable_on_its_way(settings.event_grid_endpoint):
         yield Fault(FaultCode.NOT_HTTPS, "EVENT_GRID_ENDPOINT")
     names = settings.agents
-    by_agent: Mapping[str, Mapping[str, float]] = {
-        "CALLS_IN_FLIGHT": settings.calls_in_flight,
-        "CALLS_PER_SECOND": settings.calls_per_second,
-    }
-    for setting, given in by_agent.items():
-        for name in given.keys() - names:
-            yield Fault(FaultCode.SETTING_UNKNOWN_AGENT, setting, agent=name, agents=tuple(names))
+    for name in settings.calls_in_flight.keys() - names:
+        known = tuple(names)
+        yield Fault(FaultCode.SETTING_UNKNOWN_AGENT, "CALLS_IN_FLIGHT", agent=name, agents=known)
     if _is_readable_on_its_way(settings.public_url or ""):
         yield Fault(FaultCode.NOT_HTTPS, "PUBLIC_URL")
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case

@@ -1,4 +1,4 @@
-"""Protection of a remote service: bulkhead, pace, circuit breaker and health reports.
+"""Protection of a remote service: bulkhead, circuit breaker and health reports.
 
 Implements AGT-8, WRK-2 and AGT-10.
 """
@@ -6,7 +6,7 @@ Implements AGT-8, WRK-2 and AGT-10.
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ from core.gathering import GroupCommit
 from core.messages import AgentRequest
 from core.ports import Clock
 from core.texts import plain, without_particulars
-from stores.agent_health import AgentHealth, AgentHealthLog, at_work
+from stores.agent_health import AgentHealth, AgentHealthLog
 
 log = logging.getLogger(__name__)
 
@@ -54,68 +54,6 @@ class Bulkhead:
             yield
         finally:
             self._slots.release()
-
-
-SHARED_ANEW = timedelta(seconds=3)
-"""Time between two looks at how many instances share the rate of a service."""
-
-
-@dataclass(kw_only=True)
-class Pace:
-    """Spaces the calls of one instance, so that all together keep to the rate of a service (WRK-2).
-
-    Each instance takes an equal share. For the seconds until it has heard of another one that
-    begins to work, both call too often; and too seldom for a while after one has stopped.
-    """
-
-    agent: str
-    instance: str
-    per_second: float | None
-    """How many calls a second the service takes of all instances; None for any number."""
-    agent_health: AgentHealthLog
-    clock: Clock
-    sleep: Callable[[float], Awaitable[None]]
-    _sharing: int = 1
-    _shared_at: datetime | None = None
-    _free_at: datetime | None = None
-    """The time of the next turn that nobody has taken."""
-    _taken_at: datetime | None = None
-
-    async def turn(self, latest: datetime) -> None:
-        """Wait for the turn of one call; raises `NotTriedError` at once if none is by `latest`."""
-        if self.per_second is None:
-            return
-        await self._share()
-        now = self.clock()
-        turn = self.take(now, latest, timedelta(seconds=self._sharing / self.per_second))
-        if turn is None:
-            raise NotTriedError("more calls a second are due than the service takes", SOON)
-        if turn > now:
-            await self.sleep((turn - now).total_seconds())
-
-    def take(self, now: datetime, latest: datetime, apart: timedelta) -> datetime | None:
-        """Take the next turn and return its time; None if it is later than `latest`."""
-        was_put_back = self._taken_at is not None and now < self._taken_at
-        turn = now if self._free_at is None or was_put_back else max(now, self._free_at)
-        self._taken_at = now
-        if turn > latest:
-            return None
-        self._free_at = turn + apart
-        return turn
-
-    async def _share(self) -> None:
-        """Count the instances at work once in a while; others go on meanwhile."""
-        now = self.clock()
-        if self._shared_at and timedelta() <= now - self._shared_at < SHARED_ANEW:
-            return
-        self._shared_at = now
-        try:
-            async with asyncio.timeout(PATIENCE.total_seconds()):
-                health = await self.agent_health.since(now)
-        except (UnavailableError, TimeoutError) as error:
-            log.debug("agent.health_not_read", extra={"agent": self.agent, "why": str(error)})
-        else:
-            self._sharing = len(at_work(health, self.agent, now) | {self.instance})
 
 
 GROWS_BY, GROWS_TO = 1.5, 10

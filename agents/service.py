@@ -9,7 +9,7 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from core.errors import (
     AcceptedError,
     AnswersLaterError,
@@ -43,7 +43,6 @@ class AgentService:
     """How long one call may take before it is tried again."""
     circuit: CircuitBreaker
     bulkhead: Bulkhead
-    pace: Pace
     health_reporter: HealthReporter
 
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
@@ -107,7 +106,6 @@ class AgentService:
         """Call in its turn; the circuit is checked before and after the wait (AGT-8)."""
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
-            await self.pace.turn(self._latest_turn(request))
             if first:
                 self.circuit.admit()  # a request that is turned away here has not begun
                 await self.health_reporter.begins(request)

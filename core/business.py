@@ -122,8 +122,6 @@ REFERENCE = "{reference}"
 """The text of an example that is another one for each call."""
 READ = "what its functions read"
 """What the settings hold that the functions of an agent read."""
-LEAST_PER_SECOND, MOST_PER_SECOND = 1e-4, 1e6
-"""Limits of a rate of calls: at least one in three hours, so that each gets its turn some time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,11 +144,6 @@ class Agent:
     """The statuses of a final refusal, besides 422, such as 402 for a declined card."""
     provider: str | None = None
     """The provider whose services share idempotency keys; None if this service shares none."""
-    per_second: float | None = None
-    """How many calls a second its service takes, from all instances; None for any number.
-
-    A setting can replace this number (WRK-2).
-    """
     answer_within: timedelta | None = None
     """How long the service may take for what it answered with 202; None if it never does so."""
     calls_back: bool = False
@@ -335,7 +328,6 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[Fault]:
     for agent in agents:
         faults = chain(
             _faults_of_names(agent),
-            _faults_of_rates(agent),
             _faults_of_calls(agent),
             _faults_of_times(agent),
         )
@@ -359,22 +351,10 @@ def _faults_of_names(agent: Agent) -> Iterator[Fault]:
         )
 
 
-def _faults_of_rates(agent: Agent) -> Iterator[Fault]:
+def _faults_of_calls(agent: Agent) -> Iterator[Fault]:
+    """Yield the faults in number and form of the agent's calls, and in how it shows who calls."""
     if agent.calls_in_flight < 1:
         yield Fault(FaultCode.NOT_POSITIVE, field="calls_in_flight", value=agent.calls_in_flight)
-    rate = agent.per_second
-    if rate is not None and not LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
-        yield Fault(
-            FaultCode.OUT_OF_RANGE,
-            field="per_second",
-            value=rate,
-            least=LEAST_PER_SECOND,
-            most=MOST_PER_SECOND,
-        )
-
-
-def _faults_of_calls(agent: Agent) -> Iterator[Fault]:
-    """Yield the faults in the form of the agent's calls, and in how it shows who calls."""
     yield from agent.form.faults()
     if agent.auth is not None:
         yield from (fault.within("auth") for fault in agent.auth.faults())

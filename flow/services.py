@@ -100,7 +100,6 @@ class Agent:
     calls_in_flight: int = 100
     refusals: tuple[int, ...] = ()
     provider: str | None = None
-    per_second: float | None = None
     answer_within: timedelta | None = None
     calls_back: bool = False
     remembers_refusals: bool = False
@@ -151,7 +150,6 @@ class Agent:
             calls_in_flight=self.calls_in_flight,
             refusals=self.refusals,
             provider=self.provider,
-            per_second=self.per_second,
             answer_within=self.answer_within,
             calls_back=self.calls_back,
             remembers_refusals=self.remembers_refusals,

@@ -91,12 +91,6 @@ def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
     return any(request in each.begun for each in health)
 
 
-def at_work(health: Iterable[AgentHealth], agent: str, now: datetime) -> set[str]:
-    """Return the instances of the agent that have reported lately."""
-    reports = (each for each in health if each.agent == agent and each.is_report)
-    return {each.instance for each in reports if now - each.at < FRESH}
-
-
 def fault_since(
     health: Iterable[AgentHealth], agent: str, moment: datetime | None
 ) -> AgentHealth | None:

@@ -239,7 +239,6 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     REMOTE_CALL_TIMEOUT_SECONDS: '10'
     AGENT_MARGIN_SECONDS: '1'
     CALLS_IN_FLIGHT: '{}'
-    CALLS_PER_SECOND: '{}'
     CALLS_PER_PROCESS: '100'
     CIRCUIT_ORDERS: '10'
     CIRCUIT_OPEN_SECONDS: '30'

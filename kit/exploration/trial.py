@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -45,7 +45,7 @@ FAULTS: Mapping[str, Sequence[str]] = {
 }
 """By kind of fault how the labels tell of it."""
 
-LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app, rates of calls"
+LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,17 +192,16 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
 
 
 def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deployment:
-    """Return the app as it is explored: in one bucket, and without rates of calls."""
-    agents = [replace(agent, per_second=None) for agent in business.agents]
-    requests = {f"request to {agent.name}": agent.name for agent in agents}
+    """Return the app as it is explored: in one bucket."""
+    requests = {f"request to {agent.name}": agent.name for agent in business.agents}
     roles = {"wake": "scheduler", "reply": "scheduler", "poll": "scheduler", "sweep": "supervisor"}
     roles |= {kind: f"{agent}-agent" for kind, agent in requests.items()}
     slots = {kind: _instances(role, wanted.instances) for kind, role in roles.items()}
     pairs = {instances for instances in slots.values() if len(instances) > 1}
     alone = {"submission": ("submission",), "relay": ("relay",)}
-    less = {"buckets": 1, "unknown_name_tries": 1, "notice_tries": 1, "calls_per_second": {}}
+    less = {"buckets": 1, "unknown_name_tries": 1, "notice_tries": 1}
     return Deployment(
-        business=replace(business, agents=agents),
+        business=business,
         settings=settings.model_copy(update=less),
         slots=slots | alone,
         requests=requests,

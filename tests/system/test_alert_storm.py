@@ -208,7 +208,7 @@ def check_rate(times):
 async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pending_seconds):
     """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
     settings = PATIENT | {
-        "CALLS_PER_SECOND": '{"payment": 1}',
+        "CALLS_IN_FLIGHT": '{"payment": 1}',
         "LONGEST_PENDING_SECONDS": str(pending_seconds),
         "WATCH_SCHEDULE": "* * * * * *",
     }
@@ -217,6 +217,7 @@ async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pendin
         stack,
         client,
     ):
+        await client.fault("slow", latencyMs=1000, service="payment")
         orders = await submit_new(stack, count, workflow="payment-only")
         await until_processed(client, orders)
 

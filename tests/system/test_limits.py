@@ -14,18 +14,15 @@ from waiting import eventually
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
-from agents.protection import SHARED_ANEW
 from scheduler.service import WAKE_UP_TIME
 from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
-PER_SECOND = 5
 HOSTS = 2
 SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}, "payment": 1}}',
-    "CALLS_PER_SECOND": f'{{"shipping": {PER_SECOND}}}',
     "WATCH_SCHEDULE": "* * * * * *",
     "LONGEST_PENDING_SECONDS": "2",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "2",
@@ -134,22 +131,6 @@ async def test_no_host_has_more_calls_in_flight_than_its_agent_may(idle, start):
     spans = [last - first for first, last in zip(called, called[IN_FLIGHT:], strict=False)]
     assert len(spans) == len(placed) - IN_FLIGHT
     assert min(spans) >= timedelta(seconds=0.5)
-
-
-@pytest.mark.proves("WRK-2")
-@pytest.mark.soak
-@pytest.mark.parametrize("orders", [60])
-async def test_hosts_keep_together_to_the_calls_a_second_that_a_service_takes(idle, start, orders):
-    """But for the seconds until they have heard of each other; nothing is charged to any order."""
-    stack, client = idle
-    await start(HOSTS, WITHOUT_WAKE_UPS)
-    placed = await submit_new(stack, orders, workflow="in-sequence")
-    await until_processed(client, placed)
-    called = await effects(client, "shipping", set(placed))
-    in_excess = SHARED_ANEW.total_seconds() * PER_SECOND * (HOSTS - 1)
-    assert len(called) == orders
-    assert called[-1] - called[0] >= timedelta(seconds=(orders - 1 - in_excess) / PER_SECOND)
-    assert {order["failureCount"] for order in await orders_of(client, placed)} == {0}
 
 
 @pytest.mark.proves("SUP-7")

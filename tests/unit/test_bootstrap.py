@@ -12,7 +12,7 @@ import entrypoints.functions
 from adapters.azure import connect
 from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
-from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, PASSING, Agent, Sample
+from core.business import PASSING, Agent, Sample
 from core.credentials import ClientCertificate
 from core.errors import UnavailableError
 from core.faults import Fault, FaultCode
@@ -272,17 +272,6 @@ def mismatch(place, field, value):
     return Fault(FaultCode.PATTERN_MISMATCH, place, field=field, value=value, pattern=STEP_NAME)
 
 
-def bad_rate(value):
-    return Fault(
-        FaultCode.OUT_OF_RANGE,
-        "agent post",
-        field="per_second",
-        value=value,
-        least=LEAST_PER_SECOND,
-        most=MOST_PER_SECOND,
-    )
-
-
 FAULTY_AGENTS = {
     "a name that sorts before the others": (
         replace(AGENT, name="3ds"),
@@ -312,14 +301,6 @@ FAULTY_AGENTS = {
         replace(AGENT, calls_in_flight=0),
         Fault(FaultCode.NOT_POSITIVE, "agent post", field="calls_in_flight", value=0),
     ),
-    "no call in any time": (
-        replace(AGENT, per_second=0),
-        bad_rate(0),
-    ),
-    "a rate that is no number": (
-        replace(AGENT, per_second=NAN),
-        bad_rate(NAN),
-    ),
 }
 
 
@@ -336,8 +317,6 @@ def test_an_agent_that_cannot_work_is_told_at_the_start(settings, label):
 JUST_RIGHT = {
     "the first and the last refusal": {"refusals": (400, 499)},
     "one call": {"calls_in_flight": 1},
-    "the lowest rate": {"per_second": 1e-4},
-    "the highest rate": {"per_second": 1e6},
     "an answer as late as the key lasts": {"answer_within": NEXT_DAY, "keys_last": NEXT_DAY},
 }
 
