@@ -140,14 +140,15 @@ class AgentService:
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
         """Retry transient faults with exponential back-off and jitter, in time only (AGT-2).
 
-        A service that has accepted the call is asked again after the pause that it names, if time
-        is left for a whole call then (AGT-11).
+        A service that has accepted the call is asked again after the pause that it names, or after
+        that of a retry if it is longer, if time is left for a whole call then (AGT-11).
         """
         back_off = wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1)
 
         def pause(state: RetryCallState) -> float:
             accepted = _accepted(state)
-            return rules.pause_after(accepted).total_seconds() if accepted else back_off(state)
+            asked = rules.pause_after(accepted).total_seconds() if accepted else 0.0
+            return max(asked, back_off(state))
 
         def too_late(state: RetryCallState) -> bool:
             call = self.call_timeout.total_seconds() if _accepted(state) else 0

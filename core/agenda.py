@@ -14,7 +14,7 @@ from typing import Any
 
 from core.keys import LAST, newest_first, sortable, time_of
 from core.life import ENDED, MEANINGS, Outcome, ProcessState, Situation, StepState
-from core.orders import OUTSIDE, OrderState, Priority, Snapshot, Step
+from core.orders import OUTSIDE, Priority, Snapshot, Step
 
 
 class Kind(StrEnum):
@@ -125,7 +125,7 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     keys = []
     if snapshot.can_go_on:
         lane = claim_lane(state.priority, snapshot.needs() or NOTHING)
-        keys.append(f"{lane}{_place(state)}")
+        keys.append(f"{lane}{_place(snapshot)}")
     keys += _due(Kind.RUNNING, snapshot.at_work())
     if not state.is_held:  # its release moves the deadline of what it waits for (OPR-7)
         keys += _due(Kind.WAITING, snapshot.awaited())
@@ -172,9 +172,13 @@ def of_list(
     return f"{place}{start}", f"{place}{end}{LAST}"
 
 
-def _place(state: OrderState) -> str:
-    """Return the order's place in its lane; orders that may not be claimed yet come last."""
-    if state.not_before:
+def _place(snapshot: Snapshot) -> str:
+    """Return the order's place in its lane; orders that wait for a chosen time come last.
+
+    One that pauses keeps its place, from which `pauses` tells who may not be claimed yet.
+    """
+    state = snapshot.state
+    if state.not_before and not snapshot.is_pausing:
         return f"{LATER}|{sortable(state.not_before)}"
     return sortable(state.waits_since)
 
@@ -279,15 +283,20 @@ def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
     return place <= f"{sortable(due)}|{LAST}"
 
 
-def was_announced(pending: AgendaRow) -> bool:
-    """Whether a wake-up named the order.
+def pauses(pending: AgendaRow, now: datetime) -> bool:
+    """Whether the order waits for the end of a pause, in its place among those that do not."""
+    until: datetime | None = pending.data.get("NotBefore")
+    return until is not None and until > now
 
-    No wake-up names an order that waits for a chosen time, or that a scheduler handles while one of
-    its steps waits.
+
+def was_announced(pending: AgendaRow) -> bool:
+    """Whether a wake-up has named the order at its last change.
+
+    None has named an order that waits for a chosen time or pauses, or that a scheduler handles
+    while one of its steps waits.
     """
-    return (
-        pending.key.split("|")[3] != LATER and pending.data["ProcessState"] == ProcessState.PENDING
-    )
+    waits = pending.key.split("|")[3] == LATER or "NotBefore" in pending.data
+    return not waits and pending.data["ProcessState"] == ProcessState.PENDING
 
 
 def due_later(pending: AgendaRow, due: datetime) -> tuple[str, str]:

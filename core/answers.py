@@ -132,6 +132,7 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         complete_by=None,
         answer_by=None,
         not_before=None,
+        uncounted=None,
         reason=None,
         in_doubt=False,
     )

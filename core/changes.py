@@ -12,7 +12,7 @@ from core.agenda import AgendaRow
 from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
 from core.keys import newest_first
 from core.life import SETTLED, ProcessState, StepState, WhyNot
-from core.messages import BusMessage, WakeUp
+from core.messages import BusMessage, WakeUp, later
 from core.orders import Snapshot, Step
 
 
@@ -146,18 +146,22 @@ def transition(
     """Return the change from one snapshot of an order to its next version.
 
     The times `not_before` and `waits_since` follow from the steps. A pending order that may go on
-    now gets a wake-up. An order that is over is closed.
+    now gets a wake-up, and one that pauses gets it at the end of the pause. An order that is over
+    is closed.
     """
     now = entry.at
     after = after.with_state(
         version=before.state.version + 1, updated_at=now, not_before=after.chosen_time(now)
     )
-    after = after.with_state(waits_since=after.state.not_before or _waits_since(before, after, now))
+    until = None if after.is_pausing else after.state.not_before
+    after = after.with_state(waits_since=until or _waits_since(before, after, now))
     if after.state.meaning.is_over:
         after = after.closed()
     pending = after.state.process_state is ProcessState.PENDING
     if pending and after.can_go_on and after.state.not_before is None:
         messages = (*messages, wake_up(after, before))
+    elif after.is_pausing and after.state.not_before:
+        messages = (*messages, later(wake_up(after, before), after.state.not_before))
     return Change(before=before, after=after, entry=entry, messages=messages)
 
 

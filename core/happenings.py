@@ -80,7 +80,7 @@ class Submitted(OfOrder):
     what: Literal["submitted"] = "submitted"
     workflow: str
     not_before: AwareDatetime | None = None
-    """When its first steps may begin; None for at once (SUB-9)."""
+    """When its steps may begin; None for at once (SUB-9)."""
 
     @property
     def words(self) -> str:

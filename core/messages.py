@@ -297,16 +297,21 @@ PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(seconds=30)
 
 
-def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
-    """Return the message as it comes again after a pause; None if that is after `until`.
+def later(message: BusMessage, begins: datetime) -> BusMessage:
+    """Return the message as its queue delivers it from then on.
 
     It gets an id of its own, because a queue with duplicate detection would drop the old one.
     """
+    message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
+    return replace(message, message_id=message_id, not_before=begins)
+
+
+def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
+    """Return the message as it comes again after a pause; None if that is after `until`."""
     begins = now + max(PAUSE, min(LONGEST_PAUSE, (until - now) / 10))
     if begins >= until:
         return None
-    message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
-    return replace(message, message_id=message_id, not_before=begins, time_to_live=until - begins)
+    return replace(later(message, begins), time_to_live=until - begins)
 
 
 def bus_queues(agents: Iterable[str], *, answers: bool = False) -> list[str]:

@@ -100,7 +100,7 @@ class OrderState:
     is still to come: such a wait is no delay.
     """
     not_before: AwareDatetime | None = None
-    """The chosen time before which no step can start, if it is in the future."""
+    """The time before which no step can start, if it is in the future: a chosen one, or a pause."""
     updated_at: AwareDatetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
@@ -215,6 +215,11 @@ class Step:
     attempts: int = 0
     """The number of attempts, which never shrinks: it distinguishes stale replies."""
     failure_count: int = 0
+    uncounted: int | None = None
+    """The number of its last attempts, one after another, that counted as no failure (SCH-16).
+
+    The next attempt begins after a pause that grows with them; None if there are none.
+    """
     reason: str | None = None
     result: Mapping[str, Any] | None = None
     """The agent's answer, which an undo needs too."""
@@ -291,6 +296,7 @@ class Step:
             state=StepState.SKIPPED if passed_over else StepState.FAILED,
             complete_by=None,
             not_before=None,
+            uncounted=None,
             reason=reason[:MAX_REASON],
             for_operator=for_operator,
             in_doubt=self.in_doubt and not for_good,
@@ -302,7 +308,12 @@ class Step:
         """Whether the step waits since it reached its threshold, and not for a chosen date."""
         has_failed = self.cooldowns > 0 and not self.failure_count
         waits = self.state is StepState.NOT_STARTED and self.not_before is not None
-        return has_failed and waits and self.answer_by is None
+        return has_failed and waits and self.answer_by is None and not self.pauses
+
+    @property
+    def pauses(self) -> bool:
+        """Whether its date, if it has one, is a pause between two attempts, and no chosen time."""
+        return bool(self.uncounted) and self.answer_by is None
 
     def is_forgotten(self, now: datetime) -> bool:
         """Whether the step is in doubt, and an attempt could come after its key (AGT-12)."""
@@ -463,6 +474,17 @@ class Snapshot:
         times = [self.begins_at(step) or now for step in self.ready()]
         earliest = min(times, default=now)
         return earliest if earliest > now else None
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether the order waits for a pause between two attempts, and for no chosen time.
+
+        Such a wait is a delay: the order keeps its place in the queue and its age (SCH-16).
+        """
+        until = self.state.not_before
+        return until is not None and any(
+            step.pauses and self.begins_at(step) == until for step in self.ready()
+        )
 
     def with_steps(self, *changed: Step) -> "Snapshot":
         """Return a snapshot in which these steps replace those of the same name."""

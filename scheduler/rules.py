@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from core import compensation
+from core import compensation, pauses
 from core.business import Agent, Payload
 from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, transition
 from core.errors import NewerWorkflowError
@@ -182,7 +182,9 @@ class SchedulerRules:
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
-        ended = replace(step, complete_by=None, answer_by=None, reason=None, in_doubt=False)
+        ended = replace(
+            step, complete_by=None, answer_by=None, uncounted=None, reason=None, in_doubt=False
+        )
         if step.state is StepState.UNDOING:
             entry = self._entry(now, StepUndone(step=step.name, attempt=step.attempts))
             return replace(ended, state=StepState.UNDONE), entry
@@ -206,24 +208,27 @@ class SchedulerRules:
         return declared is not None and declared.remembers_refusals
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
-        """Let the step be requested again once an agent has room, without a failure (AGT-8)."""
-        return _waiting(step, reply), self._entry(
-            now, NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
-        )
+        """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16).
+
+        An open circuit is that of one instance. Its health row keeps the time for which it makes no
+        calls, so that others may be asked before.
+        """
+        retry_after = timedelta(seconds=0 if reply.circuit_open else reply.retry_after or 0)
+        not_tried = NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
+        return _waiting(step, reply, now, retry_after), self._entry(now, not_tried)
 
     def _accepted(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Let the service be asked again when it says, without a failure (AGT-11).
 
         The answer is due in the time that the agent declares, counted from the first such reply.
         """
-        until = now + timedelta(seconds=reply.retry_after or 0)
+        waiting = _waiting(step, reply, now, timedelta(seconds=reply.retry_after or 0))
+        until = waiting.not_before or now
         agent = self.agents.get(step.agent)
         within = (agent and agent.answer_within) or timedelta()
         answer_by = step.answer_by or now + within
         settled = step.settled_at and max(step.settled_at, answer_by + step.late_effect_window)
-        asked_again = replace(
-            _waiting(step, reply), not_before=until, answer_by=answer_by, settled_at=settled
-        )
+        asked_again = replace(waiting, answer_by=answer_by, settled_at=settled)
         accepted = Accepted(step=step.name, attempt=step.attempts, agent=step.agent, until=until)
         return asked_again, self._entry(now, accepted)
 
@@ -274,15 +279,10 @@ def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:
     return WhyNot.NO_ROOM_AT_ITS_OWN if order.needs() in room else WhyNot.NO_ROOM
 
 
-def _waiting(step: Step, reply: AgentReply) -> Step:
+def _waiting(step: Step, reply: AgentReply, now: datetime, retry_after: timedelta) -> Step:
     """Return the step as it waits for its next attempt; the last one does not count."""
-    back = step.state is StepState.UNDOING
-    return replace(
-        step,
-        state=StepState.UNDOING if back else StepState.NOT_STARTED,
-        complete_by=None,
-        in_doubt=step.in_doubt or reply.in_doubt,
-    )
+    in_doubt = step.in_doubt or reply.in_doubt
+    return replace(pauses.waiting(step, now, retry_after), in_doubt=in_doubt)
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

@@ -242,7 +242,7 @@ class SchedulerService:
         claimable = self.rules.can_claim(
             row.data["Workflow"], row.data["WorkflowVersion"], now - since
         )
-        if not (claimable and agenda.may_be_claimed(row, now)):
+        if not (claimable and agenda.may_be_claimed(row, now)) or agenda.pauses(row, now):
             return None
         fresh = agenda.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(

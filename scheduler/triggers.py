@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import List  # noqa: UP035 - see Messages
 
@@ -10,7 +10,15 @@ import azure.functions as func
 
 from core.errors import AppError, InvalidError, NewerMessageError, OutOfTimeError
 from core.gathering import run_all
-from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, put_off, responses_queue
+from core.messages import (
+    SCHEDULER_REQUESTS,
+    AgentReply,
+    WakeUp,
+    decode,
+    later,
+    put_off,
+    responses_queue,
+)
 from core.ports import Bus, Clock
 from entrypoints.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
@@ -62,10 +70,8 @@ class Inbox:
 
     async def _once_more(self, wake_up: WakeUp) -> None:
         """Send the message again for later, under a new id, or a queue might drop it."""
-        begins = self.clock() + ONCE_MORE
         message = wake_up.model_copy(update={"again": True}).to_bus()
-        message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
-        await self.bus.send([replace(message, message_id=message_id, not_before=begins)])
+        await self.bus.send([later(message, self.clock() + ONCE_MORE)])
 
     async def receive(
         self, function: str, agent: str, body: bytes, correlation_id: str | None, arrival: Arrival

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from zlib import crc32
 
+from core import pauses
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, failures_of, to_be_undone
 from core.happenings import (
@@ -99,7 +100,7 @@ def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: dat
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
     fault = fault_since(heard, step.agent, step.started_at)
     request = request_id_of(order.order_id, step)
-    verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(waiting)
+    verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(step, now)
     if verdict.step.failure_count > 1 and not fault:
         delayed = replace(verdict.step, not_before=now + _apart(request, step.timeout))
         verdict = replace(verdict, step=delayed)
@@ -128,16 +129,18 @@ def _unanswered(step: Step, now: datetime) -> _Verdict:
     return _lasting(verdict, None, now) if count >= step.threshold else verdict
 
 
-def _not_begun(waiting: Step) -> _Verdict:
+def _not_begun(step: Step, now: datetime) -> _Verdict:
     """Return the verdict on an attempt that no agent has begun: no failure is counted."""
-    step = replace(waiting, reason=not_begun(waiting.agent))
-    return _Verdict(step=step, expired=_expired(waiting))
+    reason = not_begun(step.agent)
+    waiting = replace(pauses.waiting(step, now), in_doubt=True, reason=reason)
+    return _Verdict(step=waiting, expired=_expired(step))
 
 
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
     reported, count = (fault and fault.fault) or "", waiting.failure_count + 1
-    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(reported)}")
+    reason = f"timed out{last_answer(reported)}"
+    failed = replace(waiting, failure_count=count, uncounted=None, reason=reason)
     return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
 
 

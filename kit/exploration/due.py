@@ -57,7 +57,7 @@ def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
 def polled_from(order: Snapshot) -> datetime:
     """From when on a poll takes it.
 
-    That is the time that was chosen, or when its wake-up has had its time.
+    That is the time that was chosen, or the end of a pause, or when its wake-up has had its time.
     """
     return order.state.not_before or order.state.updated_at + WAKE_UP_TIME
 
@@ -75,4 +75,4 @@ def _would_find(world: World, kind: str, now: datetime) -> bool:
 
 def _is_taken(row: AgendaRow, now: datetime) -> bool:
     is_left = agenda.was_announced(row) and now - row.data["UpdatedAt"] < WAKE_UP_TIME
-    return agenda.may_be_claimed(row, now) and not is_left
+    return agenda.may_be_claimed(row, now) and not (is_left or agenda.pauses(row, now))

@@ -1,21 +1,27 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from core.agenda import Kind
-from core.changes import Change, Note
+from core.changes import Change, HistoryEntry, Note
 from core.happenings import (
+    Accepted,
+    ActedOn,
     Answered,
     Ended,
+    Expired,
     NotNeeded,
+    NotTried,
     Processed,
+    Renewed,
     StepCompleted,
     StepFailed,
     StepStarted,
     StepUndone,
+    UndoRequested,
 )
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
@@ -322,7 +328,7 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
         rank = {"high": 0, "normal": 1}[state.priority]
         place = (
             f"later|{sortable(state.not_before)}"
-            if state.not_before
+            if state.not_before and not _pauses(order, turn)
             else sortable(state.waits_since)
         )
         yield f"!pending|{rank}|{first}|{place}|{state.order_id}"
@@ -346,6 +352,13 @@ def _begins_at(order: Snapshot, step: Step) -> datetime | None:
     """When a step may begin: the later of its own time and the order's, which no undo waits for."""
     of_order = order.order.not_before if order.state.direction is Direction.FORWARD else None
     return max(filter(None, (step.not_before, of_order)), default=None)
+
+
+def _pauses(order: Snapshot, turn: Collection[Step]) -> bool:
+    """Whether the first date of these steps is a pause between two attempts (SCH-16)."""
+    dates = [(date, step) for step in turn if (date := _begins_at(order, step))]
+    first = min((date for date, _ in dates), default=None)
+    return any(date == first and step.uncounted and not step.answer_by for date, step in dates)
 
 
 def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
@@ -514,7 +527,7 @@ def check_commit(world: World, change: Change) -> None:
     check_alert(change)
     _comes_to_something(change)
     _tells_what_changed(change)
-    _keeps_its_place(change)
+    _keeps_its_place(world, change)
     _failures_counted_once(change)
     for step in change.after.steps:
         _attempted_by_the_rules(world, change, step)
@@ -581,7 +594,7 @@ def _settled(order: Snapshot) -> list[str]:
     return [step.name for step in order.steps if step.state not in WAITS]
 
 
-def _keeps_its_place(change: Change) -> None:
+def _keeps_its_place(world: World, change: Change) -> None:
     """An order goes to the end of its queue when something has come of it (SCH-11).
 
     So it does when somebody has acted on it.
@@ -591,7 +604,9 @@ def _keeps_its_place(change: Change) -> None:
     turned = before.state.direction is not after.state.direction
     released = before.state.held_since and not after.state.held_since
     anew = settled or turned or released or before.state.process_state in ENDED
-    place = after.state.not_before or (now if anew else min(before.state.waits_since, now))
+    pauses = _pauses(after, ready(after, world.deployed.workflows))
+    until = None if pauses else after.state.not_before
+    place = until or (now if anew else min(before.state.waits_since, now))
     demand(
         after.state.waits_since == place,
         f"“{change.entry.event}”: waits since {after.state.waits_since}: {place}",
@@ -610,6 +625,7 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         f"{after.name} is tried for the {after.attempts}th time",
     )
     _stays_where_its_key_is_known(world, before, after)
+    _apart_from_the_last(world, change, after)
     demand(
         after.complete_by == now + after.timeout,
         f"{after.name} has until {after.complete_by}, begun at {now}",
@@ -626,6 +642,46 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
             now >= settled,
             f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
         )
+
+
+def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
+    """What has counted as no failure is repeated after a pause that grows (SCH-16)."""
+    before = [each for entry in world.history() for each in entry.happened]
+    uncounted = _uncounted([*before, *change.entry.happened], after)
+    began = max((entry.at for entry in world.history() if _begins(entry, after)), default=NEVER)
+    if uncounted:
+        least = timedelta(seconds=min(2 ** (uncounted - 1) / 4, 300))
+        demand(
+            change.entry.at >= began + least,
+            f"{after.name} begun at {began}, and again at {change.entry.at} (SCH-16)",
+        )
+
+
+def _begins(entry: HistoryEntry, step: Step) -> bool:
+    return any(isinstance(each, StepStarted) and each.step == step.name for each in entry.happened)
+
+
+def _uncounted(events: Sequence[Any], after: Step) -> int:
+    """How many attempts of one kind have counted as no failure since anything else came of it."""
+    undo, count, ends = after.state is StepState.UNDOING, 0, 0
+    for each in reversed(events):
+        if isinstance(each, ActedOn | Renewed | UndoRequested):
+            break
+        if getattr(each, "step", None) != after.name:
+            continue
+        if isinstance(each, StepStarted) and each.undo is undo:
+            count, ends = count + ends, 0
+        elif _is_uncounted(each):
+            ends += 1
+        else:
+            break
+    return count
+
+
+def _is_uncounted(each: Any) -> bool:
+    return isinstance(each, NotTried | Accepted) or (
+        isinstance(each, Expired) and each.failure is None
+    )
 
 
 def _tried_at(world: World, step: Step) -> datetime:
@@ -664,6 +720,18 @@ def check_answered(handler: Handler, change: Change) -> None:
     demand(
         not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)"
     )
+    _keeps_the_pause(change, reply)
+
+
+def _keeps_the_pause(change: Change, reply: AgentReply) -> None:
+    """A step waits for as long as its agent says, unless that is one instance's circuit (AGT-8)."""
+    turned = reply.action == "do" and change.after.state.direction is Direction.UNDO
+    named = reply.outcome == "notTried" and not reply.circuit_open and reply.retry_after
+    if named and not turned:
+        until = change.entry.at + timedelta(seconds=named)
+        step = change.after.step(reply.step)
+        kept = step.attempts == reply.attempt and (step.not_before or NEVER) >= until
+        demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
 
 
 def _nothing_begun_after_a_failure(change: Change) -> None:

@@ -13,7 +13,7 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts, answers, changes, compensation
+from core import actions, agenda, alerts, answers, changes, compensation, pauses
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -23,6 +23,7 @@ from core.messages import AgentReply
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
 from exploration.worlds import (
+    ACCEPTED,
     ANSWER_CANCELLED,
     ANSWER_HELD,
     ANSWERED,
@@ -96,6 +97,7 @@ UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
+original_waiting = pauses.waiting
 original_begins_at = Snapshot.begins_at
 original_proceed = Progress.proceed
 original_requests = Progress._requests
@@ -576,6 +578,27 @@ def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
     return patch.object(Snapshot, "begins_at", begins_at)
 
 
+def repeats_without_a_pause() -> AbstractContextManager[Any]:
+    def waiting(step, now, retry_after=timedelta()):
+        return replace(original_waiting(step, now, retry_after), not_before=None)
+
+    return patch.object(pauses, "waiting", waiting)
+
+
+def pauses_ever_as_long() -> AbstractContextManager[Any]:
+    return patch.object(pauses, "apart", lambda uncounted: pauses.SHORTEST_APART)
+
+
+def forgets_the_pause_that_an_agent_names() -> AbstractContextManager[Any]:
+    return patch.object(
+        pauses, "waiting", lambda step, now, retry_after=None: original_waiting(step, now)
+    )
+
+
+def takes_a_pause_for_a_chosen_time() -> AbstractContextManager[Any]:
+    return patch.object(Snapshot, "is_pausing", False)
+
+
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
     return patch.object(
         compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window
@@ -1026,6 +1049,13 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-13 leaves what it went on without": (leaves_what_it_went_on_without, WITHOUT),
     "SCH-14 judges at each try": (judges_at_each_try, JUDGED_ONCE),
     "SCH-15 begins before its time": (starts_steps_that_rest, LATER),
+    "SCH-16 repeats without a pause": (repeats_without_a_pause, CIRCUIT),
+    "SCH-16 pauses ever as long": (pauses_ever_as_long, ONE_INSTANCE_BREAKS),
+    "AGT-8 forgets the pause that an agent names": (
+        forgets_the_pause_that_an_agent_names,
+        ACCEPTED,
+    ),
+    "SCH-16 takes a pause for a chosen time": (takes_a_pause_for_a_chosen_time, CIRCUIT),
     "SUB-9 dates the first steps alone": (dates_the_first_steps_alone, FOR_A_TIME_ANSWERED),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
@@ -1052,6 +1082,10 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
 
 SAID_OF: Mapping[str, str] = {
     "SCH-14 judges at each try": "SCH-14",
+    "SCH-16 repeats without a pause": "SCH-16",
+    "SCH-16 pauses ever as long": "SCH-16",
+    "AGT-8 forgets the pause that an agent names": "AGT-8",
+    "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",

@@ -12,6 +12,7 @@ from bench.workflows import MEASURED, PAYMENT_ONLY
 from core.agenda import AgendaRow, Kind
 from core.business import Agent, Business
 from core.orders import OUTSIDE, OnFailure, Snapshot, Step
+from core.pauses import apart
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.exploration.deployment import Deployment
 from kit.exploration.moves import INSTANT, sent
@@ -459,10 +460,10 @@ class WorldOf:
         What was lost of a step shows when its time is up; then it may have to rest, or to settle, and it goes on.
         Where there are answers, nothing more can take time, and steps that run at once wait at once. Where there are
         none, that happens at each try of each step, on the way forward and back. Where all that can go wrong is that an
-        instance is broken, and another is at work, nothing takes time.
+        instance is broken, and another is at work, only pauses take time, one after each fault.
         """
         if self.broken:
-            return timedelta()
+            return sum(map(apart, range(1, self.faults + 1)), timedelta())
         waits = [self._wait(step) for step in workflow.steps if step.capability == OUTSIDE]
         ways = [self._way(step) for step in workflow.steps if step.capability != OUTSIDE]
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
@@ -1121,7 +1122,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
-    "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
+    "AGT-8": ("agent-2, which is broken, takes the request", "commits “put-back”"),
     "SUP-3": (
         "the call kills the process",
         "says what it begins: the table is away",

@@ -29,6 +29,7 @@ from core.changes import Change, HistoryEntry
 from core.errors import AcceptedError, CircuitOpenError, RejectedError, TransientError
 from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
+from core.pauses import SHORTEST_APART
 from kit.memory import in_memory
 from operators.explain import explain
 from operators.requests import OperatorRequest
@@ -147,10 +148,10 @@ def test_the_order_waits_until_then_and_counts_no_failure():
 
 
 @pytest.mark.proves("AGT-11")
-def test_an_accepted_step_may_be_asked_again_at_once_where_no_time_is_named():
-    """By an agent of another version, say."""
-    step = accepted(claimed(), NOW, pause=None).after.step("payment")
-    assert (step.state, step.attempts) == (StepState.RUNNING, 2)
+def test_an_accepted_step_is_asked_again_after_a_pause_where_no_time_is_named():
+    """By an agent of another version, say (engine 2)."""
+    state = accepted(claimed(), NOW, pause=None).after.state
+    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + SHORTEST_APART)
 
 
 @pytest.mark.proves("AGT-11", "AGT-10")

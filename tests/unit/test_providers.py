@@ -20,9 +20,10 @@ def put_back(how):
     if how == "expired":
         now = timed_out(order)
         return recovery.recover(order, now).after, now
-    return scheduler.receive(
+    waiting = scheduler.receive(
         order, answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
-    ).after, NOW
+    ).after
+    return waiting, waiting.state.not_before
 
 
 @pytest.mark.proves("AGT-3")

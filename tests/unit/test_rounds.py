@@ -102,7 +102,7 @@ def test_the_key_stays_if_the_request_could_not_be_made():
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
     broken = replace(waiting, order=replace(waiting.order, payload={}))
-    order = REMEMBERS.claim(broken, NOW).after
+    order = REMEMBERS.claim(broken, broken.state.not_before).after
     assert order.state.process_state is ProcessState.ERROR
     mended = replace(order, order=waiting.order)
     assert key_after_resubmit(REMEMBERS, mended) == KEY

@@ -403,9 +403,11 @@ def test_an_order_that_is_put_back_says_until_when():
     """Until the first of its steps may begin again."""
     order = claimed()
     reply = answer(outcome="notTried", reason="busy", retry_after=30.0)
-    assert scheduler.receive(order, reply, NOW, room={}).entry.happened[-1] == PutBack()
-    later = order.with_steps(replace(order.steps[0], not_before=LATER))
-    assert scheduler.receive(later, reply, NOW).entry.happened[-1] == PutBack(until=LATER)
+    until = NOW + seconds(30)
+    assert scheduler.receive(order, reply, NOW).entry.happened[-1] == PutBack(until=until)
+    at_once = reply.model_copy(update={"retry_after": None})
+    late = NOW + seconds(2)
+    assert scheduler.receive(order, at_once, late, room={}).entry.happened[-1] == PutBack()
 
 
 @pytest.mark.proves("SUP-3")

@@ -315,7 +315,7 @@ def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
     """However often it is asked for: nothing is known of the service."""
     order, now = new_order(), NOW
     for _ in range(5 * order.steps[0].threshold):
-        order = claimed(order, now)
+        order = claimed(order, order.state.not_before or now)
         now = timed_out(order)
         order = supervisor.recover(order, now, []).after
     assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)

@@ -1,0 +1,319 @@
+"""The pause before an attempt is repeated that has counted as no failure (SCH-16)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from unittest.mock import patch
+
+import pytest
+from acting import cancel, hurry, resubmit
+from agency import Agency
+from builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    answer_to,
+    begun_by,
+    claimed,
+    new_order,
+    next_try,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
+from judging import Case, step
+from owed import events_owed
+from scheduling import Scheduling, only
+
+import kit.services
+from adapters.code import NO_ROOM, ROOM_AFTER
+from core import agenda
+from core.agenda import obligations
+from core.answers import Answer, answered
+from core.errors import AcceptedError, NotTriedError
+from core.keys import sortable
+from core.life import ProcessState, StepState
+from core.messages import SCHEDULER_REQUESTS
+from core.pauses import LONGEST_APART, SHORTEST_APART, apart
+from kit import Trial
+from operators.requests import OperatorRequest
+from shop.business import SHOP
+
+GRACE = OperatorRequest(operator="grace", note="n")
+BEFORE = NOW - timedelta(hours=1)
+
+
+def not_tried(order, now, retry_after=None, name="payment", **more):
+    """The change by which the scheduler learns that a running step was not tried."""
+    running = order.step(name)
+    action = "undo" if running.state is StepState.UNDOING else "do"
+    said = {"attempt": running.attempts, "action": action, "retry_after": retry_after, **more}
+    return scheduler.receive(order, answer(name, "notTried", reason="busy", **said), now)
+
+
+def turned_away(times, order=None, now=NOW):
+    """An order that waits after so many attempts that were answered at once, and when."""
+    order = order or new_order()
+    for _ in range(times):
+        now = next_try(order, now)
+        order = not_tried(claimed(order, now), now).after
+    return order, now
+
+
+# How long
+
+
+def test_the_time_between_two_attempts_grows_up_to_a_limit():
+    """However often an attempt has counted as no failure."""
+    found = [apart(count) for count in range(1, 30)]
+    assert found[0] == SHORTEST_APART > timedelta()
+    assert all(later in (2 * one, LONGEST_APART) for one, later in pairwise(found))
+    assert found[-1] == apart(10**9) == LONGEST_APART
+
+
+@pytest.mark.proves("SCH-16", "AGT-8")
+def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
+    """An agent that answers at once makes no loop without a pause (engine 2)."""
+    order, now, starts = new_order(), NOW, []
+    while now < NOW + timedelta(hours=1):
+        now = next_try(order, now)
+        starts.append(now)
+        order = not_tried(claimed(order, now), now).after
+    between = [later - one for one, later in pairwise(starts)]
+    assert between == [apart(count) for count in range(1, len(starts))]
+    assert len(starts) < 25
+    assert order.step("payment").failure_count == 0
+
+
+@pytest.mark.proves("SCH-16", "AGT-8")
+@pytest.mark.parametrize(
+    ("retry_after", "circuit_open", "pause"),
+    [
+        (None, False, SHORTEST_APART),
+        (0, False, SHORTEST_APART),
+        (30, False, seconds(30)),
+        (30, True, SHORTEST_APART),
+    ],
+    ids=["no time", "no pause", "a pause", "the circuit of one instance"],
+)
+def test_the_pause_that_an_agent_names_is_kept(retry_after, circuit_open, pause):
+    """Whatever reply it came with (engine 2); a circuit's time stands in the instance's health."""
+    change = not_tried(claimed(), NOW, retry_after, circuit_open=circuit_open)
+    assert (change.after.state.process_state, change.after.running()) == ("Pending", ())
+    assert change.after.state.not_before == change.after.step("payment").not_before == NOW + pause
+
+
+@pytest.mark.proves("SCH-16")
+def test_a_longer_pause_of_its_own_is_not_shortened_by_an_agent():
+    """The longer of the two counts."""
+    order, now = turned_away(8)
+    at = next_try(order, now)
+    again = not_tried(claimed(order, at), at, retry_after=1).after
+    assert again.state.not_before == at + apart(9) > at + seconds(1)
+
+
+@pytest.mark.proves("SCH-16")
+def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
+    """The time counts from the beginning of one attempt to that of the next."""
+    at = NOW + SHORTEST_APART
+    change = not_tried(claimed(), at)
+    assert change.after.step("payment").attempts == 2
+    put_back = scheduler.receive(claimed(), answer(outcome="notTried", reason="busy"), at, {}).after
+    assert put_back.step("payment").not_before is None
+
+
+@pytest.mark.proves("SCH-16", "SUP-3")
+def test_what_nobody_begins_is_requested_ever_less_often():
+    """A step of one second, whose requests an agent drops as expired (engine 2)."""
+    order, now, starts = new_order(), NOW, []
+    order = order.with_steps(replace(order.steps[0], timeout=seconds(1)))
+    for _ in range(12):
+        now = next_try(order, now)
+        starts.append(now)
+        order = claimed(order, now)
+        now = timed_out(order)
+        order = supervisor.recover(order, now, []).after
+    between = [later - one for one, later in pairwise(starts)]
+    assert all(time >= apart(count) for count, time in enumerate(between, 1))
+    assert between[-1] == apart(11)
+    assert order.step("payment").in_doubt
+
+
+@pytest.mark.proves("SCH-16", "AGT-11")
+def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
+    """However short the pause is that the service names."""
+    order, now = new_order(), NOW
+    for count in range(1, 10):
+        now = next_try(order, now)
+        order = not_tried(claimed(order, now), now, 1, accepted=True, in_doubt=True).after
+        assert order.state.not_before == now + max(seconds(1), apart(count))
+
+
+async def test_an_agent_waits_ever_longer_for_what_is_accepted():
+    """Within one attempt, too."""
+    agency = Agency(*(AcceptedError("queued", retry_after=timedelta()) for _ in range(8)))
+    await agency.agent.handle(
+        agency.request.model_copy(update={"complete_by": NOW + timedelta(minutes=5)})
+    )
+    assert agency.pauses[0] == 1
+    assert agency.pauses == sorted(agency.pauses)
+    assert agency.pauses[-1] > 5
+
+
+# Until when it grows
+
+
+@pytest.mark.proves("SCH-16")
+def test_the_pause_is_short_again_after_anything_else():
+    """A counted failure, the end of the step, an operator's action, or the undo."""
+    order, now = turned_away(5)
+    assert order.step("payment").uncounted == 5
+    running = claimed(order, next_try(order, now))
+    at = timed_out(running)
+    counted = supervisor.recover(running, at, begun_by(at, "payment")).after
+    late = {"attempt": 6, "complete_by": running.state.complete_by}
+    failed = scheduler.receive(running, answer(outcome="failed", reason="no", **late), now).after
+    ends = {
+        "counted": counted,
+        "completed": scheduler.receive(running, answer(result={}, **late), now).after,
+        "failed": failed,
+        "resubmitted": resubmit(failed, GRACE, at).after,
+        "answered": answered(order, Answer(step="payment", result={}), "outside", now).after,
+        "cancelled": cancel(order, GRACE, now).after,
+    }
+    assert {how: each.step("payment").uncounted for how, each in ends.items()} == dict.fromkeys(
+        ends
+    )
+
+
+@pytest.mark.proves("SCH-16", "UND-4")
+def test_an_undo_pauses_too():
+    """By the same rule, with a count of its own."""
+    case = Case(step("pay"), step("ship", "pay")).claim().done("pay")
+    case.took(cancel(case.order, GRACE, case.now)).refused("ship")
+    case.reply("ship", "notTried", retry_after=30)
+    _, ship = case.order.steps
+    assert (ship.state, ship.uncounted) == (StepState.UNDOING, 1)
+    assert case.order.state.not_before == case.now + seconds(30)
+
+
+# Its place, its age, and who finds it
+
+
+@pytest.mark.proves("SCH-16", "SCH-11", "SUP-7")
+def test_an_order_that_pauses_keeps_its_place_and_its_age():
+    """It lies among those that may be claimed, and its row says until when it may not be."""
+    order, _ = turned_away(3, new_order(waits_since=BEFORE))
+    until = order.state.not_before
+    assert (order.state.waits_since, order.is_pausing) == (BEFORE, True)
+    ((key, row),) = obligations(order).items()
+    assert key == f"!pending|1|payment|{sortable(BEFORE)}|{ORDER_ID}"
+    assert agenda.pauses(row, until - seconds(0.001))
+    assert not agenda.pauses(row, until)
+    assert not agenda.was_announced(row)
+
+
+@pytest.mark.proves("SCH-16", "SUP-7")
+def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
+    """That is a chosen time (AGT-11), as a cooldown is; a hurry ends neither it nor a pause."""
+    order, now = turned_away(1)
+    accepts = not_tried(claimed(order, next_try(order, now)), NOW + seconds(2), 60, accepted=True)
+    state = accepts.after.state
+    assert (accepts.after.is_pausing, state.waits_since) == (False, state.not_before)
+    assert accepts.messages == ()
+    rested = order.with_steps(replace(order.steps[0], cooldowns=1))
+    assert not rested.steps[0].cools_down
+    assert hurry(rested, GRACE, NOW).after.state.not_before == order.state.not_before
+
+
+@pytest.mark.proves("SCH-16", "SUP-7")
+def test_an_order_whose_next_step_waits_for_a_chosen_time_does_not_pause():
+    """Though another one pauses, for longer."""
+    order, _ = turned_away(3)
+    until = order.state.not_before
+    chosen = replace(order.steps[0], name="chosen", uncounted=None, not_before=until - seconds(0.1))
+    beside = replace(order, steps=(*order.steps, chosen)).with_state(not_before=chosen.not_before)
+    assert not beside.is_pausing
+    assert beside.with_state(not_before=until).is_pausing
+
+
+@pytest.mark.proves("SCH-16")
+def test_a_scheduler_is_woken_at_the_end_of_the_pause():
+    """A poll would come later. Each message has an id of its own."""
+    change = not_tried(claimed(), NOW, 30)
+    (message,) = change.messages
+    assert (message.queue, message.not_before) == (SCHEDULER_REQUESTS, NOW + seconds(30))
+    assert message.message_id != f"{ORDER_ID}:wake"
+
+
+@pytest.mark.proves("SCH-16", "SCH-10")
+def test_a_step_pauses_beside_one_that_runs():
+    """Whoever is woken at its end starts it beside the other."""
+    case = Case(step("a"), step("b")).claim().reply("a", "notTried", retry_after=3)
+    assert case.order.state.process_state is ProcessState.PROCESSING
+    assert [each.not_before for each in case.changes[-1].messages] == [case.now + seconds(3)]
+    case.claim(case.now + seconds(3))
+    assert [each.name for each in case.order.running()] == ["a", "b"]
+
+
+@pytest.mark.proves("SCH-16", "SCH-11")
+async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
+    """It is older, and at the head of its lane; until then nobody loads it."""
+    world = Scheduling(only("payment", seconds(60)))
+    one = world.instance("one")
+    paused = await world.record()
+    world.now += seconds(5)
+    await one.poll()
+    (request,) = world.requests()
+    await one.receive(answer_to(request, "notTried", reason="busy", retry_after=9), "payment")
+    others = [await world.record() for _ in range(3)]
+    world.now += seconds(5)
+    with patch.object(world.store, "load", wraps=world.store.load) as load:
+        await one.poll()
+    assert paused not in [each.args[0] for each in load.await_args_list]
+    assert {each.order_id for each in world.requests()} == {*others}
+    world.now += seconds(4)
+    await one.poll()
+    assert [each.order_id for each in world.requests()] == [paused]
+
+
+@pytest.mark.proves("SCH-16", "SUP-7")
+async def test_an_order_that_is_never_tried_raises_an_alert():
+    """Its pauses are a delay: no chosen time."""
+    world = Scheduling(only("payment", seconds(60)))
+    app = world.app(longest_pending_seconds=900)
+    await world.record()
+    for _ in range(20):
+        world.now += timedelta(minutes=1)
+        await app.scheduler.poll()
+        for request in world.requests():
+            await app.scheduler.receive(answer_to(request, "notTried", reason="no"), "payment")
+    await app.watch.look()
+    assert len(await events_owed(world.store, *world.store.buckets)) == 1
+
+
+@pytest.mark.proves("SCH-16", "AGT-2")
+def test_an_agent_without_a_free_place_makes_no_loop():
+    """Functions whose time is up keep all places (engine 2); the order goes on when one is free."""
+    calls = []
+
+    async def call(self, request, timeout_seconds):
+        calls.append(request)
+        if len(calls) > 500:
+            raise SystemExit("a loop without a pause")
+        if self_is_full:
+            raise NotTriedError(NO_ROOM, ROOM_AFTER)
+        return await whole(self, request, timeout_seconds)
+
+    whole, self_is_full = kit.services._ServiceInMemory.call, True
+    with patch.object(kit.services._ServiceInMemory, "call", call):
+        trial = Trial(SHOP, buckets=1)
+        order = trial.submit(SHOP.sample.payload, SHOP.sample.workflow)
+        assert len(calls) <= len(order.steps)
+        trial.advance(hours=1)
+        assert order.state == "Pending"
+        assert len(order.history) < 150
+        self_is_full = False
+        trial.advance(minutes=6)
+    assert order.state == "Processed"
