@@ -25,7 +25,7 @@ from core.gathering import GroupCommit
 from core.messages import AgentRequest
 from core.ports import Clock
 from core.texts import plain, without_particulars
-from stores.agent_health import AgentHealth, AgentHealthLog
+from stores.agent_health import AgentHealth, AgentHealthLog, AttemptFault
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +168,12 @@ that are left out are not counted.
 MAX_SAID = 200
 """Maximum number of characters of a reported fault."""
 
+MOST_TEXTS = 10
+"""Maximum number of different texts of faults in a report: a row takes 32 Ki characters.
+
+The newest come first. The faults of the other requests are reported without their texts.
+"""
+
 
 SMOOTHING = timedelta(seconds=1)
 """Time constant of the average: requests begin in bursts, as others end."""
@@ -223,9 +229,8 @@ class HealthReporter:
     """The complete-by time of each request that has begun and may still time out."""
     _over_links: set[str] = field(default_factory=set)
     """Those of them that are answered over their links: this agent hears of no answer."""
-    _fault: str | None = None
-    _fault_at: datetime | None = None
-    _at_door: bool = False
+    _faults: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """The fault of each of them that has come to nothing, and whether it was a gateway's."""
     _opened_until: datetime | None = None
     """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
@@ -282,10 +287,11 @@ class HealthReporter:
         if self._row is None or self._row.open_until != until:
             await self._publish()
 
-    async def came_to_nothing(self, fault: str, *, at_door: bool = False) -> None:
+    async def came_to_nothing(
+        self, request: AgentRequest, fault: str, *, at_door: bool = False
+    ) -> None:
         """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
-        self._fault = plain(without_particulars(fault), MAX_SAID)
-        self._fault_at, self._at_door = self.clock(), at_door
+        self._faults[request.request_id] = plain(without_particulars(fault), MAX_SAID), at_door
         await self._publish()
 
     def _is_due(self) -> bool:
@@ -315,17 +321,35 @@ class HealthReporter:
         now = self.clock()
         self._begun = {name: until for name, until in self._begun.items() if now < until + SWEPT_BY}
         self._over_links &= self._begun.keys()
+        self._faults = {name: fault for name, fault in self._faults.items() if name in self._begun}
         others_first = sorted(self._begun, key=self._over_links.__contains__)
+        begun = tuple(others_first[:MOST_BEGUN])
         return AgentHealth(
             agent=self.agent,
             instance=self.instance,
             at=now,
             running=self._running,
             rate=self._rate.until(now),
-            begun=tuple(others_first[:MOST_BEGUN]),
+            begun=begun,
             open_until=self.circuit.open_until,
             asked_until=self.circuit.asked_until,
-            fault=self._fault,
-            fault_at=self._fault_at,
-            at_door=self._at_door,
+            faults=tuple(_grouped(self._faults, begun)),
         )
+
+
+def _grouped(faults: dict[str, tuple[str, bool]], begun: Sequence[str]) -> Iterator[AttemptFault]:
+    """Yield the faults of these requests, the newest first; requests with equal faults share one.
+
+    A request whose text has no room keeps the part that decides: whether a gateway answered.
+    """
+    groups: dict[tuple[str, bool], list[str]] = {}
+    texts: set[str] = set()
+    reported = set(begun)
+    for request, (text, at_door) in reversed(faults.items()):
+        if request not in reported:
+            continue
+        if len(texts) < MOST_TEXTS:
+            texts.add(text)
+        groups.setdefault((text if text in texts else "", at_door), []).append(request)
+    for (text, at_door), requests in groups.items():
+        yield AttemptFault(text=text, at_door=at_door, requests=tuple(requests))

@@ -125,7 +125,7 @@ class AgentService:
         log.warning(
             "agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why}
         )
-        await self.health_reporter.came_to_nothing(why, at_door=at_door)
+        await self.health_reporter.came_to_nothing(request, why, at_door=at_door)
 
     def _is_too_late(self, request: AgentRequest) -> bool:
         if self._seconds_left(request) > 0:

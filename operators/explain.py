@@ -14,10 +14,11 @@ from typing import Literal
 from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
+from core.messages import request_id_of
 from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
 from operators.agents import hold_in_words
-from stores.agent_health import AgentHealth, closed_until, fault_since, hold_of, silent_since
+from stores.agent_health import AgentHealth, closed_until, fault_of, hold_of, silent_since
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
@@ -266,7 +267,7 @@ def _waiting_for(
 ) -> str | None:
     if expected is None:
         return None
-    answers = " and ".join(_answer(step, rules) for step in order.running())
+    answers = " and ".join(_answer(order.order_id, step, rules) for step in order.running())
     match expected.actor:
         case Actor.AGENT | Actor.OUTSIDE:
             return answers
@@ -350,15 +351,15 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 
-def _answer(step: Step, rules: ActingRules) -> str:
-    """Return the expected answer, and the last fault that its agent has reported meanwhile."""
+def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
+    """Return the expected answer, and the fault that its agent has reported of this attempt."""
     what = "undo" if step.state is StepState.UNDOING else "step"
     called = f"{step.name} ({step.title})" if step.title else step.name
     if step.waits:
         asked = f"time {step.failure_count + 1} of {step.threshold} that it is asked"
         return f"an answer from outside to {called}, {asked}"
-    report = fault_since(rules.agent_health, step.agent, step.started_at)
-    so_far = f" (so far: {report.fault})" if report else ""
+    fault = fault_of(rules.agent_health, request_id_of(order_id, step))
+    so_far = f" (so far: {fault.text})" if fault and fault.text else ""
     return f"agent {step.agent}'s answer to {what} {called}, attempt {step.attempts}{so_far}"
 
 

@@ -27,6 +27,18 @@ of its agent since the step began.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptFault:
+    """A fault by which attempts ended without a result, and the requests of these attempts."""
+
+    text: str
+    """Empty if a report has no room for the text."""
+    at_door: bool = False
+    """Whether a gateway or a proxy turned the last call away before it reached the service."""
+    requests: tuple[str, ...]
+    """The ids of the requests, each of which names its order, step and attempt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentHealth:
     """The health of one instance of an agent (AGT-10)."""
 
@@ -46,11 +58,8 @@ class AgentHealth:
 
     It holds for all instances.
     """
-    fault: str | None = None
-    """The fault of the last call that failed for the whole time of its attempt."""
-    fault_at: AwareDatetime | None = None
-    at_door: bool = False
-    """Whether a gateway or a proxy turned that call away before it reached the service."""
+    faults: tuple[AttemptFault, ...] = ()
+    """The faults of the requests in `begun` that have come to nothing, the newest first."""
     unheard_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
     held_by: str | None = None
@@ -91,15 +100,14 @@ def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
     return any(request in each.begun for each in health)
 
 
-def fault_since(
-    health: Iterable[AgentHealth], agent: str, moment: datetime | None
-) -> AgentHealth | None:
-    """Return the row with the agent's last fault since then; None if there is none."""
-    if moment is None:
-        return None
-    of_agent = (each for each in health if each.agent == agent)
-    faulty = [each for each in of_agent if each.fault_at and each.fault_at >= moment]
-    return max(faulty, key=lambda each: each.fault_at or each.at, default=None)
+def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None:
+    """Return the fault that was reported of this request; None if none was.
+
+    The fault of another request, of the same order or another one, says nothing about it (SUP-3).
+    If several instances had the request, a gateway's fault counts, so that an operator decides.
+    """
+    faults = (fault for row in health for fault in row.faults if request in fault.requests)
+    return max(faults, key=lambda fault: fault.at_door, default=None)
 
 
 def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
@@ -131,7 +139,7 @@ def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHe
     return next((each for each in of_agent if each.held_until and each.held_until > now), None)
 
 
-FORM = Form(AgentHealth, texts=("begun",))
+FORM = Form(AgentHealth, texts=("begun", "faults"))
 
 PARTITION = "health"
 

@@ -144,7 +144,11 @@ class Form(Generic[Made]):
         }
         self._more = known.get(MORE)
         self._known = set(known.values()) - {self._more}
-        config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
+
+        def alias(name: str) -> str:
+            return known.get(name) or to_pascal(name)  # the field of a record inside this one
+
+        config = ConfigDict(alias_generator=alias, ser_json_timedelta="float")
         kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration
         self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
 

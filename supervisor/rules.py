@@ -20,7 +20,7 @@ from core.happenings import (
 from core.life import Direction, ProcessState, StepState
 from core.messages import request_id_of
 from core.orders import OUTSIDE, Snapshot, Step
-from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
+from stores.agent_health import AgentHealth, AttemptFault, fault_of, has_begun, has_spoken
 
 LASTING = ": the cause is held to be lasting"
 
@@ -93,13 +93,13 @@ class _Verdict:
 
 
 def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
-    """Return the verdict on an expired step; its reason is the fault of the last attempt."""
+    """Return the verdict on an expired step; its reason is the fault of this very attempt."""
     if step.waits:
         return _unanswered(step, now)
     waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
-    fault = fault_since(heard, step.agent, step.started_at)
     request = request_id_of(order.order_id, step)
+    fault = fault_of(heard, request)
     verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(step, now)
     if verdict.step.failure_count > 1 and not fault:
         delayed = replace(verdict.step, not_before=now + _apart(request, step.timeout))
@@ -136,9 +136,9 @@ def _not_begun(step: Step, now: datetime) -> _Verdict:
     return _Verdict(step=waiting, expired=_expired(step))
 
 
-def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
+def _counted(waiting: Step, fault: AttemptFault | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
-    reported, count = (fault and fault.fault) or "", waiting.failure_count + 1
+    reported, count = fault.text if fault else "", waiting.failure_count + 1
     reason = f"timed out{last_answer(reported)}"
     failed = replace(waiting, failure_count=count, uncounted=None, reason=reason)
     return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
@@ -159,7 +159,7 @@ def _apart(request: str, within: timedelta) -> timedelta:
     return within * (crc32(request.encode()) / 2**32)
 
 
-def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Verdict:
+def _lasting(verdict: _Verdict, fault: AttemptFault | None, now: datetime) -> _Verdict:
     """Return the verdict on a step at its threshold: it cools down, or is given up at last."""
     failed = verdict.step
     if failed.cooldowns < failed.max_cooldowns:

@@ -165,9 +165,11 @@ class Reporter(HealthReporter):
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""
 
-    async def came_to_nothing(self, fault: str, *, at_door: bool = False) -> None:
+    async def came_to_nothing(
+        self, request: AgentRequest, fault: str, *, at_door: bool = False
+    ) -> None:
         """See `HealthReporter.came_to_nothing`."""
-        del fault, at_door
+        del request, fault, at_door
 
     async def _publish(self) -> None:
         with suppress(UnavailableError):

@@ -10,7 +10,7 @@ from core.orders import Order, OrderState, Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth
+from stores.agent_health import AgentHealth, AttemptFault
 from supervisor.rules import SupervisorRules
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -51,6 +51,11 @@ def begun_by(now: datetime, *agents: str, **more) -> list[AgentHealth]:
         AgentHealth(agent=agent, instance="1", at=now, begun=All(), **more)
         for agent in agents or PROVIDERS
     ]
+
+
+def fault_of_all(text: str, *, at_door: bool = False) -> AttemptFault:
+    """What the agent says of whatever it was asked for."""
+    return AttemptFault(text=text, at_door=at_door, requests=All())
 
 
 def under_way(order) -> tuple[str, ...]:

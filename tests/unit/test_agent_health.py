@@ -10,14 +10,22 @@ from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 from clocks import Clock
 
-from agents.protection import INTERVAL, MOST_BEGUN, SWEPT_BY, CircuitBreaker, HealthReporter
+from agents.protection import (
+    INTERVAL,
+    MAX_SAID,
+    MOST_BEGUN,
+    MOST_TEXTS,
+    SWEPT_BY,
+    CircuitBreaker,
+    HealthReporter,
+)
 from core.errors import TransientError, UnavailableError
 from core.keys import sortable
 from core.messages import AgentRequest
 from kit.memory import of_columns
 from stores import agent_health, sweeps
-from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog
-from stores.tables import MAX_CHARACTERS, Put
+from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of
+from stores.tables import MAX_CHARACTERS, Put, stored_form
 
 
 @pytest.fixture
@@ -169,8 +177,8 @@ async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporte
         await reporter.begins(later)
         assert recorded.rows[-1].begun == tuple(each.request_id for each in names)
     clock.now = NOW + seconds(100) + SWEPT_BY
-    await reporter.came_to_nothing("503")
-    assert recorded.rows[-1].begun == ()
+    await reporter.came_to_nothing(first, "503")
+    assert (recorded.rows[-1].begun, recorded.rows[-1].faults) == ((), ())
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
@@ -183,8 +191,8 @@ async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
         await reporter.begins(asked)
         reporter.answered(asked)
     clock.now += INTERVAL
-    await reporter.came_to_nothing("503")
-    assert recorded.rows[-1].begun == (f"{ORDER_ID}:payment:2:do",)
+    await reporter.came_to_nothing(asked, "503")
+    assert recorded.rows[-1].begun == (asked.request_id,)
 
 
 @pytest.mark.proves("AGT-10")
@@ -199,6 +207,30 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
         await reporter.begins(each)
     assert len(recorded.rows[-1].begun) == MOST_BEGUN
     assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
+
+
+@pytest.mark.proves("AGT-10", "SUP-3")
+async def test_a_row_says_of_each_request_whether_a_gateway_answered(reporter, recorded):
+    """However many faults there are: what decides has room for all, the texts for the newest (engine 13)."""
+    begun = [request(attempt=10**9 - number) for number in range(1, MOST_BEGUN + 10)]
+    begun = [each.model_copy(update={"step": "s" * 41}) for each in begun]
+    for number, each in enumerate(begun):
+        await reporter.begins(each)
+        text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_SAID
+        await reporter.came_to_nothing(each, text, at_door=number % 2 == 0)
+    row = recorded.rows[-1]
+    assert stored_form(agent_health.FORM.columns(row))
+    (standing,) = await recorded.since(NOW)
+    assert standing == row
+    found = [fault_of([standing], each.request_id) for each in begun]
+    reported = found[:MOST_BEGUN]
+    assert [fault.at_door for fault in reported] == [
+        number % 2 == 0 for number in range(MOST_BEGUN)
+    ]
+    assert found[MOST_BEGUN:] == [None] * (len(begun) - MOST_BEGUN)
+    assert [bool(fault.text) for fault in reported] == [
+        number >= MOST_BEGUN - MOST_TEXTS for number in range(MOST_BEGUN)
+    ]
 
 
 @pytest.mark.proves("AGT-10", "ANS-8", "SUP-3")
@@ -263,16 +295,21 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
     begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
         *(reporter.begins(each) for each in begun),
-        *(reporter.came_to_nothing("503") for _ in begun),
+        *(reporter.came_to_nothing(each, "503") for each in begun),
     )
     await recorded.is_writing.wait()
-    late = [asyncio.create_task(reporter.came_to_nothing("504")) for _ in begun]
+    late = [asyncio.create_task(reporter.came_to_nothing(each, "504")) for each in begun]
     await asyncio.sleep(0)
     recorded.may_write.set()
     await asyncio.gather(waiting, *late)
     assert len(recorded.rows) == 2
     (standing,) = await recorded.since(NOW)
-    assert (len(standing.begun), standing.fault) == (100, "504")
+    (fault,) = standing.faults
+    assert (len(standing.begun), fault.text, sorted(fault.requests)) == (
+        100,
+        "504",
+        sorted(standing.begun),
+    )
 
 
 @pytest.mark.proves("AGT-10", "FLT-9")

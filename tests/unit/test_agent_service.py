@@ -116,7 +116,7 @@ async def test_a_service_that_answers_over_its_link_is_called_once_and_gets_no_r
     assert (len(agency.remote.calls), agency.replies(), agency.pauses) == (1, [], [])
     (row,) = await agency.agent_health()
     assert row.begun == (agency.request.request_id,)
-    assert (row.fault, row.open_until) == (None, None)
+    assert (row.faults, row.open_until) == ((), None)
 
 
 @pytest.mark.proves("ANS-8", "AGT-10")

@@ -14,6 +14,7 @@ from builders import (
     answer,
     begun_by,
     claimed,
+    fault_of_all,
     new_order,
     scheduler,
     seconds,
@@ -120,7 +121,9 @@ async def test_an_answer_that_is_overdue_is_no_answer():
     await agency.agent.handle(agency.request.model_copy(update={"answer_by": NOW}))
     (report,) = await agency.agent_health()
     assert agency.replies() == []
-    assert (report.fault, report.begun) == (OVERDUE, (f"{ORDER_ID}:payment:1:do",))
+    (fault,) = report.faults
+    assert (fault.text, fault.requests) == (OVERDUE, report.begun)
+    assert report.begun == (f"{ORDER_ID}:payment:1:do",)
 
 
 async def test_a_refusal_after_it_was_accepted_is_in_doubt():
@@ -194,19 +197,19 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
     order, now = PATIENT.claim(waiting, NOW + WITHIN).after, NOW + WITHIN
     for _ in range(2):
         now = timed_out(order)
-        change = supervisor.recover(order, now, begun_by(now, "payment", **fault(now)))
+        change = supervisor.recover(
+            order, now, begun_by(now, "payment", faults=(fault_of_all(OVERDUE),))
+        )
         order = PATIENT.claim(change.after, change.after.state.not_before or now).after
     assert change.entry.detail.startswith(
         f"payment timed out, failure 2 of 3; last answer: {OVERDUE}"
     )
     now = timed_out(order)
-    ended = supervisor.recover(order, now, begun_by(now, "payment", **fault(now))).after
+    ended = supervisor.recover(
+        order, now, begun_by(now, "payment", faults=(fault_of_all(OVERDUE),))
+    ).after
     assert (ended.state.process_state, ended.step("payment").in_doubt) == (ProcessState.ERROR, True)
     assert ended.state.reason == f"payment timed out 3 times; last answer: {OVERDUE}"
-
-
-def fault(now):
-    return {"fault": OVERDUE, "fault_at": now}
 
 
 def test_whoever_resubmits_it_gives_it_its_time_again():

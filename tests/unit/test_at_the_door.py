@@ -11,8 +11,11 @@ from scale import in_soak
 from scheduling import Scheduling
 
 from adapters.remote import HttpRemoteService
+from core.errors import TransientError
 from core.life import ProcessState
 from core.messages import AgentReply, decode, responses_queue
+from flow import UNDO, Agent, Flow, Model, Operation, Text, business
+from kit import Trial, services
 from shop.business import ORDER
 
 PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))
@@ -120,3 +123,59 @@ async def test_an_order_that_a_door_turns_away_for_an_hour_is_left_to_an_operato
         assert (order.state.process_state, order.state.outcome) == (ProcessState.ERROR, "failed")
         assert str(status) in order.state.reason
         assert order.step("payment").state == "Completed"
+
+
+class Sale(Model):
+    item: Text
+
+
+class Stock(Agent):
+    take = Operation(Sale)
+    put = Operation(Sale)
+
+
+class Bank(Agent):
+    charge = Operation(Sale)
+    refund = Operation(Sale)
+
+
+STOCK, BANK = Stock("stock"), Bank("bank")
+SALE = Flow("sale", Sale)
+
+
+@SALE.step(STOCK.take, undo=STOCK.put)
+def take(sale: Sale) -> Sale:
+    return sale
+
+
+@SALE.step(BANK.charge, undo=BANK.refund, after=[take], on_failure=UNDO)
+def charge(sale: Sale) -> Sale:
+    return sale
+
+
+SALES = business(SALE, agents=[BANK, STOCK], sample=Sale(item="tea"))
+FAULTS = {"turned away": TransientError("404", at_door=True), "down": TransientError("503")}
+
+
+@pytest.mark.proves("SUP-3", "ALR-1")
+@pytest.mark.parametrize("apart", [1, 14])
+def test_only_its_own_fault_decides_about_an_order(apart, monkeypatch):
+    """At one agent a gateway turns an order away, and the service fails for another (engine 13)."""
+    plain = services._ServiceInMemory.call
+
+    async def call(self, request, seconds_left):
+        if request.operation == "charge":
+            raise FAULTS[request.content["item"]]
+        return await plain(self, request, seconds_left)
+
+    monkeypatch.setattr(services._ServiceInMemory, "call", call)
+    trial = Trial(SALES, circuit_orders=100)
+    turned_away = trial.submit(Sale(item="turned away"))
+    trial.advance(seconds=apart)
+    down = trial.submit(Sale(item="down"))
+    trial.advance(minutes=20)
+    assert (turned_away.outcome, down.outcome) == ("failed", "undone")
+    assert "404" in turned_away.reason
+    assert "503" in down.reason
+    assert trial.effects("stock", turned_away) == ["take"]
+    assert trial.effects("stock", down) == ["take", "put"]

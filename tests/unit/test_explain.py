@@ -8,11 +8,13 @@ from apps import app
 from builders import (
     LONGEST_UPGRADE,
     NOW,
+    ORDER_ID,
     PROVIDERS,
     acting_rules,
     answer,
     begun_by,
     claimed,
+    fault_of_all,
     new_order,
     scheduler,
     seconds,
@@ -28,7 +30,7 @@ from core.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
 from operators.explain import Actor, explain
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import FRESH, SILENCE, AgentHealth
+from stores.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
 from stores.orders import StateRecord, columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
@@ -166,14 +168,15 @@ def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when()
 @pytest.mark.proves("OPR-2")
 def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
     """The agent has told its last fault; the supervisor will say it too."""
-    told = begun_by(NOW, "payment", fault="503 down", fault_at=NOW + seconds(1))
+    told = begun_by(NOW, "payment", faults=(fault_of_all("503 down"),))
     said = explained(claimed(), replace(acting_rules, agent_health=told))
     assert (
         said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
     )
     assert "payment timed out, failure 1 of 3; last answer: 503 down" in said.if_nothing_happens
-    before = begun_by(NOW, "payment", fault="503 down", fault_at=NOW - seconds(1))
-    assert "503" not in explained(claimed(), replace(acting_rules, agent_health=before)).summary
+    other = AttemptFault(text="503 down", requests=(f"{ORDER_ID}:payment:2:do",))
+    others = begun_by(NOW, "payment", faults=(other,))
+    assert "503" not in explained(claimed(), replace(acting_rules, agent_health=others)).summary
 
 
 @pytest.mark.proves("OPR-2", "SUP-3")

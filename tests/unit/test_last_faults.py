@@ -8,24 +8,27 @@ from builders import ORDER_ID, TIMEOUT, seconds
 
 from core.errors import NotTriedError, TransientError
 from core.texts import without_particulars
+from stores.agent_health import AttemptFault
 
 DOWN = "503 down"
 
 
 async def said(agency):
-    """What the agent's row says of its last fault."""
+    """What the agent's row says of the attempts that came to nothing."""
     (row,) = await agency.agent_health()
-    return row.fault, row.fault_at, row.at_door
+    return {
+        request: (fault.text, fault.at_door) for fault in row.faults for request in fault.requests
+    }
 
 
 @pytest.mark.proves("AGT-2", "AGT-4")
-async def test_the_agent_tells_its_last_fault_once_there_is_no_time_for_another_call():
-    """In its row, before its time is up; it replies nothing, since that is no answer."""
+async def test_the_agent_tells_the_last_fault_once_there_is_no_time_for_another_call():
+    """In its row, of this attempt, before its time is up; it replies nothing: that is no answer."""
     agency = Agency(*[TransientError("no answer")] * 3, *[TransientError(DOWN)] * 1000)
     await agency.agent.handle(agency.request)
     assert agency.replies() == []
     assert 3 < len(agency.remote.calls) < 100
-    assert await said(agency) == (DOWN, agency.now, False)
+    assert await said(agency) == {agency.request.request_id: (DOWN, False)}
     assert agency.now < agency.request.complete_by - MARGIN
 
 
@@ -41,7 +44,8 @@ async def test_of_a_service_that_hangs_to_the_end_the_agent_tells_that():
     agency.remote.call = hangs
     await agency.agent.handle(agency.request)
     assert agency.replies() == []
-    assert await said(agency) == ("no answer", agency.request.complete_by - MARGIN, False)
+    assert await said(agency) == {agency.request.request_id: ("no answer", False)}
+    assert agency.now == agency.request.complete_by - MARGIN
 
 
 @pytest.mark.proves("AGT-4")
@@ -55,10 +59,12 @@ async def test_an_answer_that_comes_too_late_is_told_as_that():
 
     await agency.agent.handle(agency.request)
     agency.now += seconds(0.1)
-    later = agency.request.model_copy(update={"issued_at": agency.now})
+    later = agency.request.model_copy(update={"issued_at": agency.now, "attempt": 2})
     agency.remote.call = slow
     await agency.agent.handle(later)
-    assert await said(agency) == ("the service answered when the time was up", agency.now, False)
+    assert await said(agency) == {
+        later.request_id: ("the service answered when the time was up", False)
+    }
     (row,) = await agency.agent_health()
     assert later.request_id in row.begun
 
@@ -68,23 +74,36 @@ async def test_that_a_call_was_turned_away_before_the_service_is_told_too():
     """So that an operator hears of it, and no order is taken back for it."""
     agency = Agency(*[TransientError("403", at_door=True)] * 1000)
     await agency.agent.handle(agency.request)
-    assert await said(agency) == ("403", agency.now, True)
+    assert await said(agency) == {agency.request.request_id: ("403", True)}
 
 
-@pytest.mark.proves("AGT-4")
-async def test_the_last_fault_stands_until_another_takes_its_place():
-    """Who asks for it may come later than the next row; its time tells of which attempts it is."""
+@pytest.mark.proves("AGT-4", "SUP-3")
+async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
+    """The supervisor may come later than the next rows; that of one order is none of another's (engine 13)."""
     agency = Agency(*[TransientError("403", at_door=True)] * 100)
     await agency.agent.handle(agency.request)
-    first = await said(agency)
+    first = {agency.request.request_id: ("403", True)}
     agency.remote.failures.clear()
     agency.now += seconds(10)
-    late = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT}
+    late = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT, "attempt": 2}
     await agency.agent.handle(agency.request.model_copy(update=late))
     assert await said(agency) == first
     agency.remote.failures += [TransientError(DOWN)] * 1000
-    await agency.agent.handle(agency.request.model_copy(update=late))
-    assert await said(agency) == (DOWN, agency.now, False)
+    other = agency.request.model_copy(update=late | {"order_id": f"{ORDER_ID[:-1]}X"})
+    await agency.agent.handle(other)
+    assert await said(agency) == first | {other.request_id: (DOWN, False)}
+
+
+@pytest.mark.proves("AGT-4")
+async def test_a_request_that_is_delivered_again_has_the_fault_of_its_last_delivery():
+    """It stands once in the row."""
+    agency = Agency(*[TransientError("403", at_door=True)] * 100)
+    await agency.agent.handle(agency.request)
+    agency.remote.failures[:] = [TransientError(DOWN)] * 1000
+    again = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT}
+    await agency.agent.handle(agency.request.model_copy(update=again), again=True)
+    (row,) = await agency.agent_health()
+    assert row.faults == (AttemptFault(text=DOWN, requests=(agency.request.request_id,)),)
 
 
 @pytest.mark.proves("AGT-4", "AGT-5")
@@ -123,7 +142,7 @@ async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_o
         for number in range(100)
     ]
     await asyncio.gather(*map(agency.agent.handle, requests))
-    assert await said(agency) == ("no answer", agency.now, False)
+    assert await said(agency) == {each.request_id: ("no answer", False) for each in requests}
     assert len(writes) <= 3
 
 
@@ -134,7 +153,7 @@ async def test_what_a_service_says_is_short_and_plain():
         *[TransientError("down 2026-01-31T08:15:00Z\n\x1b[31m\u202e" + "x" * 900)] * 1000
     )
     await agency.agent.handle(agency.request)
-    fault, _, _ = await said(agency)
+    ((fault, _),) = (await said(agency)).values()
     assert fault.startswith("down …  [31m xxx")
     assert fault.isprintable()
     assert len(fault) == 200

@@ -1,10 +1,13 @@
 """A step that times out says what the service said last (SUP-3, ALR-1)."""
 
+from dataclasses import replace
+
 import acting as operator_rules
 import pytest
 from acting import told
 from builders import (
     NOW,
+    ORDER_ID,
     THRESHOLD,
     answer,
     begun_by,
@@ -16,18 +19,25 @@ from builders import (
     timed_out,
 )
 
-from core.life import Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.messages import request_id_of
+from core.orders import OnFailure
 from operators.requests import OperatorRequest
-from stores.agent_health import AgentHealth
+from stores.agent_health import AttemptFault
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"
 
 
-def tells(fault, since, **more):
-    """An agent that has begun the attempt of then, and says after a second what went wrong."""
-    fault_at = since + seconds(1) if fault else None
-    return begun_by(since, "payment", fault=fault, fault_at=fault_at, **more)
+def tells(fault, request, at_door=False, **more):
+    """An agent that has begun whatever it was asked for, and says what went wrong with a request."""
+    faults = (AttemptFault(text=fault, at_door=at_door, requests=(request,)),)
+    return begun_by(NOW, "payment", faults=faults, **more)
+
+
+def request_of(order):
+    """The id of the request of the payment's attempt that is under way."""
+    return request_id_of(order.order_id, order.step("payment"))
 
 
 def failing(*faults):
@@ -35,7 +45,7 @@ def failing(*faults):
     order, now, heard = new_order(), NOW, []
     for fault in faults:
         order = claimed(order, now)
-        heard = tells(fault, now) if fault else heard + begun_by(now, "payment")
+        heard = tells(fault, request_of(order)) if fault else heard + begun_by(now, "payment")
         now = timed_out(order)
         change = supervisor.recover(order, now, heard)
         order = change.after
@@ -69,27 +79,46 @@ def test_each_time_out_says_what_was_said_of_that_attempt():
     )
 
 
+OTHERS = f"{ORDER_ID[:-1]}X:payment:1:do", f"{ORDER_ID}:shipping:1:do", f"{ORDER_ID}:payment:2:do"
+
+
 @pytest.mark.proves("SUP-3")
-def test_of_several_instances_the_last_word_counts():
-    """Of the agent that was asked, and of no other."""
-    heard = [
-        *tells("502 first", NOW),
-        AgentHealth(
-            agent="payment", instance="2", at=NOW, fault="503 last", fault_at=NOW + seconds(2)
-        ),
-        AgentHealth(agent="shipping", instance="1", at=NOW, fault="500", fault_at=NOW + seconds(3)),
-    ]
+@pytest.mark.parametrize("at_door", [True, False], ids=["at the door", "the service's word"])
+def test_the_fault_of_another_request_decides_nothing(at_door):
+    """Not that of another order, another step or another attempt; nor is it the reason (engine 13, host 7)."""
     order = claimed()
-    assert supervisor.recover(order, timed_out(order), heard).after.step("payment").reason == (
-        "timed out; last answer: 503 last"
+    order = order.with_steps(
+        replace(order.steps[0], threshold=1, on_failure=OnFailure.UNDO, undoable=True)
     )
+    others = (AttemptFault(text="500 others", at_door=not at_door, requests=OTHERS),)
+    own = tells(DOWN, request_of(order), at_door)
+    around = begun_by(NOW + seconds(3), "payment", faults=others)
+    for heard in (own + around, around + own):
+        change = supervisor.recover(order, timed_out(order), heard)
+        assert (change.after.state.direction is Direction.UNDO) is not at_door
+        assert change.entry.happened[0].fault == DOWN
+    unknown = supervisor.recover(order, timed_out(order), around)
+    assert unknown.entry.happened[0].fault == ""
+
+
+@pytest.mark.proves("SUP-3")
+def test_if_a_gateway_answered_one_of_two_instances_an_operator_decides():
+    """Both had the request: its undo would rest on one word of the service."""
+    order = claimed()
+    heard = [*tells("502", request_of(order), at_door=True), *tells("503", request_of(order))]
+    for said in (heard, heard[::-1]):
+        assert supervisor.recover(order, timed_out(order), said).after.step("payment").reason == (
+            "timed out; last answer: 502"
+        )
 
 
 @pytest.mark.proves("SUP-3")
 def test_an_order_that_is_undone_says_no_more_what_went_wrong_before():
     """What was said of the attempt to do the step is no reason of its undo."""
     cancelled = operator_rules.cancel(claimed(), GRACE, NOW).after
-    (step,) = supervisor.recover(cancelled, timed_out(cancelled), tells(DOWN, NOW)).after.steps
+    (step,) = supervisor.recover(
+        cancelled, timed_out(cancelled), tells(DOWN, request_of(cancelled))
+    ).after.steps
     assert (step.state, step.reason) == (StepState.UNDOING, None)
 
 

@@ -13,6 +13,7 @@ from builders import (
     begun_by,
     claimed,
     failed_for_good,
+    fault_of_all,
     new_order,
     next_try,
     scheduler,
@@ -28,7 +29,7 @@ from core.life import Direction, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
 from operators.requests import OperatorRequest
-from stores.agent_health import AgentHealth
+from stores.agent_health import AgentHealth, AttemptFault
 
 
 @pytest.mark.proves("SUP-3")
@@ -300,7 +301,7 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     together = [other for other in waits if abs(other - waits[0]) < TIMEOUT / 20]
     assert max(waits) < TIMEOUT
     assert len(together) < 20
-    told = begun_by(NOW, "payment", fault="503", fault_at=NOW + seconds(60))
+    told = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
     again = replace(claimed().step("payment"), failure_count=1)
     assert (
         supervisor.recover(
@@ -348,9 +349,7 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
     """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
     order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
-    heard = begun_by(
-        NOW, "payment", fault="403 forbidden", fault_at=NOW + seconds(1), at_door=at_door
-    )
+    heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", at_door=at_door),))
     after = supervisor.recover(order, timed_out(order), heard).after
     back = policy is OnFailure.UNDO and not at_door
     assert (after.state.direction is Direction.UNDO) is back
@@ -362,10 +361,11 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
 def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
     """But the failure of another step still does, by its own rule."""
     fails = {"threshold": 1, "on_failure": OnFailure.UNDO, "undoable": True}
-    heard = [
-        *begun_by(NOW, "payment", fault="403", fault_at=NOW + seconds(1), at_door=True),
-        *begun_by(NOW, "shipping", fault="500", fault_at=NOW + seconds(1)),
-    ]
+    faults = (
+        AttemptFault(text="403", at_door=True, requests=(f"{ORDER_ID}:s0:1:do",)),
+        AttemptFault(text="500", requests=(f"{ORDER_ID}:s1:1:do",)),
+    )
+    heard = begun_by(NOW, "payment", faults=faults)
     order = two_steps(fails, {"agent": "shipping", **fails})
     after = supervisor.recover(order, NOW + seconds(7), heard).after
     assert after.state.direction == Direction.UNDO
