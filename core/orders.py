@@ -70,6 +70,12 @@ class Order:
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None
     """The time before which none of its steps begins, as it was submitted (SUB-9)."""
+    submission_digest: str | None = None
+    """The digest of what was submitted besides the payload, such as the priority (SUB-3).
+
+    A repeated message is compared with it, since an operator may have changed the state. None if an
+    older version has recorded the order.
+    """
     key_rows: tuple[str, ...] | None = None
     """The row keys of its business keys as they were written; None if it has none.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, Field
 
@@ -12,8 +12,8 @@ from core.changes import Change, Event, HistoryEntry, Note, wake_up
 from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
-from core.messages import Moment, Submission, decode, payload_in
-from core.orders import Order, OrderState, Snapshot
+from core.messages import Moment, Submission, decode, json_text, payload_in
+from core.orders import Order, OrderState, Priority, Snapshot
 from core.workflow import Workflow, Workflows
 
 
@@ -138,25 +138,55 @@ def _recorded(message: Submission, terms: Terms) -> Order:
         placed_at=message.placed_at,
         payload=message.payload,
         not_before=message.not_before,
+        submission_digest=digest_of(message),
         key_rows=tuple(business_key(key, message.order_id) for key in keys) or None,
     )
 
 
-def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
-    """Whether a repeated message has the content of the recorded order (SUB-3).
+def digest_of(message: Submission) -> str:
+    """Return a digest of the fields that the engine reads, as they were sent: not of the payload.
 
-    If the recorded order is erased, the message is compared after the same erasure.
+    Equal values have one digest, however they are written: spacing, order, zones of times, and
+    defaults that are written out make no difference. A message without a workflow differs from one
+    that names the default, which another version may change. Rows keep the digest, so its form must
+    never change.
+    """
+    sent = {
+        name: _canonical(value)
+        for name, field in sorted(Submission.model_fields.items())
+        if name != "schema_version" and (value := getattr(message, name)) != field.default
+    }
+    return hashlib.sha256(json_text(sent).encode()).hexdigest()[:32]
+
+
+def _canonical(value: object) -> str:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+
+
+def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
+    """Whether a repeated message has the content that was submitted for the recorded order (SUB-3).
+
+    The payload never changes, except for an erasure: then the message is compared after the same
+    erasure, so no digest of personal data is kept.
     """
     recorded, sent = existing.order.payload, new.order.payload
     is_erased = recorded == business.erased(recorded)
     same_payload = recorded == (business.erased(sent) if is_erased else sent)
+    return same_payload and _same_besides_payload(existing, new)
 
-    def rest(snapshot: Snapshot) -> tuple[object, ...]:
-        state = snapshot.state
-        times = (snapshot.order.placed_at, snapshot.order.not_before)
-        return times, state.workflow, state.priority, state.reply_to
 
-    return same_payload and rest(existing) == rest(new)
+def _same_besides_payload(existing: Snapshot, new: Snapshot) -> bool:
+    """Compare with what was submitted, whatever an operator has changed since."""
+    if existing.order.submission_digest is not None:
+        return existing.order.submission_digest == new.order.submission_digest
+
+    def unchanging(snapshot: Snapshot) -> tuple[object, ...]:
+        order, state = snapshot.order, snapshot.state
+        return order.placed_at, order.not_before, state.workflow, state.reply_to
+
+    # Without a digest, a high priority may be the one that was submitted, or an operator's.
+    may_be_submitted = existing.state.priority in (new.state.priority, Priority.HIGH)
+    return may_be_submitted and unchanging(existing) == unchanging(new)
 
 
 OTHER_CONTENT = "an order with this id is recorded already, with other content"

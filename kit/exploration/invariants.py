@@ -21,6 +21,7 @@ from core.happenings import (
     StepFailed,
     StepStarted,
     StepUndone,
+    SubmissionRefused,
     UndoRequested,
 )
 from core.keys import history_key, sortable
@@ -933,6 +934,8 @@ def check_effect(world: World, handler: Handler, effect: Effect) -> None:
     """Check what a handler is about to do."""
     if effect.name == "call":
         _called_in_time(world, effect.args[0])
+    if effect.name == "note":
+        _submitted_as_recorded(effect.args[0])
     if effect.name == "send":
         for message in effect.args[0]:
             kind = world.deployed.kinds.get(message.queue)
@@ -957,6 +960,12 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
         request.idempotency_key in keys,
         f"idempotency key {request.idempotency_key} for {keys} (AGT-3)",
     )
+
+
+def _submitted_as_recorded(note: Note) -> None:
+    """Check that no submission is refused as another one: here each is sent again as it was."""
+    refused = any(isinstance(each, SubmissionRefused) for each in note.entry.happened)
+    demand(not refused, "a submission that comes again is refused as other content (SUB-3)")
 
 
 def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:

@@ -40,6 +40,7 @@ from exploration.worlds import (
     GONE,
     HELD,
     HELD_BACK,
+    HURRIED_AGAIN,
     JUDGED_ONCE,
     KILLED,
     LATER,
@@ -88,6 +89,7 @@ from scheduler.service import SchedulerService
 from stores import outbox
 from stores.tables import Delete
 from stores.transitions import Transitions
+from submission import rules as submission_rules
 from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
@@ -913,6 +915,14 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
     return patch.object(Snapshot, "_before", lambda self, step: set(step.after))
 
 
+def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
+    return patch.object(
+        submission_rules,
+        "_same_besides_payload",
+        lambda existing, new: existing.state.priority is new.state.priority,
+    )
+
+
 def waits_for_an_agent_outside() -> AbstractContextManager[Any]:
     return patch.object(agenda, "needs_agent", lambda capability: capability or agenda.NOTHING)
 
@@ -1077,6 +1087,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
         AWAITED_OF_OLD,
     ),
     "OPR-7 holds and lets the deadline pass": (holds_and_lets_the_deadline_pass, ANSWER_HELD),
+    "SUB-3 compares with the priority of now": (compares_with_the_priority_of_now, HURRIED_AGAIN),
 }
 """By the statement that each of them breaks, with a small world in which it shows."""
 
@@ -1099,5 +1110,6 @@ SAID_OF: Mapping[str, str] = {
     "SCH-10 starts what comes after an early answer": "the agenda holds",
     "FLT-12 waits for an agent of what older ones wrote": "nothing can happen any more",
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
+    "SUB-3 compares with the priority of now": "SUB-3",
 }
 """By planted fault what is said of it, so that it is found for the right reason."""

@@ -663,6 +663,14 @@ HURRIED = WorldOf(
     threshold=1,
     alone=True,
 )
+HURRIED_AGAIN = WorldOf(
+    faults=1,
+    only=("submission is delivered twice",),
+    acts=1,
+    operator=("hurry",),
+    alone=True,
+)
+"""An operator hurries the order, and its message comes again."""
 SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
 SETTLES_DONE = WorldOf(faults=2, only=("too fast", "rejects"), workflow=LATE_PAIR, alone=True)
 """A call hangs, the next attempt completes, and then the next step is refused."""
@@ -964,6 +972,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
     RESTS_CANCELLED: (),
     HURRIED: ("OPR-8",),
+    HURRIED_AGAIN: ("SUB-3",),
     SKIPPED: ANYTHING,
     HELD: ("OPR-7",),
     HELD_BACK: (),
@@ -1023,6 +1032,7 @@ LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
 """Those that take longest, a quarter of a minute and more by themselves: for the nightly soak."""
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
+    "SUB-3": ("the submission is delivered twice",),
     "OPR-7": (
         "operator begins to hold",
         "operator begins to release",

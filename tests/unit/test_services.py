@@ -13,11 +13,13 @@ from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
 import submission.triggers
+from core.actions import BY_NAME
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from core.happenings import Submitted
 from core.keys import buckets
 from core.life import ProcessState
 from core.messages import WakeUp
+from operators.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
 from stores.claim_lanes import PAGE
@@ -36,6 +38,22 @@ async def test_the_same_message_again_changes_nothing(world):
     first = await world.submitted()
     assert await world.submitted() == first
     assert await kept(world.poison_store) == []
+
+
+@pytest.mark.proves("SUB-3", "OPR-8")
+async def test_the_same_message_again_changes_nothing_whatever_operators_did(world):
+    """The order was put before others, then erased; the row keeps what was submitted (engine 30)."""
+    await world.submitted()
+    asked = ActRequest(operator="grace", note="soon")
+    await world.app.operators.orders.act(BY_NAME["hurry"], ORDER_ID, asked)
+    await world.app.operators.retention.erase(ORDER_ID, asked)
+    before = await world.order()
+    assert await world.submitted() == before
+    assert await kept(world.poison_store) == []
+    assert [entry.event for entry in await world.store.history(ORDER_ID)][1:] == [
+        "hurried",
+        "erased",
+    ]
 
 
 @pytest.mark.proves("SUB-4")

@@ -7,6 +7,8 @@ import pytest
 from builders import CONTENT, COOLDOWN, NOW, ORDER_ID, PAYLOAD, WORKFLOWS, new_order, seconds
 from memory_world import MESSAGE, World
 
+from core import actions
+from core.actions import Asked
 from core.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from core.errors import InvalidError
 from core.keys import business_key, key_in
@@ -44,6 +46,95 @@ def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_n
 def test_a_message_that_asks_for_something_else_is_another_submission(other):
     """Whoever sent it would believe that it is done so."""
     assert not same_submission(new_order(), new_order().with_state(**other), PAYLOAD)
+
+
+def recorded(**more):
+    """The order that submission records for a message with these fields."""
+    sent = SUBMITTED | CONTENT | more
+    terms = World().terms
+    return order_of(*read(json.dumps(sent).encode(), terms), terms, NOW, "t").after
+
+
+def hurried(order):
+    """The order, after an operator raised its priority."""
+    asked = Asked(operator="grace", note="soon")
+    return actions.hurry(order, asked, NOW).after
+
+
+@pytest.mark.proves("SUB-3", "OPR-8")
+def test_a_message_that_comes_again_is_compared_with_what_was_submitted():
+    """Not with the order as an operator has changed it since (engine 30)."""
+    order = hurried(recorded())
+    assert order.state.priority is Priority.HIGH
+    assert same_submission(order, recorded(), PAYLOAD)
+    assert not same_submission(order, recorded(priority="high"), PAYLOAD)
+    assert same_submission(recorded(priority="high"), recorded(priority="high"), PAYLOAD)
+    erased = replace(order.order, payload=PAYLOAD.erased(CONTENT))
+    assert same_submission(replace(order, order=erased), recorded(), PAYLOAD)
+    assert not same_submission(replace(order, order=erased), recorded(priority="high"), PAYLOAD)
+
+
+@pytest.mark.proves("SUB-3", "OPR-8", "FLT-12")
+def test_an_order_of_an_older_version_may_have_been_given_a_high_priority():
+    """What was submitted is not known: only a priority that can never have been it is another's."""
+    old = recorded()
+    old = replace(old, order=replace(old.order, submission_digest=None))
+    assert same_submission(hurried(old), recorded(), PAYLOAD)
+    assert same_submission(hurried(old), recorded(priority="high"), PAYLOAD)
+    assert not same_submission(old, recorded(priority="high"), PAYLOAD)
+    assert not same_submission(hurried(old), recorded(replyTo="status-a"), PAYLOAD)
+
+
+@pytest.mark.proves("SUB-3")
+def test_a_default_workflow_that_has_changed_makes_no_other_order_of_a_message():
+    """A message that names none is the same after a deployment with another default (engine 30)."""
+    unnamed = {name: value for name, value in (SUBMITTED | CONTENT).items() if name != "workflow"}
+
+    def order(default):
+        terms = replace(World().terms, default_workflow=default)
+        return order_of(*read(json.dumps(unnamed).encode(), terms), terms, NOW, "t").after
+
+    before, after = order("payment-only"), order("in-sequence")
+    assert (before.state.workflow, after.state.workflow) == ("payment-only", "in-sequence")
+    assert same_submission(before, after, PAYLOAD)
+    assert not same_submission(before, recorded(workflow="in-sequence"), PAYLOAD)
+
+
+AS_SENT = """{"schemaVersion":1,"orderId":"%s","placedAt":"2026-01-31T08:15:00Z",
+    "workflow":"payment-only","notBefore":"2026-02-01T08:15:00Z","sum":%s,"claimant":"Ada"}"""
+OTHERWISE = {
+    "spacing": lambda sent: json.dumps(json.loads(sent), indent=4),
+    "order of the fields": lambda sent: json.dumps(json.loads(sent), sort_keys=True),
+    "escapes": lambda sent: sent.replace("payment-only", "\\u0070ayment-only"),
+    "zone": lambda sent: sent.replace("02-01T08:15:00Z", "02-01T09:15:00+01:00"),
+    "fraction": lambda sent: sent.replace(":00Z", ":00.000Z"),
+    "seconds": lambda sent: sent.replace('"2026-01-31T08:15:00Z"', "1769847300"),
+    "default": lambda sent: sent.replace("{", '{"priority":"normal","replyTo":null,'),
+    "number": lambda sent: sent.replace("1.50", "15e-1"),
+}
+
+
+def sent_as(text):
+    """The order that is recorded for the text of a message."""
+    return order_of(*read(text.encode(), CLAIMS_TERMS), CLAIMS_TERMS, NOW, "t").after
+
+
+@pytest.mark.proves("SUB-3")
+@pytest.mark.parametrize("label", OTHERWISE)
+def test_the_same_message_may_be_written_otherwise(label):
+    """Its values decide: whoever sends it again may write it with another library."""
+    sent = AS_SENT % (ORDER_ID, "1.50")
+    otherwise = OTHERWISE[label](sent)
+    assert otherwise != sent
+    assert same_submission(sent_as(sent), sent_as(otherwise), CLAIMS)
+    assert sent_as(sent).order.submission_digest == sent_as(otherwise).order.submission_digest
+
+
+@pytest.mark.proves("SUB-3", "FLT-12")
+def test_every_version_makes_the_same_digest_of_a_message():
+    """Rows keep it: another form would make other content of each message that comes again."""
+    sent = AS_SENT % (ORDER_ID, "1.50")
+    assert sent_as(sent).order.submission_digest == "dcb2cf496ba828fdeb985f32da7de9f5"
 
 
 @pytest.mark.proves("SUP-3")
@@ -113,7 +204,9 @@ def test_another_business_has_another_payload():
     """The engine takes out its own fields, and records what is left as it came."""
     claim = {"claimant": "Ada", "damage": {"cause": "water", "rooms": [1, 2.5, None, True]}}
     change = order_of(*submitted(claim), CLAIMS_TERMS, NOW, "t")
-    assert change.after.order == Order(order_id=ORDER_ID, placed_at=NOW, payload=claim)
+    assert replace(change.after.order, submission_digest=None) == Order(
+        order_id=ORDER_ID, placed_at=NOW, payload=claim
+    )
 
 
 @pytest.mark.proves("SUB-2", "SUB-4")
