@@ -141,11 +141,15 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
 
 
 def _is_known(step: Step, answer: Answer) -> bool:
-    """Whether this very answer is recorded already."""
+    """Whether this very answer is recorded already, whatever became of the step or order since.
+
+    If the recorded answer is erased, this one is compared after the same erasure.
+    """
     if answer.refusal is not None:
         given_up = step.state in (StepState.FAILED, StepState.SKIPPED)
         return given_up and step.reason == answer.refusal[:MAX_REASON]
-    return step.state is StepState.COMPLETED and step.result == answer.result
+    sent = replace(step, result=answer.result)
+    return step.result is not None and step.result in (sent.result, erased(sent).result)
 
 
 def why_closed(order: Snapshot, step: Step) -> str:

@@ -128,6 +128,30 @@ def test_of_a_personal_list_one_part_stays_and_of_an_empty_one_none(order, urls,
     assert answers.erased(step).result == {"urls": left, "by": "Ada"}
 
 
+@pytest.mark.proves("ANS-3", "ANS-5")
+def test_the_same_answer_is_known_after_it_was_erased(order):
+    """Otherwise it would be kept as poison, with the very data that was erased (engine 30)."""
+    personal = with_step(order, personal=("urls",))
+    recorded = answers.answered(personal, yes(order), "grace", NOW).after
+    erased = recorded.with_steps(answers.erased(recorded.step("pictures")))
+    assert erased != recorded
+    assert answers.answered(erased, yes(order), "grace", NOW) is None
+    with pytest.raises(RefusedError):
+        answers.answered(erased, Answer(step="pictures", result={"urls": []}), "grace", NOW)
+
+
+@pytest.mark.proves("ANS-3")
+@pytest.mark.parametrize("state", [StepState.UNDOING, StepState.UNDONE, StepState.FAILED])
+def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state):
+    """What came of the order since is no reason to refuse what it has recorded (engine 30)."""
+    recorded = answers.answered(order, yes(order), "grace", NOW).after
+    undone = with_step(recorded, state=state).with_state(direction=Direction.UNDO)
+    assert answers.answered(undone, yes(order), "grace", NOW) is None
+    other = Answer(step="pictures", result={"urls": []})
+    with pytest.raises(RefusedError):
+        answers.answered(undone, other, "grace", NOW)
+
+
 @pytest.mark.proves("ANS-7")
 def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
     """And never into the past; a reminder says why."""
