@@ -204,7 +204,7 @@ def stalled(condition: Condition) -> Event:
         "condition": condition.key,
         "status": condition.status.value,
         "reason": condition.reason,
-        "since": condition.first.isoformat(),
+        "since": condition.since.isoformat(),
         "first": condition.first.isoformat(),
         "last": condition.last.isoformat(),
         "count": condition.count,

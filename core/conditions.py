@@ -48,8 +48,10 @@ class Condition:
 
     key: str
     reason: str
+    since: AwareDatetime
+    """Since when it lasts: the same again if what ended comes back, such as an order that waits."""
     first: AwareDatetime
-    """Since when it lasts; with the key it identifies the alert."""
+    """When it was found first; with the key it identifies the alert."""
     last: AwareDatetime
     """When it was found last."""
     count: int
@@ -86,7 +88,8 @@ def found(known: Condition | None, finding: Finding, now: datetime) -> Condition
         return Condition(
             key=finding.key,
             reason=finding.reason,
-            first=finding.since,
+            since=finding.since,
+            first=now,
             last=now,
             count=finding.count,
             orders=finding.orders,

@@ -14,7 +14,9 @@ from core.errors import ConflictError
 from kit.memory import of_columns
 from stores.alert_log import AlertLog
 
-STALLS = Condition(key="submissions", reason="why", first=NOW, last=NOW, count=1, raised_at=NOW)
+STALLS = Condition(
+    key="submissions", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
+)
 WORD = Acknowledgement(by="grace", at=NOW, note="I look")
 
 

@@ -50,7 +50,9 @@ def of_condition(**changes):
     return alerts.stalled(replace(LASTS, **changes))
 
 
-LASTS = Condition(key="agents/payment", reason="why", first=NOW, last=NOW, count=1, raised_at=NOW)
+LASTS = Condition(
+    key="agents/payment", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
+)
 FAILED = event(life.ORDER_FAILED)
 ALERTS = {
     "the order is mended": (FAILED, owed_to(), True),

@@ -29,7 +29,8 @@ def test_what_is_found_first_is_a_new_condition():
         Condition(
             key="agents/payment",
             reason="why",
-            first=NOW - seconds(90),
+            since=NOW - seconds(90),
+            first=NOW,
             last=NOW,
             count=3,
             status=ConditionStatus.NEW,
@@ -89,3 +90,13 @@ def test_findings_of_several_buckets_are_one():
     one = joined([late, early])
     assert (one.since, one.count, one.orders) == (early.since, 7, tuple("abcde"))
     assert len(one.orders) == MAX_ORDERS
+
+
+@pytest.mark.proves("SUP-7")
+def test_a_condition_that_comes_back_late_is_another_alert_though_it_lasts_since_the_same_time():
+    """The log would drop its event as a repeat, such as of an order that still waits."""
+    late = NOW + REOPENED_WITHIN + A_BIT
+    again = found(ENDED, FINDING, late)
+    assert again.since == NEW.since
+    assert again.alert_id != NEW.alert_id
+    assert found(None, FINDING, late).alert_id == again.alert_id

@@ -21,7 +21,7 @@ from stores.notifications import Notifications
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})
 STALLS = Condition(
-    key="agents/payment", reason="silent", first=NOW, last=NOW, count=3, raised_at=NOW
+    key="agents/payment", reason="silent", since=NOW, first=NOW, last=NOW, count=3, raised_at=NOW
 )
 
 

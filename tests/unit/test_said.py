@@ -91,6 +91,7 @@ VERSION = asks("give what was changed the next version, and put this version bac
 SILENT = Condition(
     key="agents/payment",
     reason="why",
+    since=NOW,
     first=NOW,
     last=LATER,
     count=2,

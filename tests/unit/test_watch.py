@@ -146,7 +146,7 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     for late in (ago, ago + 30):
         await watching(store, sweeps, conditions, NOW + seconds(late)).look()
     events = await announced(store)
-    assert [(event.subject, event.data["first"]) for event in events] == [
+    assert [(event.subject, event.data["since"]) for event in events] == [
         ("supervisor", NOW.isoformat())
     ] * told
 
@@ -190,7 +190,7 @@ async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_l
     for late in (31, 60):
         await watching(store, sweeps, conditions, NOW + seconds(late)).look()
     (event,) = await announced(store)
-    assert (event.subject, event.data["first"]) == ("supervisor", NOW.isoformat())
+    assert (event.subject, event.data["since"]) == ("supervisor", NOW.isoformat())
 
 
 @pytest.mark.proves("SUP-7")
@@ -344,6 +344,6 @@ async def test_submissions_that_nobody_takes_are_told_once_while_they_wait():
         watch.submissions.head_since = NOW - seconds(ago)
         await watch.look()
     assert await statuses(store, "submissions") == [(1, "new"), (2, "resolved"), (3, "changed")]
-    assert {event.data["first"] for event in await announced(store)} == {
+    assert {event.data["since"] for event in await announced(store)} == {
         (NOW - seconds(121)).isoformat()
     }
