@@ -83,7 +83,7 @@ def digest_of(
     """Return the digest of these events; None if there are none.
 
     Of a condition only the latest event counts; one that began and ended meanwhile is listed as
-    resolved. What needs an action comes first, then what is newest.
+    resolved. Conditions are listed before other alerts. What needs an action comes first.
     """
     latest: dict[str, tuple[int, Event]] = {}
     for event in events.values():
@@ -92,14 +92,16 @@ def digest_of(
         if name not in latest or latest[name][0] < number:
             latest[name] = (number, event)
     by_time = sorted((event for _, event in latest.values()), key=lambda each: each.at)
+    by_time.sort(key=lambda each: (is_of_condition(each), needs_action(each)))
     entries = [_entry(event, places) for event in reversed(by_time)]
-    entries.sort(key=lambda each: not each.needs_action)
     if not entries:
         return None
+    # Many orders that failed leave out none of the conditions, of which one may be their cause.
+    listed = sorted(entries[:MAX_ENTRIES], key=lambda each: not each.needs_action)
     return Digest(
         id=digest_id,
         at=at,
-        entries=tuple(entries[:MAX_ENTRIES]),
+        entries=tuple(listed),
         others=len(entries[MAX_ENTRIES:]),
         link=places.page("/alerts"),
     )
@@ -112,7 +114,7 @@ def _entry(event: Event, places: Places) -> DigestEntry:
     count = data.get("count")
     status = data.get("status")
     return DigestEntry(
-        status=Status(status) if status in {*Status} else Status.NEW,
+        status=Status(status) if status in [*Status] else Status.NEW,
         needs_action=needs_action(event),
         title=TITLES.get(event.type, clean(event.type, MAX_NAME)),
         about=clean(event.subject, MAX_NAME),
@@ -125,14 +127,27 @@ def _entry(event: Event, places: Places) -> DigestEntry:
     )
 
 
+def is_of_condition(event: Event) -> bool:
+    """Whether the event reports a condition."""
+    return revision_of(event.data) is not None
+
+
 def needs_action(event: Event) -> bool:
     """Whether an operator has to act."""
     return event.data.get("actionRequired") is True
 
 
 def may_begin(state: ChannelState, now: datetime, interval: timedelta) -> bool:
-    """Whether a new digest may be sent: the first at once, the next after the interval."""
-    return state.ended_at is None or now - state.ended_at >= interval
+    """Whether a new digest may be sent: the first at once, the next after the interval.
+
+    A clock that was ahead for a while does not silence the channel until then.
+    """
+    return state.ended_at is None or abs(now - state.ended_at) >= interval
+
+
+def rests(state: ChannelState, now: datetime) -> bool:
+    """Whether the pause after a try in vain lasts; no pause is longer than the longest."""
+    return bool(state.not_before and timedelta() < state.not_before - now <= LONGEST_PAUSE)
 
 
 def begun(

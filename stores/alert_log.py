@@ -82,6 +82,7 @@ class AlertLog:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._notifications = notifications.Notifications(table)
         self._recorded: dict[str, None] = {}
 
     async def record(self, alert: Event, channels: Sequence[str] = ()) -> None:
@@ -91,8 +92,10 @@ class AlertLog:
         """
         if alert.event_id in self._recorded:
             return
-        to_send = [Put(key, row) for key, row in notifications.to_send(alert, channels).items()]
-        if revision := revision_of(alert.data):
+        revision = revision_of(alert.data)
+        rows = notifications.to_send(alert, channels, of_condition=revision is not None)
+        to_send = [Put(key, row) for key, row in rows.items()]
+        if revision:
             await self._update(revision, alert, to_send)
         else:
             await self._insert(alert, to_send)
@@ -151,13 +154,17 @@ class AlertLog:
         return True
 
     async def remove_before(self, time: datetime, most: int) -> int:
-        """Remove up to `most` of the alerts that are older; return how many there were."""
+        """Remove up to `most` of the alerts that are older; return how many there were.
+
+        With them goes what a channel has not sent since then, as one that is not set up any more.
+        """
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
         ids = [id_key(str(row.row.get("EventId"))) for row in old]
         keys = [row.key for row in old]
-        for part in (ids, keys):  # an alert whose removal is cut short is found again
+        unsent = await self._notifications.older(time, most)
+        for part in (ids, keys, unsent):  # an alert whose removal is cut short is found again
             await self._table.submit_each(PARTITION, [Delete(key) for key in part])
-        return len(old)
+        return len(old) + len(unsent)
 
 
 def _alert(key: str, columns: Columns) -> Alert:

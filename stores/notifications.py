@@ -1,12 +1,13 @@
 """What is still to be sent to people, in table `alerts`: rows for each channel.
 
-A row `!send|<channel>|<event id>` is written with its alert, and removed once its digest was sent.
+A row `!send|<channel>|…` is written with its alert, and removed once its digest was sent.
 Partition `channels` has a row for each channel, which holds the digest that is being sent: a crash
 repeats that digest, under the same id.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import AwareDatetime
@@ -72,14 +73,19 @@ def known(channel: str, row: Stored | None) -> Known:
     return STATE.record(columns_of(row)), row.etag
 
 
-def send_key(channel: str, event_id: str) -> str:
-    """Return the key of the row by which a channel is to report an event."""
-    return f"{SEND}{channel}|{key_part(event_id)}"
+def send_key(channel: str, event: Event, *, of_condition: bool) -> str:
+    """Return the key of the row by which a channel is to report an event.
+
+    Conditions sort before other alerts, and each kind by its time: what waits longest goes first.
+    """
+    kind, second = 0 if of_condition else 1, int(event.at.timestamp())
+    return f"{SEND}{channel}|{kind}|{second:012d}|{key_part(event.event_id)}"
 
 
-def to_send(event: Event, channels: Sequence[str]) -> dict[str, Columns]:
+def to_send(event: Event, channels: Sequence[str], *, of_condition: bool) -> dict[str, Columns]:
     """Return the rows that let the channels report an event, by key."""
-    return {send_key(channel, event.event_id): EVENT.columns(event) for channel in channels}
+    keys = [send_key(channel, event, of_condition=of_condition) for channel in channels]
+    return {key: EVENT.columns(event) for key in keys}
 
 
 class Notifications:
@@ -93,7 +99,7 @@ class Notifications:
 
         An unreadable row is logged and left out.
         """
-        prefix = send_key(channel, "")
+        prefix = f"{SEND}{channel}|"
         stored = await self._table.rows(ALERTS, prefix, f"{prefix}~", limit)
         read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
         return dict(read)
@@ -105,6 +111,12 @@ class Notifications:
         stored = await self._table.rows(ALERTS, keys[0], f"{keys[-1]} ")
         read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
         return {key: event for key, event in read if key in {*keys}}
+
+    async def older(self, time: datetime, most: int) -> list[str]:
+        """Return up to `most` keys of the rows of all channels whose event is older."""
+        stored = await self._table.rows(ALERTS, SEND, f"{SEND}~")
+        read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row)).at))
+        return [key for key, at in read if at < time][:most]
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove rows that were sent."""

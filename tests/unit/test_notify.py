@@ -171,7 +171,7 @@ async def test_what_needs_an_action_comes_first_and_of_too_many_the_number_is_gi
 async def test_more_than_fits_into_a_digest_comes_with_the_next(house):
     """What a digest reports stands in one column."""
     await house.alert(*range(10))
-    with patch("alerts.digests.MAX_CHARACTERS", 100):
+    with patch("alerts.digests.MAX_CHARACTERS", 180):
         await house.send()
     assert await house.waiting() == [5]
     house.now += INTERVAL
@@ -358,3 +358,78 @@ async def test_a_channel_whose_row_cannot_be_read_costs_only_itself():
     with pytest.raises(ExceptionGroup):
         await house.send()
     assert (broken.sent, len(works.sent)) == ([], 1)
+
+
+@pytest.mark.proves("ALR-5")
+async def test_a_condition_is_in_the_next_message_however_many_alerts_wait(house):
+    """It may be the cause of all the orders that failed, and is listed among them."""
+    await house.alert(*range(100))
+    await house.condition(1, ConditionStatus.NEW)
+    await house.condition(2, ConditionStatus.RESOLVED, key="submissions")
+    house.now += seconds(60)
+    await house.alert(*range(100, 200))
+    with patch("alerts.digests.MAX_CHARACTERS", 6000):
+        await house.send()
+    (digest,) = house.channels[0].sent
+    assert digest.others > 0
+    assert {"agents/payment", "submissions"} <= {*abouts(digest)}
+    assert not digest.entries[-1].needs_action
+
+
+@pytest.mark.proves("ALR-5")
+async def test_of_too_many_alerts_those_that_wait_longest_are_sent_first(house):
+    """Whatever their ids, so that none waits for ever while others come."""
+    await house.alert(9)
+    house.now += seconds(1)
+    await house.alert(1, 2)
+    with patch("alerts.digests.MAX_CHARACTERS", 100):
+        await house.send()
+    assert "orders/b01-9" in abouts(house.channels[0].sent[0])
+    assert await house.waiting() != [0]
+
+
+@pytest.mark.parametrize("ahead", [seconds(7200), seconds(365 * 86_400)])
+@pytest.mark.parametrize("failure", [None, ChannelAwayError("503")])
+async def test_a_clock_that_was_ahead_silences_no_channel(house, ahead, failure):
+    """Neither by the time of the last message nor by a pause."""
+    (channel,) = house.channels
+    house.now, channel.failure = NOW + ahead, failure
+    await house.alert(1)
+    await house.send()
+    house.now, channel.failure = NOW, None
+    await house.alert(2)
+    for _ in range(2):
+        await house.send()
+        house.now += INTERVAL
+    assert {about for digest in channel.sent for about in abouts(digest)} == {
+        "orders/b01-1",
+        "orders/b01-2",
+    }
+
+
+@pytest.mark.parametrize(
+    "data", [{"status": []}, {"status": {}}, {"status": 1}, {"count": "many"}, {"actions": {}}]
+)
+async def test_an_event_of_others_with_odd_data_holds_up_no_channel(house, data):
+    """Any publisher of the topic may send it."""
+    await house.alert(1, **data)
+    await house.send()
+    assert [abouts(digest) for digest in house.channels[0].sent] == [["orders/b01-1"]]
+
+
+async def test_what_a_removed_channel_has_not_sent_goes_with_the_old_alerts():
+    """Else it would be looked at for ever, and sent when the channel is set up again."""
+    house = House(Recorder("smtp"), Recorder("slack"))
+    await house.alert(1)
+    house.channels = house.channels[:1]
+    await house.send()
+    house.now += seconds(10)
+    await house.alert(2)
+    log = AlertLog(house.table)
+    assert await log.remove_before(NOW + seconds(5), 1000) == 2
+    assert await log.remove_before(NOW + seconds(5), 1000) == 0
+    assert await house.waiting() == [1, 1]
+    house.now += INTERVAL
+    await house.send()
+    await log.remove_before(house.now, 1000)
+    assert not await house.notifications.any_waiting()
