@@ -30,8 +30,11 @@ class Section:
 
 
 def subject_of(digest: Digest) -> str:
-    """Return the subject on one line, fit for a header."""
-    return clean(digest.subject, SUBJECT)
+    """Return the subject on one line, fit for a header.
+
+    An encoded word in it would be decoded, perhaps to a line break and a header of its own.
+    """
+    return clean(digest.subject.replace("=?", "= ?"), SUBJECT)
 
 
 def section_of(entry: DigestEntry) -> Section:

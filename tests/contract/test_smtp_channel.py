@@ -303,3 +303,24 @@ async def test_nobody_at_the_address_is_an_absence(unused_tcp_port, caplog):
     with pytest.raises(ChannelAwayError) as caught:
         await channel_at(unused_tcp_port).send(digest())
     assert hidden(caught.value, caplog)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        "=?utf-8?q?a=0D=0ABcc:_eve@example.com?=",
+        "=?utf-8?b?DQpCY2M6IGV2ZUBleGFtcGxlLmNvbQ==?=",
+        "=?utf-8?q?=0D=0A=0D=0Abody?=",
+        "==??utf-8?q?=0D=0ABcc:_eve@example.com?=",
+    ],
+)
+def test_an_encoded_word_in_a_subject_makes_no_header(about):
+    """The library decodes it, line breaks too; `clean` sees only printable characters."""
+    local = SmtpServer(host="localhost", port=25, encryption=Encryption.NONE)
+    channel = SmtpChannel(server=local, sender="orders@example.com", recipients=[ADA])
+    sent = message_from_bytes(
+        channel._message(digest(replace(FAILED, about=about))).as_bytes(), policy=default
+    )
+    usual = message_from_bytes(channel._message(digest()).as_bytes(), policy=default)
+    assert sent.keys() == usual.keys()
+    assert "q?" in sent["Subject"] or "b?" in sent["Subject"]
