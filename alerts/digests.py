@@ -114,7 +114,7 @@ def _entry(event: Event, places: Places) -> DigestEntry:
     count = data.get("count")
     status = data.get("status")
     return DigestEntry(
-        status=Status(status) if status in [*Status] else Status.NEW,
+        status=Status(status) if isinstance(status, str) and status in {*Status} else Status.NEW,
         needs_action=needs_action(event),
         title=TITLES.get(event.type, clean(event.type, MAX_NAME)),
         about=clean(event.subject, MAX_NAME),

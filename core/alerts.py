@@ -17,7 +17,7 @@ from core.clocks import ClockSkew
 from core.conditions import Condition
 from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
-from core.life import Direction
+from core.life import ORDER_FAILED, ORDER_UNDONE, Direction
 from core.orders import Snapshot, Step
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
@@ -28,6 +28,16 @@ ANSWER_REMINDED = "OrderProcessing.AnswerReminded"
 NEWS = (ANSWER_AWAITED, ANSWER_REMINDED)
 """The events that are no alerts, which operators need not see."""
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
+
+TYPES = (
+    ORDER_FAILED,
+    ORDER_UNDONE,
+    SUBMISSION_REJECTED,
+    NOTICE_GIVEN_UP,
+    STALLED,
+    WORKFLOW_CHANGED,
+)
+"""The types of all alerts."""
 
 SUPERVISOR = "supervisor"
 """The subject of the alert that sweeps have stopped."""

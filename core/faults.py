@@ -369,6 +369,16 @@ class FaultCode(StrEnum):
         ("channel", "expected"),
         "it is missing, but channel {channel} needs it; set it to {expected}",
     )
+    RULE_CHANNEL_OFF = (
+        "rule-channel-off",
+        ("channel",),
+        "a rule sends to channel {channel}, which is off; set up the channel, or remove the rule",
+    )
+    RULE_UNKNOWN_TYPE = (
+        "rule-unknown-type",
+        ("type", "types"),
+        "no alert has type {type}; use one of: {types}",
+    )
     MAIL_ADDRESS_INVALID = (
         "mail-address-invalid",
         ("position",),

@@ -14,6 +14,7 @@ from adapters.channels.addresses import (
     is_mail_address,
     smtp_server,
 )
+from core.alerts import TYPES
 from core.channels import ChannelName, ChannelRule
 from core.faults import Fault, FaultCode
 from core.urls import is_private
@@ -93,6 +94,7 @@ class ChannelSettings(BaseSettings):
 def channel_faults(settings: ChannelSettings) -> Iterator[Fault]:
     """Yield what is wrong with the settings of channels; no fault has a value of a secret."""
     yield from _incomplete(settings)
+    yield from _rule_faults(settings)
     for name in dict.fromkeys(name for needed in NEEDED.values() for name in needed):
         value = settings.value_of(name)
         if value.startswith(UNRESOLVED):
@@ -110,6 +112,18 @@ def _incomplete(settings: ChannelSettings) -> Iterator[Fault]:
             missing = dict.fromkeys(unset, channel) | missing
     for name, channel in missing.items():
         yield Fault(FaultCode.CHANNEL_INCOMPLETE, name, channel=channel, expected=EXPECTED[name])
+
+
+def _rule_faults(settings: ChannelSettings) -> Iterator[Fault]:
+    """Yield a fault for each channel and type in the rules by which nothing would be sent."""
+    rules = settings.alert_rules
+    for channel in dict.fromkeys(rule.channel for rule in rules):
+        # One that is on in part has a fault of its own.
+        if not any(settings.value_of(name) for name in NEEDED[channel] if name != SHARED):
+            yield Fault(FaultCode.RULE_CHANNEL_OFF, "ALERT_RULES", channel=channel)
+    for kind in dict.fromkeys(kind for rule in rules for kind in rule.types):
+        if kind not in TYPES:
+            yield Fault(FaultCode.RULE_UNKNOWN_TYPE, "ALERT_RULES", type=kind, types=TYPES)
 
 
 def _value_faults(name: str, value: str) -> Iterator[Fault]:

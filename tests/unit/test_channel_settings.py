@@ -5,6 +5,7 @@ import pytest
 from adapters.channels.addresses import Encryption, SmtpServer, smtp_server
 from adapters.channels.settings import EXPECTED
 from adapters.settings import Settings, SettingsError
+from core.alerts import STALLED, TYPES
 from core.channels import ChannelName, ChannelRule, Severity
 from core.faults import Fault, FaultCode
 from development.settings import app_settings
@@ -68,11 +69,10 @@ def test_recipients_are_the_addresses_between_the_commas(read):
 
 def test_rules_are_read_from_json(read):
     """Each with the usual conditions where it has none."""
-    found = read(
-        ALERT_RULES='[{"channel": "slack", "severity": "info", "types": ["A.B"]}, {"channel": "smtp"}]'
-    )
+    rules = f'[{{"channel": "slack", "severity": "info", "types": ["{STALLED}"]}}, {{"channel": "smtp"}}]'
+    found = read(**ALL, ALERT_RULES=rules)
     assert found.alert_rules == [
-        ChannelRule(channel=ChannelName.SLACK, severity=Severity.INFO, types=("A.B",)),
+        ChannelRule(channel=ChannelName.SLACK, severity=Severity.INFO, types=(STALLED,)),
         ChannelRule(channel=ChannelName.SMTP),
     ]
     assert read(ALERT_RULES="").alert_rules == read(ALERT_RULES="[]").alert_rules == []
@@ -106,6 +106,12 @@ def incomplete(name, channel):
         (
             SMTP | {"ALERT_RECIPIENTS": ",".join(f"a{each}@example.com" for each in range(51))},
             [Fault(FaultCode.TOO_MANY_RECIPIENTS, "ALERT_RECIPIENTS", count=51, limit=50)],
+        ),
+        (SLACK | {"ALERT_RULES": '[{"channel": "slack"}, {"channel": "teams"}]'}, [Fault(FaultCode.RULE_CHANNEL_OFF, "ALERT_RULES", channel="teams")]),
+        (PEOPLE | {"ALERT_RULES": '[{"channel": "smtp"}]'}, [Fault(FaultCode.RULE_CHANNEL_OFF, "ALERT_RULES", channel="smtp")]),
+        (
+            SLACK | {"ALERT_RULES": '[{"channel": "slack", "types": ["OrderProcessing.Staled"]}]'},
+            [Fault(FaultCode.RULE_UNKNOWN_TYPE, "ALERT_RULES", type="OrderProcessing.Staled", types=TYPES)],
         ),
         (SMTP | PEOPLE | {"SMTP_SENDER": "a@b.c\nBcc: d@e.f"}, [Fault(FaultCode.MAIL_ADDRESS_INVALID, "SMTP_SENDER", position=1)]),
     ],

@@ -119,6 +119,15 @@ def test_every_place_of_a_change_exists():
             )
 
 
+def test_each_condition_has_a_row_that_says_what_to_do():
+    """By the subject of its alert."""
+    part = part_of_operate("When something stands still", "###")
+    listed = re.findall(r"^\| `([\w-]+)(?:/…)?` \|", part, re.MULTILINE)
+    named = (alerts.WAITING, alerts.OVERDUE, alerts.HELD, alerts.SUBMISSIONS, alerts.SUPERVISOR)
+    about = (alerts.ABOUT_AGENT.rstrip("/"), alerts.ABOUT_CLOCK.rstrip("/"))
+    assert sorted(listed) == sorted([*named, *about])
+
+
 def types_of_events():
     """The types of all events that the topic gets: alerts, and news for others."""
     named = {value for value in vars(alerts).values() if str(value).startswith("OrderProcessing.")}
@@ -138,6 +147,7 @@ def test_each_type_of_alert_has_a_section_that_says_what_to_do():
     sections = re.split(r"^### ", part, flags=re.MULTILINE)[1:]
     described = [re.findall(r"^`([\w.]+)`: ", text, re.MULTILINE) for text in sections]
     assert sorted(described) == sorted([each] for each in types_of_events() - set(alerts.NEWS))
+    assert sorted(described) == sorted([each] for each in alerts.TYPES)
     for text in sections:
         conditions = "| condition | meaning | check and do |" in text
         wanted = ["resolved when"] if conditions else ["- Check: ", "- Do: ", "- Resolved: "]
