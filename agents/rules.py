@@ -59,8 +59,18 @@ def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: tim
     return max(half, stop_at(request, margin) - call_timeout)
 
 
-def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool) -> AgentReply:
-    """Return the reply to a request that may come again later, without a failure (AGT-8)."""
+def not_tried(
+    request: AgentRequest,
+    reason: NotTriedError,
+    *,
+    was_called: bool,
+    was_accepted: bool = False,
+) -> AgentReply:
+    """Return the reply to a request that may come again later, without a failure (AGT-8).
+
+    `was_called` is that of `failed`; `was_accepted` says whether the service owes the final answer
+    to an earlier call (AGT-11).
+    """
     return reply(
         request,
         "notTried",
@@ -69,6 +79,7 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool)
         circuit_open=isinstance(reason, CircuitOpenError),
         asked=isinstance(reason, AskedToWaitError),
         in_doubt=reason.in_doubt or was_called,
+        accepted=was_accepted,
     )
 
 
@@ -86,15 +97,18 @@ def is_overdue(request: AgentRequest, now: datetime) -> bool:
     return request.answer_by is not None and now >= request.answer_by
 
 
-def accepted(request: AgentRequest, accepted: AcceptedError) -> AgentReply:
-    """Return the reply to a request that the service will do later: it is asked again (AGT-11)."""
+def accepted(request: AgentRequest, accepted: AcceptedError, *, was_called: bool) -> AgentReply:
+    """Return the reply to a request that the service will do later: it is asked again (AGT-11).
+
+    `was_called` is that of `failed`.
+    """
     return reply(
         request,
         "notTried",
         reason=str(accepted)[:MAX_REASON],
         retry_after=pause_after(accepted).total_seconds(),
         accepted=True,
-        in_doubt=True,
+        in_doubt=was_called,
     )
 
 

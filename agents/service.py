@@ -1,8 +1,9 @@
 """Carries out requests by calling one remote service."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +27,30 @@ LATE = "too little of its time was left when it came"
 NO_TIME = "no time was left for a call"
 TOO_LATE = "the service answered when the time was up"
 OVERDUE = "the service accepted it, and has not done it in the time that it may take"
+
+
+@dataclass(kw_only=True, slots=True)
+class _EarlierCalls:
+    """The state in which the earlier calls of an attempt leave its step."""
+
+    unanswered: bool
+    """Whether one of them had no answer."""
+    accepted: bool = False
+    """Whether the service has accepted one, and its final answer is due (AGT-11)."""
+    fault: TransientError = field(default_factory=lambda: TransientError(NO_TIME))
+    """The last fault that may pass."""
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record how the call within has failed."""
+        try:
+            yield
+        except TransientError as fault:
+            self.unanswered, self.fault = True, fault
+            raise
+        except AcceptedError:
+            self.accepted = True
+            raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,25 +106,23 @@ class AgentService:
         """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
             return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=again)
-        unanswered, last = 0, TransientError(NO_TIME)
+        earlier = _EarlierCalls(unanswered=again)
         try:
             async for attempt in self._retrying(request):
-                unanswered = attempt.retry_state.attempt_number - 1
-                with attempt:
+                with attempt, earlier.recorded():
                     if self._is_too_late(request):  # the pause took the remaining time
-                        raise last
-                    try:
-                        result = await self._call(request, first=not unanswered)
-                    except TransientError as fault:
-                        last = fault
-                        raise
+                        raise earlier.fault
+                    is_first = attempt.retry_state.attempt_number == 1
+                    result = await self._call(request, first=is_first)
         except RejectedError as rejection:
-            return rules.failed(request, rejection, was_called=again or unanswered > 0)
+            return rules.failed(request, rejection, was_called=earlier.unanswered)
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
-            return rules.not_tried(request, reason, was_called=again or unanswered > 0)
+            return rules.not_tried(
+                request, reason, was_called=earlier.unanswered, was_accepted=earlier.accepted
+            )
         except AcceptedError as accepted:
-            return self._later(request, accepted)
+            return self._later(request, accepted, was_called=earlier.unanswered)
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
@@ -115,11 +138,13 @@ class AgentService:
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
 
-    def _later(self, request: AgentRequest, accepted: AcceptedError) -> AgentReply:
+    def _later(
+        self, request: AgentRequest, accepted: AcceptedError, *, was_called: bool
+    ) -> AgentReply:
         """Return the reply to what the service does later; raises `TransientError` if overdue."""
         if rules.is_overdue(request, self.clock()):
             raise TransientError(OVERDUE) from accepted
-        return rules.accepted(request, accepted)
+        return rules.accepted(request, accepted, was_called=was_called)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
         log.warning(

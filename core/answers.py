@@ -172,7 +172,7 @@ def _refused(
     order: Snapshot, step: Step, refusal: str, entry: HistoryEntry, *, for_good: bool
 ) -> Change:
     """Return the change of an order whose answer is no: the step has failed."""
-    failed = step.given_up(refusal, for_good=for_good)
+    failed = step.refused(refusal, for_good=for_good)
     after = order.with_steps(failed)
     entry = entry.also(*failures_of(failed, refusal))
     if failed.state is StepState.SKIPPED:

@@ -124,6 +124,7 @@ def to_be_undone(step: Step) -> Step:
         for_operator=False,
         not_before=step.settled_at,
         answer_by=None,
+        in_doubt=step.effect_unknown,
     )
 
 

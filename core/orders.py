@@ -230,9 +230,12 @@ class Step:
     result: Mapping[str, Any] | None = None
     """The agent's answer, which an undo needs too."""
     in_doubt: bool = False
-    """Whether an attempt ended without an answer, so that its effect is unknown (UND-2)."""
+    """Whether an attempt ended without an answer, so that its effect is unknown (UND-2).
+
+    What the service has accepted is not in doubt for that: see `effect_unknown`.
+    """
     answer_by: AwareDatetime | None = None
-    """When the service has to have done what it accepted; None if it has accepted nothing."""
+    """When the service has to have done what it accepted; None if no final answer is due."""
     round: int = 0
     """The number of the round, whose attempts share an idempotency key (AGT-3)."""
     refused_for_good: bool = False
@@ -265,6 +268,11 @@ class Step:
         return self.state is StepState.UNDOING and self.complete_by is None
 
     @property
+    def effect_unknown(self) -> bool:
+        """Whether the step is in doubt, or accepted by its service without a final answer yet."""
+        return self.in_doubt or self.answer_by is not None
+
+    @property
     def undo_failed(self) -> bool:
         """Whether the step may have an effect that could not be undone.
 
@@ -283,9 +291,8 @@ class Step:
         An operator who skips a step says that it was done; what is skipped otherwise has a reason.
         """
         skipped_as_done = self.state is StepState.SKIPPED and self.reason is None
-        accepted = self.state is StepState.NOT_STARTED and self.answer_by is not None
         done = self.state in (StepState.COMPLETED, StepState.RUNNING)
-        return done or skipped_as_done or accepted or self.in_doubt
+        return done or skipped_as_done or self.effect_unknown
 
     def given_up(
         self, reason: str, *, for_operator: bool = False, for_good: bool = False
@@ -294,7 +301,8 @@ class Step:
 
         Neither an undo, nor a failure that did not come from the service, is passed over. A refusal
         that is for good leaves nothing in doubt (AGT-3): a service that remembers refusals refuses
-        no key of which it did, or still does, the work.
+        no key of which it did, or still does, the work. A step that fails while its service owes a
+        final answer is in doubt.
         """
         passed_over = self.goes_on and self.state is not StepState.UNDOING and not for_operator
         return replace(
@@ -305,9 +313,17 @@ class Step:
             uncounted=None,
             reason=reason[:MAX_REASON],
             for_operator=for_operator,
-            in_doubt=self.in_doubt and not for_good,
+            in_doubt=self.effect_unknown and not for_good,
             refused_for_good=for_good,
         )
+
+    def refused(self, reason: str, *, for_good: bool) -> "Step":
+        """Return the step as its service, or somebody outside, has refused it.
+
+        That is the final answer on accepted work, so the acceptance leaves nothing in doubt
+        (AGT-11). An attempt that had no answer does.
+        """
+        return replace(self, answer_by=None).given_up(reason, for_good=for_good)
 
     @property
     def cools_down(self) -> bool:
@@ -324,7 +340,9 @@ class Step:
     def is_forgotten(self, now: datetime) -> bool:
         """Whether the step is in doubt, and an attempt could come after its key (AGT-12)."""
         known_until = self.key_known_until
-        return self.in_doubt and known_until is not None and now + self.timeout >= known_until
+        if not self.effect_unknown or known_until is None:
+            return False
+        return now + self.timeout >= known_until
 
     def in_next_round(self) -> "Step":
         """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""

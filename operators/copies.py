@@ -108,7 +108,7 @@ def in_doubt(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> Step:
 
 def _key_known_until(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> datetime | None:
     """Return until when the step's key is certainly known; None if it is not forgotten (AGT-12)."""
-    if step.in_doubt or step.runs:
+    if step.effect_unknown or step.runs:
         return step.key_known_until
     offering = [each for each in agents if each.offers == step.capability]
     providers = {each.provider or each.name for each in offering}

@@ -229,9 +229,9 @@ class Progress:
     def _key_known_until(self, step: Step, agent: str) -> datetime | None:
         """Return until when the service knows the key of an attempt that begins now (AGT-12).
 
-        If the step is in doubt, the service may have the key from an earlier attempt.
+        If its effect is unknown, the service may have the key from an earlier attempt.
         """
-        if step.in_doubt:
+        if step.effect_unknown:
             return step.key_known_until
         declared = self.agents.get(agent)
         keys_last = declared and declared.keys_last
@@ -305,7 +305,7 @@ def _unasked(order: Snapshot, started: Step, reason: str, *, for_operator: bool 
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
     failed = before.given_up(reason, for_operator=for_operator)
-    return replace(failed, unjudged=None, in_doubt=before.in_doubt or undo)
+    return replace(failed, unjudged=None, in_doubt=before.effect_unknown or undo)
 
 
 def _forgotten(order: Snapshot, step: Step) -> str:

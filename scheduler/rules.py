@@ -194,10 +194,13 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Return the step as failed, for good if its service remembers refusals (AGT-3)."""
         reason = reply.reason or NO_REASON
-        refused = step.state is StepState.RUNNING and not reply.for_operator
-        for_good = refused and self._remembers_refusals(step.agent)
         known = replace(step, in_doubt=step.in_doubt or reply.in_doubt)
-        failed = known.given_up(reason, for_operator=reply.for_operator, for_good=for_good)
+        if reply.for_operator:  # not the service's own answer
+            failed = known.given_up(reason, for_operator=True)
+        else:
+            to_do = step.state is StepState.RUNNING
+            for_good = to_do and self._remembers_refusals(step.agent)
+            failed = known.refused(reason, for_good=for_good)
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
         )

@@ -213,7 +213,8 @@ def _one_round_stands(world: World, order: Snapshot) -> None:
     A round begins where the one before is nothing (AGT-3).
     """
     for step in order.steps:
-        rounds = _standing(world, step) | ({step.round} if step.in_doubt or step.runs else set())
+        unknown = {step.round} if step.effect_unknown or step.runs else set()
+        rounds = _standing(world, step) | unknown
         demand(len(rounds) <= 1, f"of {step.name} these rounds stand, or may: {rounds} (AGT-3)")
 
 
@@ -699,7 +700,7 @@ def _tried_at(world: World, step: Step) -> datetime:
 def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> None:
     """What may have been done is tried again, and undone, where its key is known (AGT-3)."""
     at_service = before.attempts and before.capability != OUTSIDE
-    if at_service and (before.in_doubt or after.state is StepState.UNDOING):
+    if at_service and (before.effect_unknown or after.state is StepState.UNDOING):
         asked, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
             asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"

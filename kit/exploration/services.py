@@ -64,8 +64,8 @@ def _answered(
     yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
-    is_remembered = agent.remembers_refusals and _call_of(request) in world.effects
-    if not is_remembered:  # what was done is not refused under its key
+    knows_its_work = agent.remembers_refusals or _call_of(request) in world.accepted
+    if not (knows_its_work and _call_of(request) in world.effects):  # it refuses nothing it did
         rejected = Raised(RejectedError, agent.refusal)
         yield "the service rejects the order", _refusing(world, agent, request), rejected, True
 

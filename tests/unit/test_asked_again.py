@@ -27,7 +27,14 @@ from agents.protection import CircuitBreaker
 from agents.service import OVERDUE
 from core.business import Agent
 from core.changes import Change, HistoryEntry
-from core.errors import AcceptedError, CircuitOpenError, RejectedError, TransientError
+from core.compensation import to_be_undone
+from core.errors import (
+    AcceptedError,
+    AskedToWaitError,
+    CircuitOpenError,
+    RejectedError,
+    TransientError,
+)
 from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
 from core.pauses import SHORTEST_APART
@@ -59,7 +66,6 @@ def accepted(order, now, rules=PATIENT, pause=PAUSE):
         attempt=step.attempts,
         action="undo" if step.state is StepState.UNDOING else "do",
         accepted=True,
-        in_doubt=True,
         retry_after=pause and pause.total_seconds(),
     )
     return rules.receive(order, said, now)
@@ -83,11 +89,11 @@ async def test_the_service_is_asked_again_in_the_same_attempt_if_there_is_time()
     ("asked", "again"), [(3, 3), (60, 60), (10**7, 86_400)], ids=["no call fits", "long", "bound"]
 )
 async def test_a_longer_pause_is_left_to_the_scheduler(asked, again):
-    """The agent calls once, and replies when to ask again; the effect is in doubt."""
+    """The agent calls once, and replies when to ask again; no call was without an answer."""
     agency = Agency(accepts(seconds(asked)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.accepted, reply.in_doubt) == ("notTried", True, True)
+    assert (reply.outcome, reply.accepted, reply.in_doubt) == ("notTried", True, False)
     assert (reply.retry_after, reply.circuit_open, agency.pauses) == (again, False, [])
     assert reply.reason == "queued"
 
@@ -126,12 +132,25 @@ async def test_an_answer_that_is_overdue_is_no_answer():
     assert report.begun == (f"{ORDER_ID}:payment:1:do",)
 
 
-async def test_a_refusal_after_it_was_accepted_is_in_doubt():
-    """As after any call whose result is not known."""
-    agency = Agency(accepts(seconds(1)), RejectedError("no such street"))
+@pytest.mark.proves("AGT-11")
+@pytest.mark.parametrize("unanswered", [False, True])
+async def test_a_refusal_after_it_was_accepted_is_its_final_answer(unanswered):
+    """It leaves nothing in doubt, unless another call had no answer (engine 5)."""
+    before = [TransientError("503")] if unanswered else []
+    agency = Agency(*before, accepts(seconds(1)), RejectedError("no such street"))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.in_doubt) == ("failed", True)
+    assert (reply.outcome, reply.in_doubt) == ("failed", unanswered)
+
+
+@pytest.mark.proves("AGT-11")
+async def test_what_was_accepted_stays_accepted_though_the_service_then_asks_for_a_pause():
+    """The order waits for the final answer, which may come after the pause (engine 5)."""
+    agency = Agency(accepts(seconds(1)), AskedToWaitError("429", seconds(40)))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.accepted, reply.in_doubt, reply.circuit_open) == (True, False, True)
+    assert reply.retry_after == 40
 
 
 # The order
@@ -143,7 +162,8 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     change = accepted(claimed(), NOW)
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + PAUSE)
-    assert (state.failure_count, step.failure_count, step.in_doubt) == (0, 0, True)
+    assert (state.failure_count, step.failure_count, step.in_doubt) == (0, 0, False)
+    assert step.effect_unknown
     assert step.answer_by == NOW + WITHIN
     said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
     assert change.entry.detail.startswith(said)
@@ -227,6 +247,51 @@ def test_once_it_is_done_nothing_of_it_is_left():
     running = PATIENT.claim(waiting, NOW + PAUSE).after
     done = PATIENT.receive(running, answer(attempt=2), NOW + PAUSE).after.step("payment")
     assert (done.state, done.answer_by, done.in_doubt) == (StepState.COMPLETED, None, False)
+
+
+@pytest.mark.proves("AGT-11")
+def test_the_services_final_refusal_settles_what_it_accepted():
+    """A service refuses no work that it did (engine 5)."""
+    assert not refused_after(accepted(claimed(), NOW)).in_doubt
+
+
+@pytest.mark.proves("AGT-11", "UND-2")
+@pytest.mark.parametrize("then", ["a time-out", "a call without an answer", "a failure elsewhere"])
+def test_what_else_is_in_doubt_stays_so(then):
+    """Only the acceptance is settled, and only by the service itself."""
+    change = accepted(claimed(), NOW)
+    if then == "a time-out":
+        running = PATIENT.claim(change.after, NOW + PAUSE).after
+        change = supervisor.recover(running, timed_out(running))
+    said = {"a call without an answer": {"in_doubt": True}, "a failure elsewhere": FROM_ELSEWHERE}
+    step = refused_after(change, **said.get(then, {}))
+    assert step.in_doubt
+    assert (step.answer_by is None) == (then != "a failure elsewhere")
+
+
+FROM_ELSEWHERE = {"for_operator": True}
+
+
+def refused_after(change, **said):
+    """The step as the final answer of its next attempt leaves it."""
+    step = change.after.step("payment")
+    now = step.not_before or change.entry.at
+    running = PATIENT.claim(change.after, now).after
+    refusal = answer(outcome="failed", reason="closed", attempt=step.attempts + 1, **said)
+    return PATIENT.receive(running, refusal, now).after.step("payment")
+
+
+@pytest.mark.proves("AGT-11", "UND-2", "AGT-12")
+def test_what_is_accepted_may_be_done_until_then():
+    """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
+    step = accepted(claimed(), NOW).after.step("payment")
+    assert to_be_undone(replace(step, undoable=True)).in_doubt
+    assert step.given_up("no such operation").in_doubt
+    forgets = replace(step, key_known_until=NOW + step.timeout)
+    assert (forgets.is_forgotten(NOW), step.is_forgotten(NOW)) == (True, False)
+    waiting = accepted(claimed(), NOW).after.with_steps(forgets)
+    failed = PATIENT.claim(waiting, NOW + PAUSE).after.step("payment")
+    assert (failed.state, failed.in_doubt) == (StepState.FAILED, True)
 
 
 @pytest.mark.proves("AGT-11", "UND-2")

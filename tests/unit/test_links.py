@@ -274,14 +274,14 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(mon
     trial, calls = at_the_clerk(monkeypatch)
     order = trial.submit(ADA)
     step = snapshot(trial, order).step("stamped")
-    assert (order.state, step.in_doubt) == ("Pending", True)
+    assert (order.state, step.effect_unknown) == ("Pending", True)
     assert snapshot(trial, order).state.not_before == step.answer_by
     trial.advance(hours=1)
     (call,) = calls
     right = LINK.fullmatch(call.answer_url)[3]
     assert over(trial, order, "stamped", right, answer={}) == "recorded"
     assert order.state == "Processed"
-    assert not snapshot(trial, order).step("stamped").in_doubt
+    assert not snapshot(trial, order).step("stamped").effect_unknown
     trial.advance(hours=2)
     assert len(calls) == 1
 
@@ -324,7 +324,7 @@ def test_a_service_that_refused_over_its_link_is_asked_with_a_key_of_the_next_ro
     assert over(trial, order, "stamped", refusal="no paper") == "recorded"
     step = snapshot(trial, order).step("stamped")
     assert (order.state, step.refused_for_good) == ("Error", remembers)
-    assert not (remembers and step.in_doubt)
+    assert not step.effect_unknown  # a refusal is the final answer (engine 5)
     trial.act(order, "resubmit")
     assert calls[-1].key == f"{order.id}:{key}"
 

@@ -14,6 +14,7 @@ from core.faults import Fault, FaultCode
 from core.orders import OnFailure, Order
 from core.workflow import DeclarationError, Workflow
 from examples.claims.business import CLAIMS
+from examples.grown.business import GROWN
 from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
 from operators.cli.formatting import order_text
@@ -163,6 +164,24 @@ def test_a_pivot_that_fails_itself_lets_the_order_be_undone_unless_it_is_in_doub
     case.refused("ship", in_doubt=in_doubt)
     assert case.ended == (("Error", "failed") if in_doubt else ("Pending", None))
     assert asked_back(case) == ([] if in_doubt else ["stock"])
+
+
+@pytest.mark.proves("UND-6", "AGT-11")
+def test_a_pivot_that_was_accepted_and_then_refused_was_not_passed():
+    """The order can be cancelled, and what came before the pivot is undone (engine 5)."""
+    trial = Trial(GROWN)
+    trial.accept("bank", "pay")
+    order = trial.submit(GROWN.sample.payload)
+    trial.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
+    trial.advance(seconds=5)
+    trial.heal("bank", "pay")
+    trial.refuse("bank", "pay", "account closed")
+    trial.advance(minutes=10)
+    assert (order.state, order.outcome) == ("Error", "failed")
+    assert "cancel" in trial.inspect(order.id).actions
+    trial.act(order, "cancel")
+    trial.advance(minutes=10)
+    assert order.outcome == "undone"
 
 
 @pytest.mark.proves("UND-6")
