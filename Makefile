@@ -79,7 +79,7 @@ bench: $(VENV)/.installed-dev local/node_modules/.installed
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:
 	@echo 'emptying $(DATA); a running stack is not stopped'
-	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json hosts.json lock layout || true
+	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json hosts.json slowdown lock layout || true
 
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header pyproject.toml
 

@@ -169,6 +169,7 @@ class App:
             unknown_name_tries=self.settings.unknown_name_tries,
             queue=self.storage_queues[submission.service.QUEUE],
             longest_upgrade=self._longest_upgrade,
+            slowdown=self.adapters.slowdown,
             terms=Terms(
                 workflows=self.business.workflows,
                 default_workflow=self.business.default_workflow,
@@ -247,7 +248,8 @@ class App:
             clock=clock,
             sleep=asyncio.sleep,
             margin=timedelta(seconds=settings.agent_margin_seconds),
-            call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+            usual_call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+            slowdown=self.adapters.slowdown,
             circuit=circuit,
             bulkhead=Bulkhead(
                 in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock

@@ -12,9 +12,14 @@ from core.ports import (
     Leadership,
     NewId,
     RemoteService,
+    Slowdown,
     TextQueue,
 )
 from stores.tables import Table
+
+
+def _as_configured() -> float:
+    return 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +45,8 @@ class Adapters:
     new_id: NewId
     new_right: NewId
     """Returns 128 random bits, which nobody can guess, as text that may stand in an address."""
+    slowdown: Slowdown = _as_configured
+    """1 but in the embedded run."""
     channels: Mapping[str, Channel] = field(default_factory=dict)
     """The configured channels to people, by name."""
     close: Callable[[], Awaitable[None]]

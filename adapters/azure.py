@@ -12,6 +12,7 @@ from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
 from adapters.services import services
 from adapters.settings import Settings
+from adapters.slowdown import slowdown_in
 from adapters.tables.budget import Budget
 from adapters.tables.transactions import TableTransactions
 
@@ -49,6 +50,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         services=services(settings, pool),
         channels=open_channels(settings.channels, pool),
         clock=utc_now,
+        slowdown=partial(slowdown_in, settings.slowdown_file),
         clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,
         new_right=new_right,

@@ -5,6 +5,7 @@ import re
 import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, SkipValidation, ValidationError
@@ -144,6 +145,8 @@ class Settings(ChannelSettings):
     """How long an agent waits for one answer of its remote service."""
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
+    slowdown_file: Path | None = Field(None, alias="LOCAL_SLOWDOWN_FILE")
+    """Where the embedded run writes by how much longer steps and calls may take; never on Azure."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
     """How many days finished orders, alerts, poison messages and keys are kept; 0: for ever."""
     reply_to_prefix: str = Field(

@@ -19,7 +19,7 @@ from core.errors import (
     TransientError,
 )
 from core.messages import AgentReply, AgentRequest
-from core.ports import Bus, Clock, RemoteService
+from core.ports import Bus, Clock, RemoteService, Slowdown
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +64,16 @@ class AgentService:
     sleep: Callable[[float], Awaitable[None]]
     margin: timedelta
     """How long before the complete-by time the agent stops."""
-    call_timeout: timedelta
-    """How long one call may take before it is tried again."""
+    usual_call_timeout: timedelta
+    slowdown: Slowdown
     circuit: CircuitBreaker
     bulkhead: Bulkhead
     health_reporter: HealthReporter
+
+    @property
+    def call_timeout(self) -> timedelta:
+        """How long a call that begins now may take before it is tried again."""
+        return self.usual_call_timeout * self.slowdown()
 
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
         """Call the service and reply; once the time is up, send no reply (AGT-4, AGT-5).

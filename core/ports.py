@@ -18,6 +18,9 @@ ClockCheck = Callable[[], Awaitable[ClockSkew | None]]
 It sends requests to the store if there are too few answers.
 """
 
+Slowdown = Callable[[], float]
+"""Returns the factor, at least 1, by which a step or a call may take longer than configured now."""
+
 NewId = Callable[[], str]
 """Returns a text that is unique across all calls and processes."""
 

@@ -16,8 +16,8 @@ from azure.core.exceptions import AzureError
 from core.business import Business
 from development.business import DEPLOYED, named, to_run
 from development.faults import DevelopmentCode
-from development.pace import at_this_pace, slowness
-from development.settings import app_settings
+from development.pace import Pace
+from development.settings import SLOWDOWN_FILE, TIMES, app_settings
 from development.stack import Stack, StackConfig
 from development.submit import submit
 from local.faults import Fault
@@ -41,7 +41,8 @@ Environment:
   OPERATOR_KEY              the operators' key (default: local-operator)
   Host__CORS                origins of other sites' pages that may call, such as http://localhost:5173, comma-separated
 Any setting of the app, such as STEP_TIMEOUT_SECONDS=8, replaces the embedded default; only the connections to the parts
-above are always the stack's own.
+above are always the stack's own. Steps and calls get more time while the machine is busy, unless STEP_TIMEOUT_SECONDS
+or REMOTE_CALL_TIMEOUT_SECONDS is set.
 """
 
 
@@ -90,13 +91,11 @@ def config_from_environment() -> StackConfig:
     )
 
 
-def at_pace(config: StackConfig, slow: float, say: Callable[[str], None]) -> StackConfig:
-    """Give steps the time that they take on a machine that is so slow, unless a person has set it; and say so."""
-    longer = at_this_pace(slow, app_settings(config.ports, "", "", config.agents))
-    if longer:
-        told = ", ".join(f"{name}={value}" for name, value in longer.items())
-        say(f"this machine is {slow:.1f} times as slow as usual, so steps get longer: {told}")
-    return replace(config, settings={**longer, **config.settings})
+def for_a_person(config: StackConfig, slowdown_file: Path) -> StackConfig:
+    """Return the stack that somebody watches; steps and calls follow the file, unless a person has set their times."""
+    if TIMES & config.settings.keys():
+        return config
+    return replace(config, settings={SLOWDOWN_FILE: str(slowdown_file), **config.settings})
 
 
 def describe(stack: Stack, seconds: float) -> str:
@@ -137,12 +136,26 @@ async def run_until_signal(show: Callable[[str], None]) -> None:
     def say(line: str) -> None:
         show(f"[stack] {line}")
 
-    stack = Stack(at_pace(config_from_environment(), slowness(), say), say=say, show=show)
-    await until_signal(
-        stack,
-        ready=lambda: show(describe(stack, time.monotonic() - began)),
-        stopping=lambda: say("stopping: the hosts finish what they are doing, then the rest ends"),
-    )
+    config = config_from_environment()
+    pace = Pace(file=config.data / "slowdown", say=say)
+    stack = Stack(for_a_person(config, pace.file), say=say, show=show)
+    measuring: list[asyncio.Task[None]] = []
+
+    def ready() -> None:
+        show(describe(stack, time.monotonic() - began))
+        measuring.append(asyncio.create_task(pace.keep()))  # not before: the start is no busy time
+
+    try:
+        await until_signal(
+            stack,
+            ready=ready,
+            stopping=lambda: say(
+                "stopping: the hosts finish what they are doing, then the rest ends"
+            ),
+        )
+    finally:
+        for task in measuring:
+            task.cancel()
     show("[stack] stopped")
 
 

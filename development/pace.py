@@ -1,27 +1,73 @@
-"""How slow this machine is at the moment, so that a demonstration gives each step the time that it takes here."""
+"""How slow this machine is now, so that the embedded run gives steps and calls the time that they take here."""
 
+import asyncio
 import math
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 
-WORK = 4_000_000
-USUAL_SECONDS = 0.2
-"""What that much work takes on an ordinary machine with nothing else to do."""
-FASTEST, SLOWEST = 1.5, 6.0
-"""Below the first nothing is changed; above the second a machine is too slow to watch anything on it."""
+WORK = 400_000
+USUAL_SECONDS = 0.02
+"""How long that much work takes on an ordinary machine with nothing else to do."""
+FASTEST, SLOWEST = 1.5, 6
+"""Below the first factor nothing is changed; above the second a machine is too slow to watch anything on it."""
+EVERY_SECONDS = 1.0
+"""The pause between two measurements."""
+REMEMBERED = 30
+"""How many measurements count, so that the factor falls half a minute after the machine is idle again."""
 
 
-def slowness() -> float:
-    """Return by how much a piece of work takes longer than usual, also because of what else runs here."""
+def seconds_of_work() -> float:
+    """Return how long a fixed piece of work takes now, also because of what else runs here."""
     began = time.perf_counter()
     for _ in range(WORK):
         pass
-    return (time.perf_counter() - began) / USUAL_SECONDS
+    return time.perf_counter() - began
 
 
-def at_this_pace(slow: float, usual: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the times of steps and calls, in seconds, for a machine that is so slow; nothing for one that is not."""
-    if slow < FASTEST:
-        return {}
-    names = ("STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS")
-    return {name: str(math.ceil(float(usual[name]) * min(slow, SLOWEST))) for name in names}
+def slowdown(recent: Sequence[float]) -> int:
+    """Return by how much longer steps and calls may take, from the seconds of the last measurements.
+
+    One slow measurement in ten does not count: an idle machine has such moments.
+    """
+    slow = sorted(recent)[math.ceil(0.9 * len(recent)) - 1] / USUAL_SECONDS
+    return 1 if slow < FASTEST else min(math.ceil(slow), SLOWEST)
+
+
+@dataclass(kw_only=True)
+class Pace:
+    """Measures the machine again and again, and writes the factor into a file that the hosts read."""
+
+    file: Path
+    say: Callable[[str], None]
+    measure: Callable[[], float] = seconds_of_work
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _said: int = 1
+    """The largest factor that was said since the machine was fast enough."""
+
+    async def keep(self) -> None:
+        """Measure and write until it is cancelled."""
+        while True:
+            self._recent.append(self.measure())
+            factor = slowdown(self._recent)
+            self._write(factor)
+            self._report(factor)
+            await self.sleep(EVERY_SECONDS)
+
+    def _write(self, factor: int) -> None:
+        draft = self.file.with_suffix(".new")
+        with suppress(OSError):
+            draft.write_text(str(factor))
+            draft.replace(self.file)
+
+    def _report(self, factor: int) -> None:
+        if factor > self._said:
+            self.say(f"this machine is busy: new steps may take {factor} times as long as usual")
+            self._said = factor
+        elif factor == 1 and self._said > 1:
+            self.say("this machine is no longer busy: new steps have their usual time again")
+            self._said = 1

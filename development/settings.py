@@ -6,6 +6,11 @@ from core.business import Agent
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.ports import HOST, Ports
 
+SLOWDOWN_FILE = "LOCAL_SLOWDOWN_FILE"
+"""The setting by which the app knows where `make run` writes how slow the machine is."""
+TIMES = {"STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS"}
+"""The settings that are longer on a slow machine."""
+
 
 def app_settings(
     ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent]

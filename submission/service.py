@@ -1,13 +1,13 @@
 """Records the orders that submission messages hold."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from core.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
 from core.keys import spread_over
 from core.messages import Submission
-from core.ports import TextQueue
+from core.ports import Slowdown, TextQueue
 from core.workflow import Workflow
 from stores.poison import Arrival, PoisonStore
 from stores.transitions import Transitions
@@ -26,6 +26,7 @@ class SubmissionService:
     transitions: Transitions
     poison: PoisonStore
     terms: Terms
+    slowdown: Slowdown
     instance: str
     unknown_name_tries: int
     """Maximum deliveries of a message with names that only a newer app may know (FLT-12)."""
@@ -56,7 +57,8 @@ class SubmissionService:
             await self._reject(body, fault, arrival)
             return
         actor = f"submission/{self.instance}"
-        change = rules.new_order(message, workflow, self.terms, self.transitions.clock(), actor)
+        terms = replace(self.terms, timeout=self.terms.timeout * self.slowdown())
+        change = rules.new_order(message, workflow, terms, self.transitions.clock(), actor)
         if await self.transitions.carry_out(change):
             log.info("submission.recorded", extra={"order_id": message.order_id})
             return

@@ -1,28 +1,48 @@
-"""README's walk-through on what `make run` starts, while others keep the machine busy."""
+"""What `make run` starts, while others keep the machine busy."""
 
 import asyncio
+import os
 import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+import aiohttp
 import pytest
+from client import SERVICES
 from reading import follow
 from scale import NIGHTLY
+from waiting import eventually
+
+from local.ports import Ports
 
 ROOT = Path(__file__).parents[2]
+OUTSIDE = ROOT / "tests/support/outside.py"
 BUSY_LOOPS = 3
+LOOPS_OF_A_CORE = 4
+AT_ONCE = 60
+TEA = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
 
 
 @contextmanager
-def busy_loops(number):
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+def beside(*commands, **options):
+    """Run these Python commands as processes that are killed at the end."""
+    processes = [subprocess.Popen([sys.executable, *each], **options) for each in commands]
     try:
         yield
     finally:
-        for each in loops:
+        for each in processes:
             each.kill()
             each.wait()
+
+
+def busy_loops(number, **options):
+    return beside(*[("-c", "while True: pass")] * number, **options)
 
 
 @pytest.mark.soak
@@ -39,3 +59,43 @@ async def test_the_walk_through_works_as_written_beside_busy_loops(start_runner,
         runner.process.terminate()
         await listening
     assert await runner.process.wait() == 0, runner.output
+
+
+@pytest.mark.soak
+@pytest.mark.alone
+@pytest.mark.parametrize("services", ["simulated", "outside"])
+async def test_a_busy_machine_fails_no_order(start_runner, services):
+    """Sixty orders at once end well beside four busy processes for each core, as no service is broken (load 1).
+
+    Each of those is a session of its own, to which Linux gives as much of the processor as to the whole stack.
+    """
+    port = Ports.free().http_port
+    at = {f"{service.upper()}_URL": f"http://127.0.0.1:{port}" for service in SERVICES}
+    loops = LOOPS_OF_A_CORE * (os.cpu_count() or 1)
+    with (
+        beside((str(OUTSIDE), str(port)), start_new_session=True),
+        busy_loops(loops, start_new_session=True),
+    ):
+        runner = await start_runner(**(at if services == "outside" else {}))
+        await runner.until_it_says("Ctrl-C stops everything")
+        listening = asyncio.create_task(runner.listen())
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
+            placed = await asyncio.gather(*(place(shop) for _ in range(AT_ONCE)))
+            ends = [await eventually(partial(end_of, shop, order_id)) for order_id in placed]
+        runner.process.terminate()
+        await listening
+    assert Counter(ends) == {"Processed": AT_ONCE}, runner.output
+
+
+async def place(shop):
+    """Place an order; return its id."""
+    async with shop.post("/api/orders", json=TEA) as response:
+        assert response.status == 202, await response.text()
+        return (await response.json())["orderId"]
+
+
+async def end_of(shop, order_id):
+    """Return the state in which the order has ended; None as long as it has not."""
+    async with shop.get(f"/api/orders/{order_id}") as response:
+        state = (await response.json())["processState"] if response.status == 200 else None
+    return state if state in ("Processed", "Error") else None

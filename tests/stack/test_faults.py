@@ -3,9 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
-from development.__main__ import at_pace, config_from_environment, describe, main
+from development.__main__ import config_from_environment, describe, for_a_person, main
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
+from development.settings import SLOWDOWN_FILE
 from development.stack import LAYOUT, Stack, StackConfig
 from local.faults import Fault, LocalCode
 from local.ports import StackError
@@ -80,16 +81,20 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("slow", "given", "step", "call"),
-    [(1.2, {}, None, None), (2.0, {}, "10", "4"), (50.0, {}, "30", "12"), (2.0, STEP, "8", "4")],
+    ("given", "follows"),
+    [
+        ({}, True),
+        ({"FAILURE_THRESHOLD": "2"}, True),
+        (STEP, False),
+        ({"REMOTE_CALL_TIMEOUT_SECONDS": "3"}, False),
+    ],
 )
-def test_steps_get_the_time_that_the_machine_needs(tmp_path, slow, given, step, call):
-    """A slow machine would run out of time again and again; who has set a time has it."""
-    said = []
-    config = at_pace(StackConfig.for_tests(tmp_path, settings=given), slow, said.append)
-    assert config.settings.get("STEP_TIMEOUT_SECONDS") == step
-    assert config.settings.get("REMOTE_CALL_TIMEOUT_SECONDS") == call
-    assert bool(said) == (slow > 1.5)
+def test_steps_follow_the_machine_unless_a_person_has_set_their_time(tmp_path, given, follows):
+    """Whoever sets a time has exactly that, and every other setting of theirs too."""
+    config = StackConfig.for_tests(tmp_path, settings=given)
+    file = tmp_path / "slowdown"
+    expected = given | ({SLOWDOWN_FILE: str(file)} if follows else {})
+    assert for_a_person(config, file).settings == expected
 
 
 @pytest.mark.parametrize(
