@@ -17,7 +17,7 @@ from core.business import Business
 from development.business import DEPLOYED, named, to_run
 from development.faults import DevelopmentCode
 from development.pace import Pace
-from development.settings import SLOWDOWN_FILE, TIMES, app_settings
+from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
 from development.stack import Stack, StackConfig
 from development.submit import submit
 from local.faults import Fault
@@ -93,9 +93,10 @@ def config_from_environment() -> StackConfig:
 
 def for_a_person(config: StackConfig, slowdown_file: Path) -> StackConfig:
     """Return the stack that somebody watches; steps and calls follow the file, unless a person has set their times."""
-    if TIMES & config.settings.keys():
-        return config
-    return replace(config, settings={SLOWDOWN_FILE: str(slowdown_file), **config.settings})
+    own = dict(WATCHED)
+    if not TIMES & config.settings.keys():
+        own[SLOWDOWN_FILE] = str(slowdown_file)
+    return replace(config, settings={**own, **config.settings})
 
 
 def describe(stack: Stack, seconds: float) -> str:

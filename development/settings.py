@@ -6,6 +6,8 @@ from core.business import Agent
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.ports import HOST, Ports
 
+WATCHED = {"FAILURE_THRESHOLD": "25"}
+"""What `make run` sets besides: while a service hangs, a reader has two minutes to mend it after the first failure."""
 SLOWDOWN_FILE = "LOCAL_SLOWDOWN_FILE"
 """The setting by which the app knows where `make run` writes how slow the machine is."""
 TIMES = {"STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS"}

@@ -3,10 +3,11 @@
 import pytest
 from click.testing import CliRunner
 
+from adapters.settings import Settings
 from development.__main__ import config_from_environment, describe, for_a_person, main
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from development.settings import SLOWDOWN_FILE
+from development.settings import SLOWDOWN_FILE, WATCHED
 from development.stack import LAYOUT, Stack, StackConfig
 from local.faults import Fault, LocalCode
 from local.ports import StackError
@@ -93,8 +94,19 @@ def test_steps_follow_the_machine_unless_a_person_has_set_their_time(tmp_path, g
     """Whoever sets a time has exactly that, and every other setting of theirs too."""
     config = StackConfig.for_tests(tmp_path, settings=given)
     file = tmp_path / "slowdown"
-    expected = given | ({SLOWDOWN_FILE: str(file)} if follows else {})
+    expected = WATCHED | given | ({SLOWDOWN_FILE: str(file)} if follows else {})
     assert for_a_person(config, file).settings == expected
+
+
+def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
+    """After the first failure, which comes within 20 seconds (newcomer C): README's second section."""
+    stack = Stack(for_a_person(StackConfig.for_tests(tmp_path), tmp_path / "slowdown"))
+    read = Settings.model_validate(stack.app_environment())
+    sweep = 2
+    attempt = read.step_timeout_seconds + read.clock_tolerance_seconds
+    assert read.supervisor_schedule == f"*/{sweep} * * * * *"
+    assert attempt + sweep < 20
+    assert (read.failure_threshold - 1) * attempt >= 120
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from private_queue import REPLY_TO, Mailbox
 from reading import follow, steps
 from stacks import running
 
+from development.settings import WATCHED
+
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples/follow_an_order.py"
 OPERATE, README = "docs/operate.md", "README.md"
@@ -25,7 +27,8 @@ The page that counts alerts comes first."""
 @pytest.fixture(scope="module")
 async def embedded(tmp_path_factory):
     """A stack with the settings of `make run`."""
-    async with running(tmp_path_factory.mktemp("embedded")) as (stack, _):
+    folder = tmp_path_factory.mktemp("embedded")
+    async with running(folder, settings=WATCHED) as (stack, _):
         yield stack
 
 
