@@ -565,7 +565,9 @@ def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) 
     links = customers.triggers.link_routes(app.link_service) if app.links else []
     called = [*routes, *doors, *links, *operators.triggers.routes(app.operators)]
     calls = api.blueprint(called, app.sign_in)
-    for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):
+    # Where services are simulated, visitors look around. Elsewhere they are customers.
+    pages = web.triggers.blueprint(Site.read(page), start=app.settings.simulator_enabled)
+    for blueprint in (pages, calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
 

@@ -105,6 +105,7 @@ def describe(stack: Stack, seconds: float) -> str:
     return f"""
 Ready after {seconds:.0f} s.
 
+  Start page     {stack.http_url}/
   Console        {stack.http_url}/console   (operators' key: {stack.operator_key})
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
   Simulator      {stack.http_url}/simulator/{stack.agents[0].name}/ledger   (same key)

@@ -68,7 +68,7 @@ class Page:
     """The page of a business, beside the operators' console."""
 
     path: str
-    """The path below the root, such as `buy` for `/buy`; the root redirects there."""
+    """The path below the root, such as `buy` for `/buy`; the root leads there."""
     title: str
     """The name of the page in the console."""
     folder: Path
@@ -109,6 +109,7 @@ class Site:
         found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
         words = {"{page}": f"/{page.path}" if page else "", "{title}": page.title if page else ""}
         words["{notice}"] = page.notice if page else ""
+        words["{no-page}"] = "" if page else "hidden"
         words["{hash}"] = sha256(repr((found, words)).encode()).hexdigest()[:16]
         pages = {name: _with_modules(body, found) for name, body in found.items()}
         files = {name: _file(name, body, words) for name, body in pages.items()}
@@ -159,8 +160,12 @@ def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
     return File(body=body, gzipped=gzip.compress(body, mtime=0), media_type=media_type)
 
 
-def blueprint(site: Site) -> func.Blueprint:
-    """Return the functions of the console, of the page of the business, and of their files."""
+def blueprint(site: Site, *, start: bool = False) -> func.Blueprint:
+    """Return the functions of the console, of the page of the business, and of their files.
+
+    With `start`, the root is a page with links to all of them. Without it, the root redirects to
+    the page of the business, whose customers need no link to the console.
+    """
     triggers = Functions()
 
     @triggers.route("console", methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
@@ -176,18 +181,24 @@ def blueprint(site: Site) -> func.Blueprint:
         known = req.route_params["hash"] == site.hash
         return _send(req, site, name, IMMUTABLE if known else "no-store")
 
+    if start or site.page:
+        _bind_home(triggers, site, start=start)
     if site.page:
         _bind_page(triggers, site, site.page)
     return triggers
 
 
-def _bind_page(triggers: Functions, site: Site, path: str) -> None:
+def _bind_home(triggers: Functions, site: Site, *, start: bool) -> None:
+    redirect = {"Location": f"/{site.page}", "Cache-Control": ASK_AGAIN}
+
     @triggers.route(HOME, methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
     async def web_home(req: func.HttpRequest) -> func.HttpResponse:
-        return func.HttpResponse(
-            status_code=302, headers={"Location": f"/{path}", "Cache-Control": ASK_AGAIN}
-        )
+        if start:
+            return _page(req, site, f"{STATIC}/start/{INDEX}")
+        return func.HttpResponse(status_code=302, headers=redirect)
 
+
+def _bind_page(triggers: Functions, site: Site, path: str) -> None:
     @triggers.route(path, methods=READS, auth_level=func.AuthLevel.ANONYMOUS)
     async def web_page(req: func.HttpRequest) -> func.HttpResponse:
         return _page(req, site, site.index)

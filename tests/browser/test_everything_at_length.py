@@ -8,7 +8,13 @@ from playwright.async_api import expect
 from submitting import new_order_id, submit
 
 PAGES = [
-    *("/shop", "/shop#/basket", "/shop#/orders", "/shop#/orders/b00-01JCX0000000000000000000AA"),
+    *(
+        "/",
+        "/shop",
+        "/shop#/basket",
+        "/shop#/orders",
+        "/shop#/orders/b00-01JCX0000000000000000000AA",
+    ),
     *(
         f"/console#/{name}"
         for name in (

@@ -15,6 +15,7 @@ PHONE = {"width": 390, "height": 844}
 async def test_a_customer_orders_and_sees_the_order_finish(visitor, client):
     """By phone: what is missing is said at the field, a double tap buys once, and the browser remembers the order."""
     page = await visitor.page("/", viewport=PHONE)
+    await page.get_by_role("link", name="Shop").click()
     notice = page.get_by_text("A demonstration: payments go to a simulated service.")
     await expect(notice).to_be_visible()
     await page.get_by_role("button", name="Add Sencha").click()

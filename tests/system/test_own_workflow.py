@@ -124,11 +124,14 @@ async def actions(client, order_id):
 
 @pytest.mark.soak
 async def test_claims_have_the_console_and_no_page_of_their_own(claims):
-    """No shop, no link to one, and none of its files; the root leads nowhere."""
+    """No shop, no link to one, and none of its files; the root leads to the console."""
     _, client = claims
     assert (await client.request("GET", "/shop", key=False))[0] == 404
     async with client.http.get(client.url, allow_redirects=False) as answer:
-        assert "Location" not in answer.headers
+        start = await answer.text()
+    assert answer.status == 200
+    assert 'href="/console"' in start
+    assert 'href="/shop"' not in start
     async with client.http.get(f"{client.url}/console") as answer:
         page = await answer.text()
     assert 'data-page=""' in page

@@ -7,24 +7,28 @@ from pathlib import Path
 
 import azure.functions as func
 import pytest
+from apps import app as engine
 
+from bootstrap import functions
+from kit.memory import in_memory
 from shop.business import PAGE
 from web.triggers import Page, Site, blueprint
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(Page(path="shop", title="Shop", folder=PAGE))
+PAGE_OF_SHOP = Page(path="shop", title="Shop", folder=PAGE)
+SITE = Site.read(PAGE_OF_SHOP)
 WITHOUT_PAGE = Site.read()
 COMMON = "web/static/common"
 
 
-def functions_of(site):
+def functions_of(site, **how):
     """The functions by name."""
     app = func.FunctionApp()
-    app.register_functions(blueprint(site))
+    app.register_functions(blueprint(site, **how))
     return {each.get_function_name(): each for each in app.get_functions()}
 
 
-async def get(name, path="", headers=None, site=SITE, **parameters):
+async def get(name, path="", headers=None, site=SITE, start=False, **parameters):
     """Call one of the functions as the host does."""
     request = func.HttpRequest(
         method="GET",
@@ -33,7 +37,7 @@ async def get(name, path="", headers=None, site=SITE, **parameters):
         route_params=parameters,
         body=b"",
     )
-    return await functions_of(site)[name].get_user_function()(request)
+    return await functions_of(site, start=start)[name].get_user_function()(request)
 
 
 @pytest.mark.parametrize("name", ["web_page", "web_console"])
@@ -152,10 +156,38 @@ async def test_a_page_shows_its_notice_whichever_part_of_it_is_open():
     assert site.hash != SITE.hash
 
 
-async def test_the_front_door_leads_to_the_shop():
-    """With nothing that is kept."""
+async def test_the_root_leads_customers_to_the_shop():
+    """With nothing that is kept, and no link to the console."""
     answer = await get("web_home")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/shop")
+
+
+@pytest.mark.parametrize(("site", "page"), [(SITE, ["/shop"]), (WITHOUT_PAGE, [])])
+async def test_where_services_are_simulated_the_root_links_to_all_there_is(site, page):
+    """The page of the business if it has one, the console, and the description (newcomer B, A 9, D)."""
+    start = await get("web_home", site=site, start=True)
+    assert (start.status_code, start.mimetype) == (200, "text/html")
+    text = start.get_body().decode()
+    shown = re.sub(r"<li hidden>.*?</li>", "", text)
+    linked = re.findall(r'<a href="([^"]*)"', shown)
+    assert linked == [*page, "/console", "/console#/live", "/api/openapi.json"]
+    files = re.findall(r'(?:src|href)="/web/([^/"]+)/([^"]+)"', text)
+    assert {digest for digest, _ in files} == {site.hash}
+    assert {file for _, file in files} <= site.files.keys()
+    again = await get(
+        "web_home", site=site, start=True, headers={"If-None-Match": start.headers["ETag"]}
+    )
+    assert again.status_code == 304
+
+
+async def test_only_an_app_with_simulated_services_has_the_start_page():
+    """Elsewhere the root is the customers' (newcomer B)."""
+    for simulated in (True, False):
+        app = functions(engine(in_memory(), simulator_enabled=simulated), page=PAGE_OF_SHOP)
+        (home,) = (each for each in app.get_functions() if each.get_function_name() == "web_home")
+        request = func.HttpRequest(method="GET", url="http://x/", body=b"")
+        answer = await home.get_user_function()(request)
+        assert answer.status_code == (200 if simulated else 302)
 
 
 async def test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other():
