@@ -57,6 +57,21 @@ def symbols_in(cell):
             yield place, token
 
 
+def unquoted(command):
+    """The command without what quotes keep from the shell."""
+    return re.sub(r"""'[^']*'|"[^"]*"|\\\S""", "", command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_address_is_left_to_the_shell(page):
+    """zsh would look for files of the name `orders?state=Error`, so the address is quoted (newcomer C 3)."""
+    blocks = re.findall(
+        r"^```(?:console|sh)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+    )
+    addresses = [each for block in blocks for each in re.findall(r"https?://\S+", unquoted(block))]
+    assert [each for each in addresses if re.search(r"[?*\[&;]", each)] == []
+
+
 def test_every_page_can_be_reached():
     """The architecture or the README links to each page of the documents."""
     linked = {
