@@ -132,10 +132,18 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         config = Path(folder) / "imports.toml"
         config.write_text(imports(found))
-        linter = [str(Path(sys.executable).parent / "lint-imports"), "--config", str(config)]
-        commands = (types(found), linter)
-        codes = [subprocess.run(each, cwd=ROOT, check=False).returncode for each in commands]  # noqa: S603
-    return int(any(codes))
+        linter = str(Path(sys.executable).parent / "lint-imports")
+        commands = {
+            "types (up to two minutes)": types(found),
+            "import rules": [linter, "--no-logo", "--config", str(config)],
+        }
+        return max(_run(what, command) for what, command in commands.items())
+
+
+def _run(what: str, command: Sequence[str]) -> int:
+    """Run a check, and say so first: it may take minutes; return 1 if it finds something."""
+    print(f"[check] {what}", flush=True)
+    return int(subprocess.run(command, cwd=ROOT, check=False).returncode != 0)  # noqa: S603
 
 
 if __name__ == "__main__":

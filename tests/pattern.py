@@ -6,7 +6,9 @@ or not in the exploration.
 
 import io
 import re
+import signal
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import redirect_stdout
@@ -16,6 +18,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|ANS|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
+
+PARAGRAPH = re.compile(r"^- (.+?)(?=^- |^$)", re.MULTILINE | re.DOTALL)
+INDENT = " " * 8
+COLUMNS = 100
 
 PLACES = {"on the running system": "tests/system/", "in the exploration": "tests/exploration/"}
 """Where each documented failure mode has a test (docs/pattern.md, 10)."""
@@ -48,9 +54,10 @@ def main(*, brief: bool) -> int:
         if code != pytest.ExitCode.USAGE_ERROR:  # that stands on standard error already
             print(collected.getvalue())
         return 1
-    known = sorted(set(STATEMENT.findall((ROOT / "docs/pattern.md").read_text())), key=_order)
+    page = (ROOT / "docs/pattern.md").read_text()
+    known = sorted(set(STATEMENT.findall(page)), key=_order)
     if not brief:
-        print(*table(known, collector.tests), sep="\n")
+        print(*table(known, collector.tests, texts(page)), sep="\n")
     wrong = list(faults(known, collector.tests))
     print(
         *wrong,
@@ -60,12 +67,26 @@ def main(*, brief: bool) -> int:
     return 1 if wrong else 0
 
 
-def table(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Return the lines that list each statement with its tests."""
+def texts(page: str) -> Mapping[str, str]:
+    """Return what each statement says; several of one paragraph are separated by semicolons."""
+    found = {}
+    for paragraph in PARAGRAPH.findall(f"{page}\n\n"):
+        for part in re.split(r"; (?=FLT-\d)", " ".join(paragraph.split())):
+            name, _, found[name] = part.partition(" ")
+    return {name: text for name, text in found.items() if STATEMENT.fullmatch(name)}
+
+
+def table(
+    known: Collection[str], tests: Mapping[str, Collection[str]], says: Mapping[str, str]
+) -> Iterator[str]:
+    """Return the lines that list each statement with what it says, and with its tests."""
     for statement in known:
         proofs = sorted(tests.get(statement, ()))
-        yield f"{statement:8}{f'proven by {len(proofs)}' if proofs else 'not proven'}"
-        yield from (f"        {test}" for test in proofs)
+        yield from textwrap.wrap(
+            f"{statement:8}{says.get(statement, '')}", COLUMNS, subsequent_indent=INDENT
+        )
+        yield f"{INDENT}{f'proven by {len(proofs)}' if proofs else 'not proven'}"
+        yield from (f"{INDENT}  {test}" for test in proofs)
 
 
 def faults(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -93,4 +114,5 @@ def _order(statement: str) -> tuple[str, int]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `make pattern | head` ends quietly
     sys.exit(main(brief="--brief" in sys.argv))
