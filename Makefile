@@ -14,18 +14,28 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
-	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
-	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
-	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure (ARGS="-k sweep" for some)'
-	@echo '             (TEST_BROWSER=npm: with the browser from npm, although this machine has one)'
-	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for the largest sizes)'
-	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
-	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler, and compare what it would deploy with tests/deployment/snapshots (BICEP=/path/to/bicep; or that of azd or az)'
-	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
-	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes: ARGS="core", ARGS="scheduler.rules", ARGS="table", or some of the table: ARGS="SUP-5")'
+	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators'
+	@echo '              (needs func and Docker)'
+	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system; the same as'
+	@echo '              .venv/bin/operators list (ARGS="--help": all of them)'
+	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure'
+	@echo '              (ARGS="-k sweep" for some; TEST_BROWSER=npm: with the browser from npm, although'
+	@echo '              this machine has one)'
+	@echo 'make soak     run the slow tests: full sizes, long outages, many kills; half an hour'
+	@echo '              (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for'
+	@echo '              the largest sizes)'
+	@echo 'make check    lint, types, import rules; every finished statement of the pattern has a test'
+	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler, and compare what it'
+	@echo '              would deploy with tests/deployment/snapshots (BICEP=/path/to/bicep; or that of'
+	@echo '              azd or az)'
+	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does'
+	@echo '              the smaller ones; ARGS="pair" for some)'
+	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes:'
+	@echo '              ARGS="core", ARGS="scheduler.rules", ARGS="table"; some of the table: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
-	@echo 'make bench    run orders through the embedded stack, with one process and with one for each function; one JSON line (ARGS="--orders 200 --shape one")'
+	@echo 'make bench    run orders through the embedded stack, with one process and with one for each'
+	@echo '              function; one JSON line (ARGS="--orders 200 --shape one")'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
 	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'
@@ -37,8 +47,7 @@ func: $(VENV)/.installed
 	@exec $(BIN)/python -m development.core_tools
 
 operator: $(VENV)/.installed
-	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
-		$(BIN)/python -m operators $(ARGS)
+	@$(BIN)/python -m operators $(ARGS)
 
 test: $(VENV)/.installed-dev local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
 	@$(BIN)/python -m pytest $(ARGS)
@@ -47,11 +56,15 @@ soak: $(VENV)/.installed-dev local/node_modules/.installed browser
 	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
 check: $(VENV)/.installed-dev web/node_modules/.installed
+	@echo '[check] style'
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m development.checks
+	@echo '[check] a test for each statement of the pattern (half a minute)'
 	@$(BIN)/python -m tests.pattern --brief
+	@echo '[check] what follows from the declarations of each business'
 	@$(BIN)/python -m development.declared
+	@echo '[check] the JavaScript of the pages'
 	@web/node_modules/.bin/tsc -p web
 	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
 		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
@@ -90,7 +103,7 @@ lock: $(VENV)/.installed
 	@$(LOCK) --group dev -c requirements-local.txt -o requirements-dev.txt
 
 # The environment is made anew if its Python is missing or does not fit; an editor may have made it.
-$(VENV)/.installed: requirements-local.txt
+$(VENV)/.installed: requirements-local.txt development/install.py
 	@python='$(PYTHON)'; $(BIN)/python -c '$(FITS)' 2>/dev/null || { \
 		"$$python" -c 'import venv, ensurepip; $(FITS)' 2>/dev/null || { \
 			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \

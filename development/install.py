@@ -1,7 +1,8 @@
 """`python -m development.install FILE`: installs the packages of a requirements file into the Python that runs it.
 
 uv does it in seconds. If uv is not available or fails, pip installs the same versions and compares the same digests.
-Only what comes with Python is imported here: nothing else is installed yet.
+Only what comes with Python is imported here: nothing else is installed yet. The command `operators` is written too,
+since the app itself is not installed as a package.
 """
 
 import ast
@@ -14,6 +15,16 @@ from pathlib import Path
 
 UV_REQUIREMENTS = Path(__file__).parents[1] / "infra/hooks/uv.txt"
 BIN = Path(sys.prefix) / "bin"
+COMMAND = """#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+' '''
+import sys
+sys.path[0] = {root!r}
+from operators.__main__ import main
+main(prog_name="operators")
+"""
+"""A program that sh hands to its Python, wherever that lies: a `#!` line takes no spaces, and not every length."""
+
 PIP_OPTIONS = ("--quiet", "--disable-pip-version-check")
 UV_SETTINGS = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -41,6 +52,13 @@ def install(*arguments: str | Path, python: str | Path = sys.executable) -> None
     print("[setup] uv failed; pip installs the packages instead, in about a minute", flush=True)
     command = [*pip, "--python", str(python), "install", *PIP_OPTIONS, *arguments]
     subprocess.run(command, check=True)  # noqa: S603 - whoever calls this chooses what is installed
+
+
+def write_command(folder: Path, python: str | Path = sys.executable) -> None:
+    """Write the command `operators` into a folder of programs."""
+    command = folder / "operators"
+    command.write_text(COMMAND.format(python=python, root=str(Path(__file__).resolve().parents[1])))
+    command.chmod(0o755)
 
 
 def uv_settings(configuration: str) -> Mapping[str, str]:
@@ -98,5 +116,6 @@ if __name__ == "__main__":
     os.environ["PIP_ROOT_USER_ACTION"] = "ignore"
     try:
         install("--require-hashes", "-r", sys.argv[1])
+        write_command(BIN)
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)

@@ -1,4 +1,4 @@
-"""`python -m operators`: the operators' command line."""
+"""`python -m operators`: the operators' command line. A set-up installs it as `operators` too."""
 
 from operators.cli.commands import main
 

@@ -92,7 +92,7 @@ def _print_next_steps(environment: Mapping[str, str]) -> None:
     print("Pages:   {}/ and {}/console".format(url, url))
     print("Key:     " + keys.format(environment["AZURE_RESOURCE_GROUP"], environment["APP_NAME"]))
     print("Try it:  make .venv/.installed")
-    print("         .venv/bin/python -m operators --url {} --key KEY check".format(url))
+    print("         .venv/bin/operators --url {} --key KEY check".format(url))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""`python -m operators`: the operators' tools for those who live in a terminal.
-
-Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the
-sign-in, was refused; 5 the app has failed, and its log says why.
-"""
+"""`operators`: the operators' tools for those who live in a terminal."""
 
 import getpass
 import json
+import os
 import re
+import tomllib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,24 +14,66 @@ from urllib.parse import urlsplit
 
 import click
 
-from core.actions import ACTIONS, HOLD_AGENT, LINK, RELEASE_AGENT, REMIND, RUNS, Action
+from core.actions import ACTIONS, HOLD_AGENT, LINK, RELEASE_AGENT, REMIND, RUNS, Action, Words
 from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.life import MEANINGS, Outcome, Situation
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
 from operators.cli.copies import Copier, ids_in
-from operators.cli.terminal import printable, show, table
+from operators.cli.terminal import IN_UTC, in_zone, printable, show, table, verbatim, zone
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-EVERYTHING = click.option(
-    "--all", "everything", is_flag=True, help="Every page, not only the first."
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+EPILOG = """Times are in this machine's time zone, or in UTC with --utc. You can give a time as
+10:00 (today), as "2026-01-31 10:00", or with its zone, as 2026-01-31T10:00:00Z.
+
+Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the
+sign-in, was refused; 5 the app has failed, and its log says why.
+
+\b
+Completion with the Tab key, in bash, zsh and fish:
+  eval "$(_OPERATORS_COMPLETE=bash_source operators)"
+  eval "$(_OPERATORS_COMPLETE=zsh_source operators)"
+  _OPERATORS_COMPLETE=fish_source operators | source
+"""
+LOCAL_KEY = "local-operator"
+"""The key of `make run`."""
+
+
+def _wants_utc(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - of click
+    ctx.meta[IN_UTC] = wanted
+
+
+IN_UTC_OPTION = click.option(
+    "--utc",
+    is_flag=True,
+    is_eager=True,  # before a time is read
+    expose_value=False,
+    callback=_wants_utc,
+    help="Show and read times in UTC, instead of this machine's zone.",
 )
-IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
-WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
+IN_JSON_OPTION = click.option(
+    "--json", "in_json", is_flag=True, help="Print the API's answer; its times are in UTC."
+)
+
+
+def printed(command: Command) -> Command:
+    """Give a command the options that say how its answer is printed."""
+    return IN_JSON_OPTION(IN_UTC_OPTION(command))
+
+
+OPERATOR = click.option(
+    "--operator", default=getpass.getuser, show_default="you", help="The operator's name."
+)
+EVERYTHING = click.option("--all", "everything", is_flag=True, help="Show all pages.")
+WORKFLOW = click.option("--workflow", help="Only orders on this workflow.")
 WATCH = click.option(
-    "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again."
+    "--watch",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="Repeat it every so many seconds, also while the app is away.",
 )
 STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
 AS_ID = re.compile(r"b\d\d(-|$)")
@@ -47,14 +88,36 @@ WAITING = next(name for name in LISTS if MEANINGS[situation_in(name)].waits_for_
 def signed(command: Command) -> Command:
     """Give a command the options that say who acts, and why."""
     command = click.option(
-        "--note", "-m", required=True, help="Why; it is kept with what is done."
+        "--note", "-m", required=True, help="The reason, for the history and the log."
     )(command)
-    return click.option(
-        "--operator", default=getpass.getuser, show_default="you", help="Who acts."
-    )(command)
+    return OPERATOR(command)
 
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def given_time(text: str) -> str:
+    """Return a time with its zone: if it names none, that in which times are shown.
+
+    A text that is no time is left to the API, which refuses it.
+    """
+    try:
+        time = datetime.fromisoformat(_with_date(text))
+    except ValueError:
+        return text
+    if time.tzinfo:
+        return text if len(text) > len("10:00:00Z") else time.isoformat()
+    here = time.replace(tzinfo=UTC) if zone() else time.astimezone()
+    return here.astimezone(UTC).isoformat()
+
+
+def _with_date(text: str) -> str:
+    """Return the text, with the date of today if it is only a time of day."""
+    time_of_day = re.fullmatch(r"\d\d:\d\d(:\d\d)?(Z?)", text)
+    if not time_of_day:
+        return text
+    today = datetime.now(UTC if time_of_day[2] else zone())
+    return f"{today:%Y-%m-%d}T{text}"
 
 
 class Tools(click.Group):
@@ -69,9 +132,18 @@ class Tools(click.Group):
             ctx.exit(error.exit_code)
 
 
+def _local_url() -> str:
+    """Return the address of `make run`, which the same variable moves."""
+    return f"http://127.0.0.1:{os.environ.get('HTTP_PORT') or 7071}"
+
+
 def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
     """Refuse an address to which the key would travel readable for all on its way."""
-    address = urlsplit(url)
+    try:
+        address = urlsplit(url)
+        _ = address.port
+    except ValueError as fault:
+        raise click.BadParameter(str(fault)) from None
     if address.scheme != "https" and address.hostname not in LOOPBACK:
         raise click.BadParameter(
             "expected https://, or http:// on this machine: the key goes there"
@@ -79,49 +151,75 @@ def _safe_url(_ctx: click.Context, _option: click.Parameter, url: str) -> str:
     return url
 
 
+def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - of click
+    if wanted and not ctx.resilient_parsing:
+        project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+        click.echo(f"operators {project['version']}")
+        ctx.exit()
+
+
 @click.group(
     cls=Tools,
-    epilog=(__doc__ or "").partition("\n\n")[2],
-    context_settings={"max_content_width": 120},
+    epilog=EPILOG,
+    context_settings={"max_content_width": 100},
 )
 @click.option(
     "--url",
     envvar="OPERATOR_URL",
-    default="http://127.0.0.1:7071",
+    default=_local_url,
     callback=_safe_url,
-    show_default=True,
+    show_default="http://127.0.0.1:7071, or the port HTTP_PORT",
     show_envvar=True,
+    help="The app's address.",
 )
 @click.option(
-    "--key", envvar="OPERATOR_KEY", required=True, show_envvar=True, help="The operators' key."
+    "--key",
+    envvar="OPERATOR_KEY",
+    show_default=f"{LOCAL_KEY} on this machine",
+    show_envvar=True,
+    help="The operators' key.",
 )
 @click.option(
     "--token",
     envvar="OPERATOR_TOKEN",
     show_envvar=True,
-    help="Where operators sign in: their token.",
+    help="Your token, where operators sign in.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
 )
 @click.pass_context
-def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
+def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> None:
     """Find out why an order is where it is, and put it right."""
-    ctx.obj = Api(url, key, token)
+    if key is None and urlsplit(url).hostname not in LOOPBACK:
+        (option,) = (each for each in main.params if each.name == "key")
+        raise click.MissingParameter(ctx=ctx, param=option)
+    ctx.obj = Api(url, LOCAL_KEY if key is None else key, token)
 
 
 # Orders
 
 
 @main.command(name="list")
-@click.option("--state", type=STATES, default=WAITING, show_default=True)
+@click.option("--state", type=STATES, default=WAITING, show_default=True, help="The list to show.")
 @WORKFLOW
-@click.option("--limit", default=50, show_default=True, help="How many orders a page has.")
+@click.option("--limit", default=50, show_default=True, help="The number of orders on a page.")
 @EVERYTHING
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def list_orders(
     api: Api, /, *, everything: bool, in_json: bool, watch: float | None, **asked: str | int | None
 ) -> None:
-    """List open orders, the longest waiting first; or ended ones, the newest first."""
+    """List the orders that failed, or those of another state.
+
+    Open orders come the longest waiting first, ended ones the newest first.
+    """
 
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, **asked)
@@ -133,10 +231,13 @@ def list_orders(
 @main.command()
 @click.argument("beginning")
 @EVERYTHING
-@IN_JSON
+@printed
 @click.pass_obj
 def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None:
-    """Find orders, in any state, by the beginning of their ids, or of a key of the business."""
+    """Find orders by the beginning of their id or key.
+
+    They may be in any state. A key is what the business names an order by, such as a claim number.
+    """
 
     def by_key() -> tuple[Json, str]:
         answer = api.every("orders", "orders", first_only=not everything, key=beginning)
@@ -156,16 +257,17 @@ def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None
 
 def _found_row(order: Json) -> tuple[object, ...]:
     names = ("orderId", "processState", "outcome", "updatedAt", "reason")
-    return tuple(order[name] for name in names)
+    *found, reason = (order[name] for name in names)
+    return (*found, verbatim(reason))
 
 
 @main.command(name="show")
 @click.argument("order_id")
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Show an order: its state, what was ordered, its steps, and its whole history."""
+    """Show an order with its content, steps and history."""
 
     def draw() -> tuple[Json, str]:
         order = api.get("orders", order_id)
@@ -176,18 +278,40 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
 
 @main.command()
 @click.argument("order_id")
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Say why an order is where it is, who acts next and when, and what happens otherwise."""
+    """Explain why an order is where it is.
+
+    It also says who acts next and when, and what happens otherwise.
+    """
 
     def draw() -> tuple[Json, str]:
         answer = api.get("orders", order_id, "explain")
-        otherwise = f"If nothing happens: {printable(answer['ifNothingHappens'])}"
-        return answer, f"{printable(answer['summary'])}\n{otherwise}"
+        return answer, formatting.explanation_text(answer)
 
     show(draw, in_json=in_json, every=watch)
+
+
+SUMMARIES = {
+    "resubmit": "Start the failed steps of an order again.",
+    "skip": "Continue an order without a failed step.",
+    "renew": "Start a failed step again under a new key.",
+    "cancel": "Undo an order.",
+    "hold": "Hold an order, so that none of its steps start.",
+    "release": "Release an order that is on hold.",
+    "hurry": "Raise the priority of an order, and end its cooldown.",
+    HOLD_AGENT.name: "Send no requests to an agent until a time.",
+    RELEASE_AGENT.name: "Send requests to an agent again.",
+    REMIND.name: "Send the request for an answer again.",
+    LINK.name: "Print a new link for an answer.",
+}
+"""By action what its command does, in a few words; an action without an entry shows its title."""
+
+
+def _help(action: Words) -> str:
+    return f"{SUMMARIES.get(action.name, f'{action.title}.')}\n\n{action.effect}"
 
 
 def _action_command(action: Action) -> click.Command:
@@ -200,9 +324,9 @@ def _action_command(action: Action) -> click.Command:
         body = {"operator": operator, "note": note, **({"step": step} if step else {})}
         click.echo(formatting.acted(api.post("orders", order_id, action.name, body=body)))
 
-    command = click.command(name=action.name, help=action.effect)(act)
+    command = click.command(name=action.name, help=_help(action))(act)
     if action.of_step:
-        of_step = "Which of the failed steps; may be left out if there is only one."
+        of_step = "The failed step. Leave it out if only one failed."
         command.params.insert(1, click.Option(["--step"], help=of_step))
     return command
 
@@ -215,15 +339,17 @@ for _action in ACTIONS:
 @click.argument("order_id")
 @click.argument("step")
 @click.argument("content", required=False)
-@click.option("--refusal", help="Why there is no answer: the step has failed then.")
-@click.option("--operator", default=getpass.getuser, show_default="you", help="Who acts.")
+@click.option("--refusal", help="The reason for a refusal, by which the step fails.")
+@OPERATOR
+@IN_UTC_OPTION
 @click.pass_obj
 def answer(
     api: Api, *, order_id: str, step: str, content: str | None, refusal: str | None, operator: str
 ) -> None:
-    """Answer a step, for somebody outside; the answer is a JSON object.
+    """Answer a step for somebody outside, or show its question.
 
-    Without it, show what is asked.
+    CONTENT is the answer, a JSON object. Without it, and without a refusal, the command shows the
+    question and the fields of the answer.
     """
     if content is None and refusal is None:
         click.echo(formatting.question_text(api.get("orders", order_id, "answers", step)))
@@ -233,32 +359,36 @@ def answer(
     click.echo(f"{printable(order_id)}: {printable(step)} {taken['status']}")
 
 
-def _asking(name: str, words: str) -> None:
+def _asking(words: Words) -> None:
     """Add a command that changes how an answer from outside is awaited."""
 
-    @main.command(name, help=words)
+    @main.command(words.name, help=_help(words))
     @click.argument("order_id")
     @click.argument("step")
     @signed
     @click.pass_obj
     def act(api: Api, *, order_id: str, step: str, operator: str, note: str) -> None:
         body = {"operator": operator, "note": note}
-        taken = api.post("orders", order_id, "answers", step, name, body=body)
+        taken = api.post("orders", order_id, "answers", step, words.name, body=body)
         click.echo(printable(taken.get("answerUrl") or formatting.acted(taken)))
 
 
-_asking(REMIND.name, REMIND.effect)
-_asking(LINK.name, f"{LINK.effect} It is printed.")
+_asking(REMIND)
+_asking(LINK)
 
 
 @main.command()
 @click.argument("order_id")
 @click.argument("step")
-@click.argument("until", metavar="UNTIL")
+@click.argument("until", metavar="UNTIL", type=given_time)
 @signed
+@IN_UTC_OPTION
 @click.pass_obj
 def extend(api: Api, *, order_id: str, step: str, until: str, operator: str, note: str) -> None:
-    """Wait for an answer until then, e.g. 2026-01-31T10:00:00Z; at most 30 days from now."""
+    """Move the time by which an answer is due.
+
+    UNTIL is a time such as "2026-01-31 10:00", at most 30 days from now.
+    """
     body = {"operator": operator, "note": note, "until": until}
     click.echo(formatting.acted(api.post("orders", order_id, "answers", step, "extend", body=body)))
 
@@ -280,22 +410,24 @@ def _object(text: str | None) -> Json | None:
 @main.command()
 @click.argument("action", type=click.Choice([action.name for action in ACTIONS]))
 @WORKFLOW
-@click.option("--step", help="Orders of which this step failed.")
-@click.option("--reason", help="Orders with this reason, to the letter.")
-@click.option("--outcome", type=OUTCOMES, help="Orders that ended so.")
+@click.option("--step", help="Only orders of which this step failed.")
+@click.option("--reason", help="Only orders with exactly this reason.")
+@click.option("--outcome", type=OUTCOMES, help="Only orders with this outcome.")
 @click.option(
     "--since",
+    type=given_time,
     metavar="TIME",
-    help="Orders that are as they are since then, e.g. 2026-01-31T10:00:00Z.",
+    help="Only orders that have changed since this time.",
 )
 @click.option(
     "--until",
+    type=given_time,
     metavar="TIME",
-    help="Orders that are as they are since before then. As a dry run says.",
+    help="Only orders that have not changed since this time. A dry run prints the time to use.",
 )
-@click.option("--go", is_flag=True, help="Act. Without it, only show what would be done.")
+@click.option("--go", is_flag=True, help="Act. Without it, show what would be done.")
 @signed
-@IN_JSON
+@printed
 @click.pass_obj
 def bulk(
     api: Api,
@@ -310,9 +442,8 @@ def bulk(
 ) -> None:
     """Act on many orders, first as a dry run.
 
-    They are the orders of the lists of the action. After an
-    interruption, start it again with the same --until: it does the rest, and touches no order
-    twice.
+    It acts on the orders that are listed for the action. After an interruption, start it again with
+    the same --until: it does the rest, and touches no order twice.
     """
     until = where.pop("until")
     body = {
@@ -337,7 +468,7 @@ def bulk(
         for name in ("matching", "done", "stillWaiting", "refused", "changed"):
             summary[name] += page.get(name, [])  # an older host has fewer
         click.echo(
-            f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done",
+            f"{len(summary['matching'])} orders found so far, {len(summary['done'])} done",
             err=True,
         )
     click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
@@ -347,9 +478,9 @@ def bulk(
 
 
 @main.command()
-@click.option("--limit", default=50, show_default=True)
+@click.option("--limit", default=50, show_default=True, help="The number of alerts on a page.")
 @EVERYTHING
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: float | None) -> None:
@@ -363,7 +494,7 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
 
 
 @main.command()
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
@@ -378,13 +509,13 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
 
 @main.command()
 @click.argument("keys", nargs=-1)
-@click.option("--cause", help="All alerts with this reason, to the letter.")
+@click.option("--cause", help="All alerts with exactly this reason.")
 @signed
 @click.pass_obj
 def acknowledge(
     api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str
 ) -> None:
-    """Take alerts upon yourself, by their keys or by their cause."""
+    """Acknowledge alerts, by their keys or by their cause."""
     found = api.get("alerts", "causes")["causes"] if cause is not None else []
     named = list(keys)
     for each in found:
@@ -404,11 +535,11 @@ def acknowledge(
 
 
 @main.command()
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
-    """Show how the system is doing."""
+    """Show the numbers of orders, messages, agents and sweeps."""
 
     def draw() -> tuple[Json, str]:
         answer = api.get("overview", fresh="true")
@@ -417,20 +548,25 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
-@main.command(name=HOLD_AGENT.name, help=HOLD_AGENT.effect)
+@main.command(name=HOLD_AGENT.name, help=_help(HOLD_AGENT))
 @click.argument("agent")
 @click.option(
-    "--until", required=True, metavar="TIME", help="Until when, e.g. 2026-01-31T04:00:00Z."
+    "--until",
+    required=True,
+    type=given_time,
+    metavar="TIME",
+    help='The end of the hold, such as "2026-01-31 04:00".',
 )
 @signed
+@IN_UTC_OPTION
 @click.pass_obj
 def hold_agent(api: Api, /, *, agent: str, **body: str) -> None:
     """Hold an agent."""
     held = api.post("agents", agent, "hold", body=body)
-    click.echo(f"{printable(held['agent'])}: held until {printable(held['until'])}")
+    click.echo(f"{printable(held['agent'])}: held until {in_zone(held['until'])}")
 
 
-@main.command(name=RELEASE_AGENT.name, help=RELEASE_AGENT.effect)
+@main.command(name=RELEASE_AGENT.name, help=_help(RELEASE_AGENT))
 @click.argument("agent")
 @signed
 @click.pass_obj
@@ -445,18 +581,22 @@ def release_agent(api: Api, /, *, agent: str, **body: str) -> None:
 @signed
 @click.pass_obj
 def run(api: Api, /, *, name: str, **body: str) -> None:
-    """Run the work of a timer once: sweep, poll, relay, watch or retention."""
+    """Run the work of a timer once."""
     ran = api.post("run", name, body=body)
     click.echo(f"{printable(ran['run'])}: done in {ran['seconds']} s")
 
 
 @main.command()
 @click.option(
-    "--patience", default=180.0, show_default=True, help="Seconds that each thing may take."
+    "--patience", default=180.0, show_default=True, help="How many seconds each check may take."
 )
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
-    """Try the deployment: its health; with simulated services an order, an alert, a resubmit."""
+    """Check a deployment.
+
+    It reads the app's health. Where the services are simulated, it also places an order, waits for
+    the alert of one that fails, and resubmits that.
+    """
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 
@@ -477,9 +617,10 @@ def _copier(api: Api, signature: dict[str, str]) -> Copier:
 @signed
 @click.pass_obj
 def export(api: Api, /, *, file: Path, **signature: str) -> None:
-    """Copy all orders, customers' keys, alerts and poison messages into a new file.
+    """Copy all orders and messages into a new file.
 
-    Only its owner can read the file. It holds personal data.
+    The copy has the orders, customers' keys, alerts and poison messages. It holds personal data, so
+    only its owner can read the file.
     """
     click.echo(f"{printable(file)}: {_copier(api, signature).export(file)}")
 
@@ -489,15 +630,18 @@ def export(api: Api, /, *, file: Path, **signature: str) -> None:
 @click.option(
     "--erased",
     type=click.Path(path_type=Path),
-    help="A file with the orders that were erased since the copy was made, one a line.",
+    help="A file with the ids of the orders that were erased after the copy, one a line.",
 )
-@click.option("--leave-out", is_flag=True, help="End it without the lines that are refused.")
+@click.option("--leave-out", is_flag=True, help="End without the lines that are refused.")
 @signed
 @click.pass_obj
 def restore(
     api: Api, /, *, file: Path, erased: Path | None, leave_out: bool, **signature: str
 ) -> None:
-    """Restore a copy into an empty store; if it was cut short, the same command goes on."""
+    """Restore a copy into an empty store.
+
+    After an interruption, the same command continues.
+    """
     order_ids = ids_in(erased) if erased else []
     done = _copier(api, signature).restore(file, order_ids, leave_out=leave_out)
     click.echo(f"{printable(file)}: {done}")
@@ -511,7 +655,10 @@ def restore(
 @signed
 @click.pass_obj
 def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
-    """Show who the customer of an order is; its history keeps that you looked."""
+    """Show the personal data of an order.
+
+    The order's history keeps that you looked, and why.
+    """
     body = {"operator": operator, "note": note}
     answer = api.post("orders", order_id, "reveal", body=body)
     click.echo(json.dumps(answer["payload"], indent=2, ensure_ascii=False))
@@ -522,16 +669,19 @@ def reveal(api: Api, *, order_id: str, operator: str, note: str) -> None:
     "--order",
     "order_ids",
     multiple=True,
-    help="An order of the customer; may be given several times.",
+    help="The id of an order of the customer. It can be repeated.",
 )
-@click.option("--email", help="All orders of this customer: every order is looked at.")
-@click.option("--go", is_flag=True, help="Erase. Without it, only show which orders are meant.")
+@click.option("--email", help="All orders of this customer. It reads every order.")
+@click.option("--go", is_flag=True, help="Erase. Without it, show the orders.")
 @signed
 @click.pass_obj
 def erase(
     api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str
 ) -> None:
-    """Forget who a customer is; the orders and their history stay."""
+    """Erase the personal data of a customer.
+
+    The orders and their history stay.
+    """
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
     found = [*order_ids, *chain.from_iterable(page["orders"] for page in pages)]
@@ -565,16 +715,16 @@ def _erase(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
 
 @main.group()
 def poison() -> None:
-    """Look at messages that nobody could read; put them back, or drop them."""
+    """List, put back or drop messages that could not be read."""
 
 
 @poison.command(name="list")
 @EVERYTHING
-@IN_JSON
+@printed
 @WATCH
 @click.pass_obj
 def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
-    """List what is kept, with the reasons, oldest first."""
+    """List the messages with their reasons, oldest first."""
 
     def draw() -> tuple[Json, str]:
         answer = api.every("poison", "messages", first_only=not everything)
@@ -602,7 +752,7 @@ def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) 
 @signed
 @click.pass_obj
 def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
-    """Remove a message for good."""
+    """Remove a message permanently."""
     answer = api.post(
         "poison", queue, message_id, "drop", body={"operator": operator, "note": note}
     )

@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterable
 
 from operators.cli.client import Json
-from operators.cli.terminal import printable, table
+from operators.cli.terminal import in_zone, printable, table, verbatim
 
 MAX_SHOWN = 20
 """Maximum number of orders of a dry run that are listed."""
+
+MAX_BODY = 300
+"""Maximum number of characters of a poison message that the list shows."""
 
 
 def acted(answer: Json) -> str:
@@ -22,47 +25,49 @@ def with_more(text: str, answer: Json) -> str:
 
 def orders_table(orders: Iterable[Json]) -> str:
     """Return a list of orders as a table."""
-    header = ("ORDER", "STATE", "SITUATION", "STEP", "UNTIL", "SINCE", "REASON")
-    return table(header, map(_order_row, orders))
+    header = ("ORDER", "SITUATION", "UNTIL", "SINCE", "STEP", "REASON")
+    return table(header, map(_order_row, orders), free=2)
 
 
 def _order_row(order: Json) -> tuple[object, ...]:
     steps = order["failedSteps"] or order.get("waitsFor") or [order.get("step")]
     return (
         order["orderId"],
-        order["processState"],
         order["situation"],
-        ",".join(filter(None, steps)),
         order.get("completeBy") or order.get("notBefore"),
         order["updatedAt"],
-        order["reason"],
+        ", ".join(filter(None, steps)),
+        verbatim(order["reason"]),
     )
+
+
+NO_FACTS = ("orderId", "hides", "erased")
+"""Left out of an order's text: its heading, and what `hidden` or `erased` in its payload says."""
 
 
 def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
-    left_out = (None, order["orderId"])
     plain = [(name, value) for name, value in order.items() if not isinstance(value, list | dict)]
-    facts = [(name, value) for name, value in plain if value not in left_out]
-    facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
+    facts = [(name, value) for name, value in plain if value is not None and name not in NO_FACTS]
+    facts += [(name, verbatim(json.dumps(value))) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
     history = [
         (each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]
     ]
     if order["keys"]:
         facts.append(("keys", ", ".join(order["keys"])))
-    facts.append(("can be", " or ".join(order["actions"]) or "left alone"))
-    step_header = ("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT")
+    facts.append(("actions", ", ".join(order["actions"]) or "none"))
+    step_header = ("STEP", "STATE", "ATTEMPTS", "FAILURES", "COOLDOWNS", "REASON", "RESULT")
     tables = (
         table(("ORDER", order["orderId"]), facts),
-        table(step_header, steps),
+        table(step_header, steps, free=2),
         table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
     )
     return "\n\n".join(tables)
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
-    result = json.dumps(step["result"]) if step["result"] else ""
+    result = verbatim(json.dumps(step["result"]) if step["result"] else "")
     name = f"{step['name']} (point of no return)" if step.get("pivot") else step["name"]
     later = f"not before {step['notBefore']}" if step.get("notBefore") else None
     counted = (step["state"], _attempts(step), step["failureCount"], step["cooldowns"])
@@ -75,7 +80,7 @@ def question_text(asked: Json) -> str:
     facts = [
         (asked["title"] or asked["step"], until),
         ("asked", f"{asked['asked']} of {asked['asks']} times"),
-        ("what", json.dumps(asked["question"])),
+        ("what", verbatim(json.dumps(asked["question"]))),
         ("answer with", ", ".join(asked["fields"])),
     ]
     return table(("ORDER", asked["orderId"]), facts)
@@ -85,6 +90,13 @@ def _attempts(step: Json) -> str:
     """Return how often a step was tried; a round has an idempotency key of its own."""
     in_round = f" (round {step['round'] + 1})" if step.get("round") else ""
     return f"{step['attempts']}{in_round}"
+
+
+def explanation_text(answer: Json) -> str:
+    """Return why an order is where it is, and what happens otherwise."""
+    return (
+        f"{in_zone(answer['summary'])}\nIf nothing happens: {in_zone(answer['ifNothingHappens'])}"
+    )
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:
@@ -115,19 +127,28 @@ def alerts_table(found: Iterable[Json]) -> str:
             "closed" if each["closed"] else "open",
             each["type"],
             each["subject"],
-            each.get("reason"),
-            (each["acknowledged"] or {}).get("by", "-"),
-            each["key"],
+            verbatim(each.get("reason")),
+            (each["acknowledged"] or {}).get("by"),
+            verbatim(each["key"]),
         )
         for each in found
     ]
-    return table(("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
+    header = ("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY")
+    return table(header, rows, free=3)
 
 
 def poison_table(found: Iterable[Json]) -> str:
-    """Return a list of poison messages as a table."""
-    rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in found]
-    return table(("QUEUE", "ID", "REASON", "BODY"), rows)
+    """Return a list of poison messages as a table, with the beginning of each body."""
+    rows = [
+        (each["queue"], verbatim(each["id"]), each["reason"], verbatim(_beginning(each["body"])))
+        for each in found
+    ]
+    return table(("QUEUE", "ID", "REASON", "BODY"), rows, free=2)
+
+
+def _beginning(body: object) -> str:
+    text = str(body)
+    return text if len(text) <= MAX_BODY else f"{text[:MAX_BODY]}… (all of it: --json)"
 
 
 def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]) -> str:
@@ -195,9 +216,9 @@ def causes_table(found: Iterable[Json]) -> str:
             len(each["unacknowledged"]),
             each["type"],
             each["step"],
-            each["reason"],
             each["last"],
+            verbatim(each["reason"]),
         )
         for each in found
     ]
-    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "REASON", "LAST"), rows)
+    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "LAST", "REASON"), rows)

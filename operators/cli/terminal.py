@@ -1,11 +1,45 @@
 """The command line's output: tables, text and JSON, with control characters escaped."""
 
 import json
+import re
+import shutil
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import click
+
+from operators.cli.client import UnreachableError
+
+IN_UTC = "operators.in_utc"
+"""Where a command's context keeps that its user wants times in UTC."""
+
+COLUMNS = 100
+"""The width of tables where the output is no terminal, and `COLUMNS` is not set."""
+
+GAP = "  "
+NARROWEST = 30
+"""A column of free text is wrapped to this width at least. In less it stands below its row."""
+
+INDENT = "    "
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+CLOCK = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?) UTC")
+"""A time in a sentence of the API."""
+
+TIME_FORM = "%Y-%m-%d %H:%M:%S"
+
+
+class Verbatim(str):
+    """A text whose times are left as they are, since somebody may have to give it back exactly."""
+
+    __slots__ = ()
+
+
+def verbatim(value: object) -> Verbatim:
+    """Return the value as a text whose times are left as they are; None is empty."""
+    return Verbatim("" if value is None else value)
 
 
 def printable(value: object) -> str:
@@ -16,12 +50,87 @@ def printable(value: object) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table whose columns are as wide as their widest cell."""
-    lines = [list(header), *(list(map(printable, row)) for row in rows)]
-    columns = list(zip(*lines, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+def zone() -> tzinfo | None:
+    """Return the zone in which times are shown and read; None is that of this machine."""
+    context = click.get_current_context(silent=True)
+    return UTC if context is None or context.meta.get(IN_UTC) else None
+
+
+def in_zone(value: object) -> str:
+    """Return the text, printable, with the API's times in the zone in which times are shown."""
+    text = TIME.sub(lambda found: _short(datetime.fromisoformat(found[0])), printable(value))
+    return text if zone() else CLOCK.sub(_local, text)
+
+
+def _short(at: datetime) -> str:
+    """Return a time, without its date if that is today's; a `Z` says that it is UTC."""
+    local = at.astimezone(zone())
+    form = "%H:%M:%S" if local.date() == datetime.now(local.tzinfo).date() else TIME_FORM
+    return local.strftime(form) + ("Z" if zone() else "")
+
+
+def _local(found: re.Match[str]) -> str:
+    at = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+    return at.astimezone().strftime(TIME_FORM)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, free: int = 1) -> str:
+    """Return a table that is no wider than the terminal, without columns that are empty.
+
+    The last `free` columns are free text. The first one that does not fit is wrapped. If there is
+    too little room for that, it stands below its row, as do those after it.
+    """
+    lines = [list(map(_cell, row)) for row in rows]
+    used = [
+        number
+        for number in range(len(header))
+        if number == 0 or not lines or any(line[number] for line in lines)
+    ]
+    free = sum(number >= len(header) - free for number in used)
+    names, *lines = ([line[number] for number in used] for line in [list(header), *lines])
+    columns = shutil.get_terminal_size((COLUMNS, 0)).columns
+    widths = _widths(
+        [max(map(len, column)) for column in zip(names, *lines, strict=True)], free, columns
+    )
+    drawn = [*_row(names, widths)]
+    for line in lines:
+        drawn += _row(line, widths)
+        drawn += _below(names[len(widths) :], line[len(widths) :], columns)
+    return "\n".join(line.rstrip() for line in drawn)
+
+
+def _cell(value: object) -> str:
+    return printable(value) if isinstance(value, Verbatim) else in_zone(value)
+
+
+def _widths(natural: Sequence[int], free: int, columns: int) -> Sequence[int]:
+    """Return the widths of the columns that stand beside each other."""
+    for count in range(len(natural), len(natural) - free, -1):
+        *fixed, last = natural[:count]
+        room = columns - sum(width + len(GAP) for width in fixed)
+        if room >= min(last, NARROWEST):
+            return [*fixed, min(last, room)]
+    return natural[: len(natural) - free]
+
+
+def _row(line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """Yield the lines of a row: its last column may have several."""
+    *fixed, last = line[: len(widths)]
+    for part in _wrapped(last, widths[-1]):
+        yield GAP.join(map(str.ljust, [*fixed, part], widths))
+        fixed = [""] * len(fixed)
+
+
+def _below(names: Sequence[str], texts: Sequence[str], columns: int) -> Iterator[str]:
+    """Yield the lines below a row: each of the other columns with its name."""
+    for name, text in zip(names, texts, strict=True):
+        if text:
+            parts = _wrapped(f"{name.lower()}: {text}", columns - len(INDENT))
+            yield from (f"{INDENT}{part}" for part in parts)
+
+
+def _wrapped(text: str, width: int) -> Sequence[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 def as_json(answer: object) -> str:
@@ -30,12 +139,24 @@ def as_json(answer: object) -> str:
 
 
 def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | None) -> None:
-    """Print the JSON or the text that `draw` returns; repeat it `every` seconds, if given."""
+    """Print the JSON or the text that `draw` returns; repeat it `every` seconds, if given.
+
+    Raises `ApiError`. Where it is repeated, an app that is away is waited for.
+    """
+    if every is None:
+        click.echo(_drawn(draw, in_json=in_json))
+        return
     while True:
-        answer, text = draw()
-        if every is not None:
+        try:
+            shown = _drawn(draw, in_json=in_json)
+        except UnreachableError as away:
+            click.echo(f"{printable(away)}; another try in {every:g} s", err=True)
+        else:
             click.clear()  # in a terminal only
-        click.echo(as_json(answer) if in_json else text)
-        if every is None:
-            return
+            click.echo(shown)
         time.sleep(every)
+
+
+def _drawn(draw: Callable[[], tuple[Any, str]], *, in_json: bool) -> str:
+    answer, text = draw()
+    return as_json(answer) if in_json else text

@@ -308,7 +308,7 @@ def test_commands_that_operators_are_told_to_run_exist():
     """With their options; a command of a group too."""
     page = (ROOT / "docs/operate.md").read_text()
     part = page.split("## What to do on an alert")[1].split("\n## ")[0]
-    told = [line.split() for line in re.findall(r"`operator ([^`]+)`", part)]
+    told = [line.split() for line in re.findall(r"`operators ([^`]+)`", part)]
     assert len(told) > 10
     for words in told:
         command = main.commands[words.pop(0)]

@@ -6,13 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 from deployed_package import clean_python
 
-from development.install import uv_settings
+from development import checks
+from development.install import uv_settings, write_command
 from development.servicebus_config import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -57,9 +59,71 @@ def test_exploring_nothing_is_no_success():
 
 
 def test_each_command_is_told_by_help():
-    """`make help` has a line for every command, and for nothing else."""
+    """`make help` has a line for every command, and for nothing else, in 100 columns (newcomer C, `make help`)."""
     (names,) = re.findall(r"^\.PHONY: help (.+)$", MAKEFILE, re.MULTILINE)
-    assert set(re.findall(r"@echo 'make (\w+) ", MAKEFILE)) == set(names.split())
+    shown = made("help", "").stdout.splitlines()
+    assert {line.split()[1] for line in shown if line.startswith("make ")} == set(names.split())
+    assert max(map(len, shown)) <= 100
+
+
+def test_a_check_is_named_before_it_runs(monkeypatch, capsys):
+    """It may be silent for minutes (newcomer C, `make check`); what one finds keeps none from running."""
+    said, codes = [], [1, 0]
+
+    def run(*_, **__):
+        said.append(len(capsys.readouterr().out.splitlines()))
+        return subprocess.CompletedProcess([], codes.pop(0))
+
+    monkeypatch.setattr(checks.subprocess, "run", run)
+    assert checks.main() == 1
+    assert (said, codes) == ([1, 1], [])
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory):
+    """The command `operators` as a set-up writes it, in a folder with a space."""
+    folder = tmp_path_factory.mktemp("a bin")
+    write_command(folder)
+    return folder / "operators"
+
+
+def ran(command, *arguments, **environment):
+    """Run a command somewhere else than in the repository, with nothing of the operators' variables set."""
+    own = ("OPERATOR_", "HTTP_PORT", "PYTHONPATH")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    return subprocess.run(
+        [command, *arguments],
+        cwd=command.parent,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_operators_tools_are_a_command_of_the_environment(operators):
+    """It needs no `make`, works in any folder, and says its version (newcomer C, D)."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    said = ran(operators, "--version")
+    assert (said.returncode, said.stdout, said.stderr) == (0, f"operators {version}\n", "")
+
+
+def test_a_shell_asks_the_command_how_to_go_on(operators):
+    """In the way of click (newcomer D)."""
+    asked = {"COMP_WORDS": "operators list --state w", "COMP_CWORD": "3"}
+    found = ran(operators, _OPERATORS_COMPLETE="bash_complete", **asked)
+    assert (found.returncode, found.stdout.split()) == (0, ["plain,waiting"])
+
+
+def test_a_closed_pipe_is_no_failure_of_the_command(operators):
+    """As in `operators list | head -1`: no traceback, whoever reads no more."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        said = subprocess.run(
+            [operators, "--help"], stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert said.stderr == b""
 
 
 @pytest.mark.parametrize(
@@ -212,6 +276,7 @@ def test_pip_installs_what_uv_cannot(copy, uv, installer):
     assert ran.returncode == 0, ran.stderr
     [said] = copy.glob(".venv/lib/*/site-packages/setup_sample-1.0.dist-info/INSTALLER")
     assert said.read_text().strip() == installer
+    assert os.access(copy / ".venv/bin/operators", os.X_OK)
 
 
 WITHOUT_PIP = """

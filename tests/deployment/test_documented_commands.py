@@ -40,7 +40,7 @@ def run(tmp_path):
     """Run commands in a folder where only stand-ins reach anything; return the calls of these."""
     log, place = tmp_path / "calls", tmp_path / "bin"
     place.mkdir()
-    for name in ("az", "azd", "curl", "git", "python", "python3", ".venv/bin/python"):
+    for name in ("az", "azd", "curl", "git", "python", "python3", ".venv/bin/operators"):
         path = (tmp_path if "/" in name else place) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(STAND_IN.format(python=sys.executable, log=str(log)))

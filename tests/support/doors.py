@@ -36,6 +36,7 @@ class CommandLine:
             "OPERATOR_URL": client.url,
             "OPERATOR_KEY": client.key["x-functions-key"],
             "PYTHONPATH": str(ROOT),
+            "COLUMNS": "100",
         }
 
     async def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:

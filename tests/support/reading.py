@@ -9,6 +9,8 @@ from pathlib import Path
 
 from waiting import eventually
 
+from development.install import write_command
+
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 END = "-- end of answer --"
 
@@ -29,6 +31,13 @@ def is_shown(expected: str, answer: str) -> bool:
         found = answer.find(part, place) if place >= 0 else -1
         place = found + len(part) if found >= 0 else -1
     return place >= 0
+
+
+def with_operators(folder: Path) -> dict[str, str]:
+    """Return an environment that has the command `operators`, also where no set-up has written it."""
+    write_command(folder)
+    path = f"{os.environ['PATH']}{os.pathsep}{folder}"
+    return {**os.environ, "PATH": path, "COLUMNS": "100"}
 
 
 class Shell:

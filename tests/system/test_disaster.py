@@ -1,6 +1,5 @@
 """`docs/disaster.md`, followed to the letter: a copy, the loss of all tables, and the restoring."""
 
-import os
 import re
 from datetime import datetime, timedelta
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from client import DONE, PATIENT, QUICK
 from doors import CommandLine
-from reading import Shell, answered, asks_only, steps
+from reading import Shell, answered, asks_only, steps, with_operators
 from stacks import running
 from waiting import eventually
 
@@ -54,7 +53,7 @@ async def test_the_page_about_disasters_does_what_it_says(tmp_path):
             async with running(data, **change) as (stack, client):
                 storage = {"STATE_STORAGE": stack.storage_connection_string}
                 shell = shell or await Shell.open(
-                    ports.http_port, cwd=ROOT, env={**os.environ, **storage}
+                    ports.http_port, cwd=ROOT, env=with_operators(tmp_path) | storage
                 )
                 await follow(shell, page)
                 followed += 1

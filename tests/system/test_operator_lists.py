@@ -151,7 +151,7 @@ async def test_an_alert_is_closed_once_its_order_is_mended(client, stack):
     (alert,) = await client.alerts(order_id)
     assert (alert["closed"], alert["key"] in await unacknowledged(client)) == (True, False)
     _, out, _ = await CommandLine(client).run("alerts", "--limit", "500")
-    (line,) = [line for line in out.splitlines() if order_id in line]
+    (line,) = [line for line in out.splitlines() if f"orders/{order_id}" in line]
     assert "  closed  OrderProcessing.OrderFailed  " in line
 
 

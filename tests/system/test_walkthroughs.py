@@ -10,7 +10,7 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from private_queue import REPLY_TO, Mailbox
-from reading import follow, steps
+from reading import follow, steps, with_operators
 from stacks import running
 
 from development.settings import WATCHED
@@ -34,10 +34,10 @@ async def embedded(tmp_path_factory):
 
 @pytest.mark.proves("OPR-2", "OPR-3", "OPR-4")
 @pytest.mark.parametrize("page", [pytest.param(OPERATE, marks=pytest.mark.soak), README])
-async def test_the_page_does_what_it_says(embedded, page):
+async def test_the_page_does_what_it_says(embedded, page, tmp_path):
     """Every command gives the output that the page shows."""
     assert len(list(steps(ROOT / page))) > PAGES[page]
-    await follow(ROOT / page, embedded.ports.http_port, cwd=ROOT)
+    await follow(ROOT / page, embedded.ports.http_port, cwd=ROOT, env=with_operators(tmp_path))
 
 
 @pytest.mark.proves("ALR-2")

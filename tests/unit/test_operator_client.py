@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import click
 import httpx
 import pytest
 from apps import app
 from builders import NOW, PAYLOAD, new_order
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
 
@@ -18,6 +20,12 @@ from operators.requests import HoldRequest, OperatorRequest
 from operators.views import order_view
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
+
+
+@pytest.fixture(autouse=True)
+def columns(monkeypatch):
+    """The width of tables, whatever terminal the tests run in."""
+    monkeypatch.setenv("COLUMNS", "100")
 
 
 def api(answer, signed_in=None):
@@ -122,12 +130,12 @@ def test_a_list_says_which_step_an_order_is_at_and_until_when():
         row | at_work | {"failedSteps": ["pay"], "completeBy": None, "notBefore": "later"},
     ]
     header, *lines = formatting.orders_table(rows).splitlines()
-    assert header.split() == ["ORDER", "STATE", "SITUATION", "STEP", "UNTIL", "SINCE", "REASON"]
-    assert [line.split()[3:] for line in lines] == [
+    assert header.split() == ["ORDER", "SITUATION", "UNTIL", "SINCE", "STEP"]
+    assert [line.split()[2:] for line in lines] == [
         ["then"],
-        ["check", "soon", "then"],
-        ["pictures,approval", "soon", "then"],
-        ["pay", "later", "then"],
+        ["soon", "then", "check"],
+        ["soon", "then", "pictures,", "approval"],
+        ["later", "then", "pay"],
     ]
 
 
@@ -214,7 +222,7 @@ def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
         return ran.exit_code, ran.output
 
     hold = ("hold-agent", "payment", "--until", "2026-01-31T04:00:00Z")
-    assert run(*hold) == (0, "payment: held until 2026-01-31T04:00:00Z\n")
+    assert run(*hold, "--utc") == (0, "payment: held until 2026-01-31 04:00:00Z\n")
     assert run("release-agent", "payment") == (0, "payment: released\n")
     who = {"operator": "grace", "note": "maintenance"}
     assert sent == [
@@ -362,3 +370,52 @@ def test_an_answer_that_is_not_given_shows_what_is_asked(monkeypatch):
     shown = CliRunner().invoke(commands.main, ["--key", "k", "answer", "b03-1", "photos"]).output
     for part in ("of the roof", "until 2026-02-01", "1 of 3 times", "Please send them", "urls, by"):
         assert part in shown
+
+
+def every_command(group, name="operators"):
+    """A group and its commands, by their names."""
+    yield name, group
+    for word, command in getattr(group, "commands", {}).items():
+        yield from every_command(command, f"{name} {word}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(every_command(commands.main)))
+def test_the_help_of_a_command_is_whole(name, command):
+    """Its list shows the first sentence uncut in 80 columns; each option is described (newcomer C, `--help`)."""
+    first, _, _ = (command.help or "").partition("\n\n")
+    room = 80 - len("    ") - len("release-agent") - len("  ")
+    assert command.get_short_help_str(room) == " ".join(first.split()), name
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    assert [each.opts for each in options if not each.help] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "begun", "expected"),
+    [
+        ([], "hol", {"hold", "hold-agent"}),
+        (["list"], "--u", {"--utc"}),
+        (["bulk"], "res", {"resubmit"}),
+        (["poison"], "", {"list", "redrive", "drop"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_values(before, begun, expected):
+    """Without a key, and without the app (newcomer D)."""
+    asked = BashComplete(commands.main, {}, "operators", "_OPERATORS_COMPLETE")
+    assert {each.value for each in asked.get_completions(before, begun)} == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "code", "says"),
+    [
+        ({"HTTP_PORT": "9"}, 3, "http://127.0.0.1:9 "),
+        ({"OPERATOR_URL": "https://tea.example"}, 2, "--key"),
+        ({"OPERATOR_URL": "http://127.0.0.1:no-port"}, 2, "--url"),
+    ],
+)
+def test_the_command_knows_the_system_that_runs_on_this_machine(monkeypatch, variables, code, says):
+    """Its port and its key, without `make` (newcomer C); elsewhere the key has to be given."""
+    for name in ("HTTP_PORT", "OPERATOR_URL", "OPERATOR_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    ran = CliRunner().invoke(commands.main, ["overview"], env=variables)
+    assert ran.exit_code == code
+    assert says in ran.stderr
