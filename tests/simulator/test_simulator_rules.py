@@ -1,6 +1,8 @@
 """Which fault meets a call, and what becomes of the call."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import NOW, seconds
@@ -281,3 +283,14 @@ def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
     assert [
         fault_for(PAYMENT, [only], action, Call(order_id="o")) for action in ("void", "authorise")
     ] == [only, None]
+
+
+def test_the_fault_that_the_page_shows_meets_one_operation():
+    """The page about services says how a fault is for one operation alone (newcomer C, `match`)."""
+    page = Path(__file__).parents[2] / "docs/services.md"
+    [shown] = re.findall(r'`(\{"mode".*?\}\})`', page.read_text())
+    in_page = FaultInForce(**dict(Fault.model_validate_json(shown)))
+    bank = simulated(CLAIMS)["bank"]
+    check(bank, in_page)
+    assert fault_for(bank, [in_page], "pay", CALL) == in_page
+    assert fault_for(bank, [in_page], "recall", CALL) is None
