@@ -2,6 +2,8 @@
 
 import json
 import math
+import sys
+import time
 import weakref
 from asyncio import get_running_loop
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,7 @@ from kit.exploration.trial import (
     Wanted,
     anything,
     explore_order,
+    silent,
 )
 from kit.world import World
 from operators.answers import AnswerRequest
@@ -36,6 +39,9 @@ from operators.views import OrderView
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """A Monday."""
+
+SECONDS_BETWEEN = 5.0
+"""How often an exploration says how far it is, by the clock of this machine."""
 
 
 class Trial:
@@ -118,6 +124,7 @@ class Trial:
         holds: Callable[[Seen], None] = anything,
         states: float = math.inf,
         seconds: float = 50.0,
+        progress: bool | None = None,
     ) -> Coverage:
         """Try every course of events of one order: each crash, loss, doubling and race.
 
@@ -128,7 +135,8 @@ class Trial:
         each step they answer a text for every field that is kept, or what `answers` says. Somebody
         outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
         It stops at so many `states`, or `seconds` of processor time; what it
-        has covered is printed and returned.
+        has covered is printed and returned. Meanwhile it prints every few seconds to standard error
+        how many states it has looked at: with `progress`, and if that is None, in a terminal only.
 
         Raises LookupError for an act that there is not, `InvalidError` for `answers` from outside
         that the workflow does not take, and `FoundError`, an AssertionError with
@@ -139,6 +147,7 @@ class Trial:
         if content is None:
             content, workflow = self._sample(workflow)
         body = self._submission(ORDER_ID, content, workflow)
+        shows_progress = sys.stderr.isatty() if progress is None else progress
         wanted = Wanted(
             faults=faults,
             acts=acts,
@@ -146,6 +155,7 @@ class Trial:
             instances=instances,
             answers=answers,
             holds=holds,
+            progress=_Progress().show if shows_progress else silent,
         )
         app = self._world.app
         coverage = explore_order(app.business, app.settings, json.loads(body), wanted)
@@ -300,6 +310,21 @@ class TrialOrder:
 
     def _seen(self) -> OrderView:
         return self.trial.inspect(self.id)
+
+
+class _Progress:
+    """Says how far an exploration is."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+
+    def show(self, states: int) -> None:
+        """Print the number of states that were looked at, unless that was done shortly before."""
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN:
+            self._last = now
+            took = f"{now - self._began:.0f} s"
+            print(f"exploring: {states} states after {took}", file=sys.stderr, flush=True)
 
 
 def _json(content: BaseModel | Mapping[str, Any]) -> Mapping[str, Any]:

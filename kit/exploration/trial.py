@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from adapters.settings import Settings
@@ -63,6 +64,8 @@ class Wanted:
     """By step what its service answers, or somebody outside."""
     holds: Callable[["Seen"], None]
     """The author's own law, which raises AssertionError for a state that must not be."""
+    progress: Callable[[int], None]
+    """Takes the number of states that were looked at, after each of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,10 @@ class Seen:
 
 def anything(_: Seen) -> None:
     """Hold in every state."""
+
+
+def silent(_: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +162,10 @@ def explore_order(
     _check_answers(deployed, submission.get("workflow") or business.default_workflow)
     world = _beginning(deployed, submission, wanted)
     ends: Counter[str] = Counter()
+    looked_at = count(1)
 
     def watch(world: World, following: Sequence[Move]) -> None:
+        wanted.progress(next(looked_at))
         order = world.order()
         if order is None:
             return

@@ -1,5 +1,6 @@
 """What an author explores: every course of events of an order of their own workflow."""
 
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
@@ -86,6 +87,23 @@ def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
     assert f"covered: the first {few.explored.events} events of every course" in told
     assert "left out: what comes after these events, " in told
     assert (none.whole, none.states, none.explored.events) == (False, 1, 0)
+
+
+def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, capsys):
+    """In a terminal, or as the author wants, and beside the output of the test (newcomer C, `explore`)."""
+    monkeypatch.setattr("kit.trial.SECONDS_BETWEEN", 0)
+    for in_terminal, progress, expected in (
+        (False, None, False), (False, True, True), (True, None, True), (True, False, False),
+    ):  # fmt: skip
+        monkeypatch.setattr(sys.stderr, "isatty", lambda shown=in_terminal: shown)
+        explored = Trial(IN_SEQUENCE).explore(states=20, progress=progress)
+        said = capsys.readouterr()
+        assert said.out == f"{explored}\n"
+        assert bool(said.err) == expected
+        assert len(said.err.splitlines()) <= explored.states
+    monkeypatch.setattr("kit.trial.SECONDS_BETWEEN", 3600)
+    Trial(IN_SEQUENCE).explore(states=20, progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_two_processes_of_each_kind_race():
