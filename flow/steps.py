@@ -4,7 +4,7 @@ A parameter named like a step above is the answer of that step, so what a step u
 comes after, follows from its signature. Nothing is replayed: the functions compile to definitions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, TypedDict, Unpack
@@ -129,15 +129,24 @@ class Flow:
 
     def after(self, step: Step) -> Sequence[Step]:
         """Return the steps that it comes after, without those that others of them come after."""
-        wanted = [*(each.make for each in self.uses(step).values()), *step.after]
-        direct = [each for each in self.above(step) if each.make in wanted]
-        implied = {before.name for each in direct for before in self._all_before(each)}
+        direct = self._named_by(step)
+        implied = self._before(direct)
         return [each for each in direct if each.name not in implied]
 
-    def _all_before(self, step: Step) -> Iterator[Step]:
-        for each in self.after(step):
-            yield each
-            yield from self._all_before(each)
+    def _named_by(self, step: Step) -> Sequence[Step]:
+        """Return the steps above whose answers it takes, or which it names as those before it."""
+        wanted = [*(each.make for each in self.uses(step).values()), *step.after]
+        return [each for each in self.above(step) if each.make in wanted]
+
+    def _before(self, steps: Sequence[Step]) -> set[str]:
+        """Return the names of the steps that come before one of these, directly or not."""
+        ends = {step.name for step in steps}
+        found: set[str] = set()
+        # Each step is above those that come after it, so one pass finds all.
+        for step in reversed(self.steps):
+            if step.name in ends | found:
+                found.update(each.name for each in self._named_by(step))
+        return found
 
     def workflow(self) -> Workflow:
         """Return the workflow as the engine runs it."""

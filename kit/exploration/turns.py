@@ -1,5 +1,7 @@
 """Whose turn it is in an order, by its workflow: the shipped code is not asked."""
 
+from collections.abc import Mapping, Sequence
+
 from core.life import Direction, StepState
 from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflow, Workflows
@@ -38,9 +40,7 @@ def before(workflow: Workflow, step: str) -> set[str]:
 
     An answer from outside may come before its turn, so all of them have to be done.
     """
-    definition = workflow.definition(step)
-    direct = set(definition.after if definition else ())
-    return direct.union(*(before(workflow, name) for name in direct))
+    return _reached(step, {each.name: each.after for each in workflow.steps})
 
 
 def at_work(order: Snapshot) -> list[Step]:
@@ -55,5 +55,19 @@ def awaited(order: Snapshot) -> list[Step]:
 
 def dependents(workflow: Workflow, step: str) -> set[str]:
     """Return the steps that come after this one, directly or not, by the workflow itself."""
-    direct = {definition.name for definition in workflow.steps if step in definition.after}
-    return direct.union(*(dependents(workflow, name) for name in direct))
+    after: dict[str, list[str]] = {}
+    for definition in workflow.steps:
+        for name in definition.after:
+            after.setdefault(name, []).append(definition.name)
+    return _reached(step, after)
+
+
+def _reached(step: str, neighbours: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the steps to which a way leads from this one."""
+    found: set[str] = set()
+    to_visit = [step]
+    while to_visit:
+        new = set(neighbours.get(to_visit.pop(), ())) - found
+        found |= new
+        to_visit += new
+    return found
