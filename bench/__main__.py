@@ -18,6 +18,7 @@ from bench.legend import LEGEND
 from bench.phases import Result
 from bench.prices import LIST, of_an_order
 from bench.workflows import VARIANTS
+from local.proxies import bypass_proxies
 
 PHASES = ("throughput", "latency", "crash")
 
@@ -133,6 +134,7 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
             f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases"
         )
     own = dict(_setting(text) for text in settings)
+    bypass_proxies()
     options = Options(workflow=VARIANTS[variant], phases=wanted, settings=own, **given)
     measured = asyncio.run(_measure_all(options, SHAPES[shape]))
     result: Result = {

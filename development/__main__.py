@@ -23,6 +23,7 @@ from development.submit import submit
 from local.faults import Fault
 from local.host.connection import RefusedConnections
 from local.ports import Ports, StackError
+from local.proxies import bypass_proxies
 from local.supervise import until_signal
 from local.terminal import Terminal
 
@@ -164,6 +165,7 @@ async def run_until_signal(show: Callable[[str], None]) -> None:
 @click.group()
 def main() -> None:
     """Run the embedded stack."""
+    bypass_proxies()
 
 
 @main.command(help=HELP)

@@ -23,6 +23,7 @@ from development.stack import ALERTS
 from local.connections import storage_connection_string
 from local.faults import Fault, text_of
 from local.ports import Ports, StackError
+from local.proxies import bypass_proxies
 
 TEMPLATE = ROOT / "local.settings.template.json"
 SETTINGS = ROOT / "local.settings.json"
@@ -141,6 +142,7 @@ def _run(*command: str, environ: Mapping[str, str]) -> int:
 @click.command(help=__doc__)
 def main() -> None:
     """Start everything, or say what is missing."""
+    bypass_proxies()
     try:
         agents = named(DEPLOYED)[0].agents
     except StackError as error:

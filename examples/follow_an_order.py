@@ -55,7 +55,12 @@ async def submit(order_id: str) -> None:
         "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
         "replyTo": REPLY_TO,
     }
-    async with QueueClient.from_connection_string(STORAGE, "order-submissions") as queue:
+    # A proxy of the environment leads to Azure, and not to the embedded stack.
+    by_proxy = "STATE_STORAGE" in os.environ
+    client = QueueClient.from_connection_string(
+        STORAGE, "order-submissions", use_env_settings=by_proxy
+    )
+    async with client as queue:
         await queue.send_message(json.dumps(message))
 
 

@@ -24,6 +24,7 @@ from local.broker_config import configuration
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.faults import Fault, LocalCode
 from local.ports import Ports, StackError
+from local.proxies import bypass_proxies
 from local.stack import Stack, StackConfig
 from local.supervise import until_signal
 from local.terminal import Terminal
@@ -170,6 +171,7 @@ async def run(stack: Stack, show: Callable[[str], None]) -> None:
 )
 def main(folder: Path) -> None:
     """Run the app of FOLDER (default: this one)."""
+    bypass_proxies()
     app = folder.resolve()
     data = Path(os.environ.get("DATA_DIR", app / ".functions")).resolve()
     try:

@@ -11,6 +11,7 @@ from azure.core.exceptions import AzureError
 from azure.storage.queue.aio import QueueClient
 
 from local.ports import HOST
+from local.proxies import bypass_proxies
 from local.site import PATIENCE_SECONDS
 
 REQUIRED = ("specversion", "id", "source", "type")
@@ -109,6 +110,7 @@ def _refuse(status: int, message: str) -> web.Response:
 )
 def main(port: int, queue: str, key: str, storage: str) -> None:
     """Serve until SIGTERM."""
+    bypass_proxies()
     app = application(key, storage, queue)
     web.run_app(app, host=HOST, port=port, print=None, access_log=None)
 

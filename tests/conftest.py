@@ -18,6 +18,7 @@ from stacks import APP, running  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
 
 from development.stack import Stack, StackConfig  # noqa: E402
+from local.proxies import bypass_proxies  # noqa: E402
 from tests.slices import FINISHED, SLICES, faults, slices_of  # noqa: E402
 
 ALL_OF_THEM = 8
@@ -120,6 +121,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Say how it goes where the results arrive; workers only count."""
+    bypass_proxies()
     count_starts()
     if hasattr(config, "workerinput"):
         return

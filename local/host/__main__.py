@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from local.host.errors import HostError
+from local.proxies import bypass_proxies
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -37,6 +38,7 @@ def main(
     functionTimeout. LOCAL_FUNCTION_PROCESSES=each (default: one) gives each group its own, as Flex Consumption does:
     the HTTP functions together, every other function by itself.
     """
+    bypass_proxies()
     gc.disable()  # what is loaded stays: looking through it for garbage takes a fifth of the start
     from local.host.running import run  # noqa: PLC0415 - it loads nearly everything
 

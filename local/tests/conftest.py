@@ -11,10 +11,16 @@ from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from
 from local.alone import make_queues  # noqa: E402
 from local.broker_config import configuration  # noqa: E402
 from local.ports import Ports  # noqa: E402
+from local.proxies import bypass_proxies  # noqa: E402
 from local.stack import Stack, StackConfig, Topic  # noqa: E402
 
 EVENTS = "events"
 """The Storage Queue to which the topic delivers."""
+
+
+def pytest_configure():
+    """No proxy of this machine's user may come between a test and the parts."""
+    bypass_proxies()
 
 
 def pytest_xdist_auto_num_workers(config):

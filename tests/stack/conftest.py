@@ -5,7 +5,8 @@ import os
 import sys
 
 import pytest
-from runner import Runner
+from dead_proxy import DEAD_PROXY
+from runner import Runner, environment_of
 from starts import STARTED
 
 from development.servicebus_config import ROOT
@@ -19,13 +20,13 @@ async def start_runner(tmp_path):
 
     async def start(stdout=asyncio.subprocess.PIPE, **variables):
         ports = Ports.free()
-        moved = {name.upper(): str(getattr(ports, name)) for name in Ports.__dataclass_fields__}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "development", "run"),
             stdout=stdout,
             stderr=asyncio.subprocess.STDOUT,
             env=os.environ
-            | moved
+            | environment_of(ports)
+            | DEAD_PROXY
             | {"DATA_DIR": str(tmp_path), "LOCAL_SHUTDOWN_SECONDS": "2"}
             | variables,
             cwd=ROOT,

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 from functools import partial
@@ -9,11 +10,14 @@ from functools import partial
 import aiohttp
 import psutil
 import pytest
-from runner import alive
+from click.testing import CliRunner
+from dead_proxy import DEAD_PROXY
+from runner import alive, environment_of
 from scale import in_soak
 from waiting import eventually, until
 
-from development.__main__ import run_until_signal
+from development.__main__ import main, run_until_signal
+from development.business import TRIED, named
 from local.ports import Ports
 
 
@@ -32,13 +36,17 @@ async def answers(runner):
 
 
 async def test_it_runs_until_ctrl_c(start_runner):
-    """It says where everything is once the app is healthy; a host that dies comes back; nothing is left in the end."""
-    runner = await start_runner(OPERATOR_KEY="a-key")
+    """(bugs 13) With a dead proxy in its environment it serves, and nothing is left in the end.
+
+    It says where everything is once the app is healthy; a host that dies comes back.
+    """
+    runner = await start_runner(OPERATOR_KEY="a-key", BUSINESS=TRIED)
     await runner.until_it_says("Ctrl-C stops everything")
     assert f"http://127.0.0.1:{runner.ports.http_port}/api/operator/orders" in runner.output
     assert "x-functions-key: a-key" in runner.output
     assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 30 instead of 600" in runner.output
     await eventually(partial(is_healthy, runner))
+    await an_alert_arrives(runner)
     azurite, broker, host = sorted(
         runner.children(), key=lambda child: "local.host" in child.cmdline()
     )
@@ -54,6 +62,28 @@ async def test_it_runs_until_ctrl_c(start_runner):
     runner.process.send_signal(signal.SIGINT)
     assert await runner.until_it_ends() == 0, runner.output
     assert alive([*before, *after]) == []
+
+
+async def an_alert_arrives(runner):
+    """An order that is submitted beside the runner goes through every part: storage, HTTP, AMQP and Event Grid."""
+    async with aiohttp.ClientSession(
+        f"http://127.0.0.1:{runner.ports.http_port}", headers={"x-functions-key": "a-key"}
+    ) as operator:
+        faults = "/simulator/payment/faults"
+        async with operator.put(faults, json={"mode": "reject"}) as response:
+            assert response.status == 200
+        command = ["submit", json.dumps(named(TRIED)[0].sample.payload)]
+        environment = DEAD_PROXY | environment_of(runner.ports)
+        ended = await asyncio.to_thread(CliRunner().invoke, main, command, env=environment)
+        assert ended.exit_code == 0, ended.stderr
+
+        async def is_there():
+            async with operator.get("/api/operator/alerts") as response:
+                alerts = (await response.json())["alerts"]
+                assert ended.stdout.strip() in [each["orderId"] for each in alerts]
+            return True
+
+        await eventually(is_there)
 
 
 @pytest.mark.soak
@@ -158,9 +188,8 @@ async def is_processed(shop, order_id):
 @pytest.fixture
 def on_free_ports(monkeypatch, tmp_path):
     """What `run` finds in the environment."""
-    ports = Ports.free()
-    for name in Ports.__dataclass_fields__:
-        monkeypatch.setenv(name.upper(), str(getattr(ports, name)))
+    for name, port in environment_of(Ports.free()).items():
+        monkeypatch.setenv(name, port)
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
 
 

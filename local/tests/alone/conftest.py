@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from dead_proxy import DEAD_PROXY
 from places import ROOT
-from runner import Runner
+from runner import Runner, environment_of
 from starts import STARTED
 
 from local.ports import Ports
@@ -27,12 +28,14 @@ async def run(tmp_path):
         shutil.copytree(APPS / name, app, dirs_exist_ok=True)
         shutil.move(app / "settings.json", app / "local.settings.json")
         ports = Ports.free()
-        moved = {each.upper(): str(getattr(ports, each)) for each in Ports.__dataclass_fields__}
         process = await asyncio.create_subprocess_exec(
             *(*command, str(app)),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | moved | {"PYTHONPATH": path, "LOCAL_SHUTDOWN_SECONDS": "2"},
+            env=os.environ
+            | environment_of(ports)
+            | DEAD_PROXY
+            | {"PYTHONPATH": path, "LOCAL_SHUTDOWN_SECONDS": "2"},
             cwd=tmp_path,
         )
         STARTED["stacks"] += 1

@@ -43,6 +43,11 @@ class Runner:
         return await self.process.wait()
 
 
+def environment_of(ports: Ports) -> dict[str, str]:
+    """Return the variables that move the parts to these ports."""
+    return {name.upper(): str(getattr(ports, name)) for name in Ports.__dataclass_fields__}
+
+
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return those that have not ended."""
     return [
