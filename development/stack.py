@@ -15,6 +15,7 @@ from development.servicebus_config import ROOT, config
 from development.settings import app_settings
 from local import stack as platform
 from local.data_folder import Layout
+from local.host.host_json import HOST_JSON
 from local.ports import Ports
 
 ALERTS = "operator-alerts"
@@ -87,7 +88,7 @@ def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackCo
         app=config.app or ROOT,
         hosts=config.hosts,
         functions=config.functions,
-        settings={**settings, "PYTHONPATH": str(ROOT)},
+        settings={**settings, "PYTHONPATH": str(ROOT), HOST_JSON: str(ROOT / "host.json")},
         queues=config.queues(),
         make=provision,
         topic=platform.Topic(key=settings["EVENT_GRID_KEY"], queue=ALERTS),

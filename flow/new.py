@@ -57,11 +57,9 @@ def create(name: str, root: Path = ROOT) -> Names:
     names = Names(workflow=name)
     if faults := list(_faults(names, root)):
         raise NewBusinessError(faults)
-    folder = root / names.package
-    folder.mkdir()
+    (root / names.package).mkdir()
     for place, text in _texts(names).items():
         (root / place).write_text(text)
-    (folder / "host.json").symlink_to("../host.json")
     return names
 
 

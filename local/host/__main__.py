@@ -29,7 +29,8 @@ def main(
 
     App settings are environment variables. A trigger's connection X is a connection string in variable X or
     AzureWebJobsX; AzureWebJobs.<function>.Disabled=true switches a function off. LOCAL_FUNCTION_KEY is the key of
-    routes that need one. LOCAL_QUEUE_LOCK_SECONDS (600) is how long a killed host's queue messages stay hidden,
+    routes that need one. LOCAL_HOST_JSON is the path of a host.json for apps that have none in their folder.
+    LOCAL_QUEUE_LOCK_SECONDS (600) is how long a killed host's queue messages stay hidden,
     LOCAL_TIMER_LOCK_SECONDS how long its timers stay locked, if that is less than the listenerLockPeriod of host.json
     (60), LOCAL_SHUTDOWN_SECONDS (10) how long running functions may take to end. A process that ends by itself within
     LOCAL_SHORT_LIFE_SECONDS (5) is replaced after a pause. Ctrl-C or SIGTERM stops it.

@@ -138,13 +138,19 @@ class HostJson(_Section):
     extensions: Extensions = Extensions()
 
 
+HOST_JSON = "LOCAL_HOST_JSON"
 OVERRIDE = "AzureFunctionsJobHost__"
 """Settings that begin so replace values of the file, as in Azure: what follows is the path, joined by `__`."""
 
 
 def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
-    """Read `host.json`, and what app settings replace of it; raises `HostError` when it is absent or wrong."""
+    """Read `host.json`, and what app settings replace of it; raises `HostError` when it is absent or wrong.
+
+    If the folder of the app has none, it is the file at the path in the setting `LOCAL_HOST_JSON`.
+    """
     path = folder / "host.json"
+    if not path.exists() and HOST_JSON in settings:
+        path = Path(settings[HOST_JSON])
     try:
         content = json.loads(path.read_bytes())
         for name, value in settings.items():

@@ -11,6 +11,7 @@ from core.faults import Fault, FaultCode
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from local.faults import LocalCode
+from local.host.host_json import HOST_JSON
 from local.ports import Ports
 from shop.business import SHOP
 
@@ -39,7 +40,7 @@ def test_the_app_does_not_start_and_says_why():
     """Each wrong value is named, and what is missing besides; what is empty is not set. No secret is told."""
     settings = (
         app_settings(Ports(), "k", "k", SHOP.agents) | WRONG | SECRETS | {"INVENTORY_URL": ""}
-    )
+    ) | {HOST_JSON: "host.json"}
     environment = {
         name: value for name, value in os.environ.items() if name in ("PATH", "HOME")
     } | settings

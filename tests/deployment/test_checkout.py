@@ -3,10 +3,13 @@
 import os
 import shutil
 import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
 from development.servicebus_config import ROOT
+from tests.mutants.copies import LEFT_OUT
 
 READ_BY_A_SHELL = [
     *("Makefile", ".ci/run", "azure.yaml", "requirements.txt", "requirements-local.txt"),
@@ -37,3 +40,19 @@ def test_line_ends_stay_in_a_clone_that_would_change_them(tmp_path):
     changed = ("-c", "core.autocrlf=true", "-c", "core.eol=crlf")
     git("clone", "--quiet", *changed, str(source), str(clone), folder=tmp_path)
     assert [name for name in READ_BY_A_SHELL if b"\r" in (clone / name).read_bytes()] == []
+
+
+def files_of_the_repository():
+    """Yield the path of each file, without what is installed or written beside them."""
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if not is_left_out(name)]
+        yield from (Path(folder) / name for name in [*inner, *names] if not is_left_out(name))
+
+
+def is_left_out(name):
+    return any(fnmatch(name, pattern) for pattern in LEFT_OUT)
+
+
+def test_no_file_is_a_link():
+    """(bugs2 59) Git for Windows writes a link as a text with the path, unless its user may make links."""
+    assert [path for path in files_of_the_repository() if path.is_symlink()] == []

@@ -23,7 +23,7 @@ NEVER = [
     "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "adapters/__pycache__/x.pyc", "infra/main.bicep",
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
-    "shop/tests/x.test.js", "shop/host.json",
+    "shop/tests/x.test.js",
 ]  # fmt: skip
 PACKED = ".python_packages/lib/site-packages"
 PACKAGE_FILES = [

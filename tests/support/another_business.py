@@ -31,9 +31,7 @@ def with_claims(folder: Path) -> Path:
     Their bank wants a token of an OAuth server.
     """
     root = copy_of_tree(folder)
-    shutil.copytree(root / "examples/claims", root / "claims", symlinks=True)
-    (root / "claims/host.json").unlink()
-    (root / "claims/host.json").symlink_to("../host.json")
+    shutil.copytree(root / "examples/claims", root / "claims")
     entry = root / "claims/function_app.py"
     entry.write_text(entry.read_text().replace("from examples.claims", "from claims"))
     business = root / "claims/business.py"
@@ -49,7 +47,6 @@ def with_rental(folder: Path) -> Path:
     """Return a copy of the repository that deploys the car rental of the tests."""
     root = copy_of_tree(folder)
     (root / "tests/support/rental").rename(root / "rental")
-    (root / "rental/host.json").symlink_to("../host.json")
     run(root, "-m", "development.declared", "--deploy", "rental.business:RENTAL")
     return root
 

@@ -41,7 +41,7 @@ def test_nothing_of_the_example_is_left_in_it(root):
     """It is called by its own name everywhere, and has all that a business needs."""
     names = create("car-rental", root)
     assert names.business == "car_rental.business:CAR_RENTAL"
-    files = ["__init__.py", "business.py", "function_app.py", "host.json"]
+    files = ["__init__.py", "business.py", "function_app.py"]
     assert sorted(path.name for path in (root / "car_rental").iterdir()) == files
     for path in (*root.glob("car_rental/*.py"), root / names.test):
         assert "START" not in path.read_text()

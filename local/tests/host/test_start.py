@@ -17,7 +17,7 @@ from local.host import running, worker
 from local.host.__main__ import main
 from local.host.errors import HostError
 from local.host.host import Host, make_listener
-from local.host.host_json import HostJson, read_host_json, seconds_of
+from local.host.host_json import HOST_JSON, HostJson, read_host_json, seconds_of
 from local.host.http import HttpListener
 from local.host.index import INSTEAD, HttpTrigger, index_functions
 from local.host.invoke import Call
@@ -368,6 +368,20 @@ def test_the_lock_period_of_host_json_reaches_the_timers(tmp_path):
     (tmp_path / "host.json").write_text('{"version": "2.0"}')
     lasts = [Host(app_dir=tmp_path, environ=given)._own for given in ({}, {name: "00:00:20"})]
     assert [own.timer_lock_seconds for own in lasts] == [60, 20]
+
+
+def test_a_host_json_may_be_in_another_folder_than_the_app(tmp_path):
+    """(bugs2 59) Apps of one repository share one file, without links, which a Windows checkout may not make."""
+    (tmp_path / "shared.json").write_text('{"version": "2.0", "functionTimeout": "00:07:00"}')
+    app = tmp_path / "app"
+    assert read_host_json(app, {HOST_JSON: str(tmp_path / "shared.json")}).function_timeout == 420
+    with pytest.raises(HostError) as caught:
+        read_host_json(app, {})
+    assert [fault.place for fault in caught.value.faults] == [str(app / "host.json")]
+    app.mkdir()
+    (app / "host.json").write_text('{"version": "2.0", "functionTimeout": "00:01:00"}')
+    own = read_host_json(app, {HOST_JSON: str(tmp_path / "shared.json")})
+    assert own.function_timeout == 60
 
 
 def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
