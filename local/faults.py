@@ -58,8 +58,8 @@ class LocalCode(Code):
         "data-folder-layout",
         ("layout", "oldest", "newest", "remedy"),
         (
-            "The data in {place} have layout {layout}; this app reads layouts {oldest} to {newest}."
-            " To start without these data, {remedy}, or set DATA_DIR to another folder."
+            "{place} has data of layout {layout}, and this app reads layouts {oldest} to {newest}:"
+            " {remedy}, or set DATA_DIR to another folder."
         ),
     )
     PART_ENDED = (
