@@ -135,12 +135,18 @@ $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed-dev
 browser: $(VENV)/.installed
 	@$(BIN)/python tests/support/browsers.py
 
+# npm would empty the folder that a link leads to, which may be another checkout's.
+REFUSE_LINK = test ! -L $(@D) || { \
+	echo '$(@D) is a link, and npm would empty the folder that it leads to. Remove the link (rm $(@D)).' >&2; exit 1; }
+
 web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
+	@$(REFUSE_LINK)
 	@echo '[setup] installing what checks the pages into web/node_modules (10 seconds, the first time only)'
 	@cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed
+	@$(REFUSE_LINK)
 	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (some seconds, the first time only)'
 	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -135,8 +135,12 @@ async def make_queues(connection: str, names: Sequence[str]) -> None:
 
 def install(show: Callable[[str], None]) -> None:
     """Install Azurite and the AMQP library, the first time; raises `StackError`."""
-    if (parts.HERE / "node_modules/azurite").exists():
+    modules = parts.HERE / "node_modules"
+    if (modules / "azurite").exists():
         return
+    if modules.is_symlink():
+        target = {"target": str(modules.readlink())}
+        raise StackError(Fault(LocalCode.MODULES_LINKED, str(modules), target))
     show("[functions] installing Azurite and the AMQP library (some seconds, the first time)")
     command = [str(parts.NODE), str(NPM), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     path = f"{parts.NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -149,7 +153,7 @@ def install(show: Callable[[str], None]) -> None:
         check=False,
     )
     if ran.returncode:
-        shutil.rmtree(parts.HERE / "node_modules", ignore_errors=True)
+        shutil.rmtree(modules, ignore_errors=True)
         output = {"output": ran.stderr.strip()}
         raise StackError(Fault(LocalCode.INSTALL_FAILED, "Azurite", output))
 

@@ -77,6 +77,11 @@ class LocalCode(Code):
         ("reason",),
         "The stack can no longer restart {place}: {reason}. Stop the stack and start it again.",
     )
+    MODULES_LINKED = (
+        "modules-linked",
+        ("target",),
+        "{place} is a link to {target}, which npm would empty. Remove the link, then start again.",
+    )
     INSTALL_FAILED = (
         "install-failed",
         ("output",),

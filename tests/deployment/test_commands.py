@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,31 @@ def test_a_python_that_does_not_fit_is_named(copy):
     ran = set_up(copy, program(copy / "given", TOO_OLD))
     assert ran.returncode != 0
     assert not (copy / ".venv").exists()
+
+
+EMPTIES = """#!/bin/sh
+rm -rf node_modules/*
+"""
+
+
+@pytest.mark.parametrize("part", ["local", "web"])
+def test_a_linked_folder_of_npm_packages_is_refused(copy, part):
+    """(newcomer) npm empties it, and another checkout may use what the link leads to."""
+    (copy / part).mkdir()
+    (copy / part / "package-lock.json").touch()
+    package = program(copy / "theirs/package", "")
+    modules = copy / part / "node_modules"
+    modules.symlink_to(package.parent)
+    program(copy / ".venv/bin/npm", EMPTIES)
+    command = ["make", "--old-file=.venv/.installed", f"{part}/node_modules/.installed"]
+    (copy / ".venv/.installed").touch()
+    run = partial(subprocess.run, command, cwd=copy, capture_output=True, text=True, check=False)
+    ran = run()
+    assert (ran.returncode, package.exists()) == (2, True)
+    assert f"{part}/node_modules" in ran.stderr
+    modules.unlink()
+    modules.mkdir()
+    assert run().returncode == 0
 
 
 def test_an_installation_that_fails_is_repeated(copy):

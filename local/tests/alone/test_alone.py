@@ -15,7 +15,7 @@ from waiting import eventually
 
 from local import parts
 from local.alone import Needs, bindings_of, connections, install, main, needs_of
-from local.faults import LocalCode
+from local.faults import Fault, LocalCode
 from local.ports import Ports, StackError
 
 READY = "Ctrl-C stops it"
@@ -60,6 +60,22 @@ def test_what_npm_says_is_shown_when_the_parts_cannot_be_installed(tmp_path, mon
     assert fault.code == LocalCode.INSTALL_FAILED
     assert "package-lock.json" in fault.facts["output"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_linked_folder_of_npm_packages_is_refused(tmp_path, monkeypatch):
+    """(newcomer) npm would empty what the link leads to, such as another checkout's packages."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "package").touch()
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "node_modules").symlink_to(theirs)
+    monkeypatch.setattr(parts, "HERE", here)
+    with pytest.raises(StackError) as raised:
+        install(lambda _: None)
+    fault = Fault(LocalCode.MODULES_LINKED, str(here / "node_modules"), {"target": str(theirs)})
+    assert list(raised.value.faults) == [fault]
+    assert [path.name for path in theirs.iterdir()] == ["package"]
 
 
 def test_a_command_that_cannot_run_the_app_ends_with_the_code(tmp_path):
