@@ -36,8 +36,8 @@ class LocalCode(Code):
     )
     PORT_IN_USE = (
         "port-in-use",
-        ("port",),
-        "Port {port} is in use. Stop the program that uses it, or set {place} to another port.",
+        ("port", "program"),
+        "Port {port} is in use by {program}. Stop that program, or set {place} to another port.",
     )
     CANNOT_LISTEN = (
         "cannot-listen",

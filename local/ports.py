@@ -4,7 +4,8 @@ import os
 import random
 import socket
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 
 from local.faults import Fault, FaultsError, LocalCode
@@ -77,11 +78,27 @@ class Ports:
     def taken(self, *names: str) -> list[Fault]:
         """Return a fault for each of these ports that somebody listens on; its place is the variable that moves it."""
         numbers = {name: getattr(self, name) for name in names}
+        taken = {name: port for name, port in numbers.items() if not is_free(port)}
+        programs = listening_programs() if taken else {}
         return [
-            Fault(LocalCode.PORT_IN_USE, name.upper(), {"port": port})
-            for name, port in numbers.items()
-            if not is_free(port)
+            Fault(LocalCode.PORT_IN_USE, name.upper(), {"port": port, "program": programs[port]})
+            for name, port in taken.items()
         ]
+
+
+def listening_programs() -> Mapping[int, str]:
+    """Return the name and process id of the program that listens on each port, as far as this user may know."""
+    import psutil  # noqa: PLC0415 - needed only to explain a failed start
+
+    found = defaultdict(lambda: "another program")
+    # macOS shows the connections of a process to its owner, but those of all processes to root alone.
+    for process in psutil.process_iter(["name"]):
+        with suppress(psutil.Error, OSError):
+            for connection in process.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN:
+                    name = f"{process.info['name']} (process {process.pid})"
+                    found.setdefault(connection.laddr.port, name)  # children share the socket
+    return found
 
 
 def is_free(port: int) -> bool:

@@ -231,7 +231,8 @@ class Stack:
             except OSError as error:
                 place = f"port {getattr(self.ports, name)} ({name.upper()})"
                 facts = {"reason": str(error)}
-                raise StackError(Fault(LocalCode.CANNOT_LISTEN, place, facts)) from error
+                faults = self.ports.taken(name) or [Fault(LocalCode.CANNOT_LISTEN, place, facts)]
+                raise StackError(*faults) from error
 
     async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:
         """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.

@@ -1,6 +1,7 @@
 """The pages of the repository lead somewhere, and name places that exist."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -8,11 +9,13 @@ import pytest
 
 from core import alerts
 from core.life import MEANINGS, Outcome, ProcessState, StepState
+from local.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_BYTES = 1_000_000
 """Of the picture in the README."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
 PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
@@ -185,3 +188,14 @@ def test_the_moving_picture_is_small_and_says_what_it_shows():
     assert picture.find("{*}title") is not None
     assert picture.findall(".//{*}script") == []
     assert len(picture.findall(".//{*}rect[@class]")) > 30
+
+
+def test_readme_lists_the_variable_of_each_port_with_its_default():
+    """Somebody else's program may have any of them."""
+    rows = re.findall(r"^\| (`\w+_PORT`.*?) \| ([\d, ]+):", README.read_text(), re.MULTILINE)
+    listed = {
+        name: int(port)
+        for names, ports in rows
+        for name, port in zip(re.findall(r"\w+", names), ports.split(", "), strict=True)
+    }
+    assert listed == {name.upper(): port for name, port in asdict(Ports()).items()}

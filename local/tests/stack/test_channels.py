@@ -308,8 +308,7 @@ async def test_a_port_that_is_taken_is_named_with_its_variable(config_of, name):
         await stack.start_channels()
     await stack.stop_channels()
     [fault] = raised.value.faults
-    assert fault.code == LocalCode.CANNOT_LISTEN
-    assert name.upper() in fault.place
+    assert (fault.code, fault.place) == (LocalCode.PORT_IN_USE, name.upper())
 
 
 async def test_they_run_as_a_process_of_their_own_too():

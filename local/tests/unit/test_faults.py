@@ -33,7 +33,7 @@ def test_a_code_without_a_template_cannot_be_declared():
             NO_SALT = "no-salt", ()
 
 
-@pytest.mark.parametrize("facts", [{}, {"port": 1, "value": 2}, {"value": 1}])
+@pytest.mark.parametrize("facts", [{}, {"port": 1, "program": "x", "value": 2}, {"value": 1}])
 def test_a_fault_has_the_facts_of_its_code(facts):
     """No other ones, and all of them."""
     with pytest.raises(TypeError):
@@ -43,7 +43,7 @@ def test_a_fault_has_the_facts_of_its_code(facts):
 def test_each_fault_of_an_error_is_in_its_text():
     """In their order; output of other programs comes below the line with the code."""
     ended = Fault(LocalCode.APP_UNLOADABLE, "/the/app", {"output": "first {line}\nlast line"})
-    taken = Fault(LocalCode.PORT_IN_USE, "BLOB_PORT", {"port": 10000})
+    taken = Fault(LocalCode.PORT_IN_USE, "BLOB_PORT", {"port": 10000, "program": "x"})
     error = FaultsError(ended, taken)
     assert str(error) == f"{text_of(ended)}\n{text_of(taken)}"
     first, *rest = text_of(ended).splitlines()

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from local.ports import HOST, RANDOM_PORTS, Ports, is_free, listen
+from local.ports import HOST, RANDOM_PORTS, Ports, is_free, listen, listening_programs
 
 
 def test_a_port_that_was_given_is_nobody_elses_though_nothing_listens_on_it_yet():
@@ -25,3 +25,8 @@ def test_ports_of_tests_are_not_those_of_outgoing_connections():
     ports = Ports.free()
     assert {getattr(ports, name) in RANDOM_PORTS for name in Ports.__dataclass_fields__} == {True}
     assert ports.shared() == []
+
+
+def test_a_port_whose_program_nobody_finds_is_another_programs():
+    """A program of another user, say: of its sockets nobody else may know."""
+    assert listening_programs()[Ports.free().http_port] == "another program"
