@@ -87,6 +87,15 @@ def test_every_page_can_be_reached():
     } | {ARCHITECTURE.name}
 
 
+def test_the_readme_shows_the_workflow_of_the_shop_as_it_is():
+    """Each function that stands there stands in the shop too."""
+    blocks = re.findall(r"^```python$(.*?)^```", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
+    shown = [part.strip() for block in blocks for part in block.split("\n\n\n")]
+    assert shown
+    business = (ROOT / "shop/business.py").read_text()
+    assert [part for part in shown if part not in business] == []
+
+
 def test_the_diagrams_have_every_state():
     """Of an order and of a step, and no state that there is not."""
     diagrams = re.findall(
