@@ -90,7 +90,7 @@ def listening_programs() -> Mapping[int, str]:
     """Return the name and process id of the program that listens on each port, as far as this user may know."""
     import psutil  # noqa: PLC0415 - needed only to explain a failed start
 
-    found = defaultdict(lambda: "another program")
+    found: defaultdict[int, str] = defaultdict(lambda: "another program")
     # macOS shows the connections of a process to its owner, but those of all processes to root alone.
     for process in psutil.process_iter(["name"]):
         with suppress(psutil.Error, OSError):

@@ -78,7 +78,7 @@ class Explored(App):
         super().__init__(deployed.settings_of(slot), deployed.business_of(slot), adapters)
         self.deployed, self.tape, self.slot = deployed, tape, slot
         self.store: Any = Store()
-        self.background_store = self.store
+        self.background_store: Any = self.store
         self.poison_store: Any = Poison()
         self.agent_health: Any = AgentHealths()
         self.sweeps: Any = Sweeps()
