@@ -405,6 +405,7 @@ class App:
             bulk=BulkService(
                 transitions=self.transitions,
                 store=self.store,
+                workflows=self.business.workflows,
                 clock=clock,
                 clock_tolerance=self._tolerance,
             ),
@@ -485,6 +486,7 @@ class App:
             archive=self.archive,
             clock=self.adapters.clock,
             payload=self.business.payload,
+            workflows=self.business.workflows,
             acting=ActingRules(
                 claim=self.scheduler_rules.claim,
                 recover=self.supervisor_rules.recover,

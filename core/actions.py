@@ -5,16 +5,17 @@ like any other, so it survives any crash; its message only wakes a scheduler (OP
 Routes, bulk actions, commands, buttons and dialogs are made from these values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from core.agenda import Kind
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import turn_back, withdrawals
 from core.errors import RefusedError
-from core.happenings import ActedOn, Renewed, Skipped
+from core.happenings import CLOCK, ActedOn, Renewed, Settled, Skipped
 from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
 from core.orders import OUTSIDE, Priority, Snapshot, Step
 
@@ -26,6 +27,12 @@ class Asked:
     operator: str
     note: str
     step: str | None = None
+    was_done: bool | None = None
+    """Whether a step in doubt was done; None unless the action settles that."""
+    answer: Mapping[str, Any] | None = None
+    """What is kept of the answer of a step that was done."""
+    confirm_late_effect: bool = False
+    """Whether the step counts as not done although a call may still take effect."""
 
 
 class Subject(StrEnum):
@@ -73,7 +80,9 @@ class Action(Words):
     decide: Callable[[Snapshot, Asked, datetime], Change]
     """Raises `RefusedError`; called only where the two above return an empty text."""
     of_step: bool = False
-    """Whether it concerns one of the steps that failed."""
+    """Whether it concerns one of the steps that failed, or are in doubt."""
+    of_outcome: bool = False
+    """Whether the operator says if the step was done."""
     steps_of: Callable[[Snapshot, datetime], tuple[Step, ...]] = _no_steps
     """Returns the steps of which it can concern one."""
     lists: tuple[Kind, ...]
@@ -241,14 +250,17 @@ def _why_needed(order: Snapshot, step: Step) -> str:
 
 def _failed_step(failed: Sequence[Step], name: str | None, what: str) -> Step:
     """Return the failed step of this name, or the only one; raises `RefusedError` otherwise."""
-    meant = [step for step in failed if name in (None, step.name)]
-    names = ", ".join(step.name for step in failed) or "none"
+    return _one_of(failed, name, f"has failed can be {what}", several="have failed")
+
+
+def _one_of(steps: Sequence[Step], name: str | None, only: str, *, several: str) -> Step:
+    """Return the step of this name, or the only one; raises `RefusedError` otherwise."""
+    meant = [step for step in steps if name in (None, step.name)]
+    names = ", ".join(step.name for step in steps) or "none"
     if not meant:
-        raise RefusedError(
-            f"only a step that has failed can be {what}; of this order that is: {names}"
-        )
+        raise RefusedError(f"only a step that {only}; of this order that is: {names}")
     if len(meant) > 1:
-        raise RefusedError(f"several steps have failed, name one of them: {names}")
+        raise RefusedError(f"several steps {several}, name one of them: {names}")
     return meant[0]
 
 
@@ -278,6 +290,73 @@ def renew(order: Snapshot, asked: Asked, now: datetime) -> Change:
         what="step-renewed" if to_mend(after) else "renewed", step=step.name, note=asked.note
     )
     return _unless_more_failed(order, after, _entry(asked, now, renewed))
+
+
+# Settle
+
+
+def why_not_settle(order: Snapshot) -> str:
+    """Return why no step in doubt can be settled; empty if one can."""
+    if order.state.direction is Direction.UNDO:
+        return "the order is being undone: skip the step once nothing of it stands"
+    if why_not := _why_not_mended(order, "freed of doubt"):
+        return why_not
+    return "" if in_doubt(order) else "no step is in doubt"
+
+
+def in_doubt(order: Snapshot) -> tuple[Step, ...]:
+    """Return the steps whose agent may have done them."""
+    return tuple(step for step in order.steps if step.effect_unknown and step.capability != OUTSIDE)
+
+
+def step_to_settle(order: Snapshot, name: str | None) -> Step:
+    """Return the step in doubt of this name, or the only one; raises `RefusedError` otherwise."""
+    return _one_of(in_doubt(order), name, "is in doubt can be settled", several="are in doubt")
+
+
+def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """End the doubt about a step by what an operator found out at its service (OPR-12).
+
+    If the step was done, it is completed with its answer, and the order goes on unless another
+    step has failed. If it was not done, the order stays in `Error`, for another action. That is
+    refused while a call may still take effect, unless the operator confirms this.
+    """
+    step = step_to_settle(order, asked.step)
+    known = replace(step, in_doubt=False, answer_by=None, key_known_until=None)
+    if asked.was_done:
+        done = replace(
+            known,
+            state=StepState.COMPLETED,
+            result=asked.answer,
+            not_before=None,
+            reason=None,
+            for_operator=False,
+        )
+        after = order.with_steps(done)
+        goes_on = not to_mend(after)
+        return _unless_more_failed(order, after, _settled(asked, now, step, goes_on=goes_on))
+    until = step.effects_final_at
+    is_early = until is not None and now < until
+    if is_early and not asked.confirm_late_effect:
+        raise RefusedError(
+            f"a call of {step.name} may still take effect until {until:{CLOCK}}: "
+            "look there again after that time, or confirm that it may"
+        )
+    entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
+    return transition(order, order.with_steps(known), entry)
+
+
+def _settled(
+    asked: Asked, now: datetime, step: Step, *, goes_on: bool, is_early: bool = False
+) -> HistoryEntry:
+    settled = Settled(
+        what="settled" if goes_on else "step-settled",
+        step=step.name,
+        was_done=bool(asked.was_done),
+        late_effect=is_early,
+        note=asked.note,
+    )
+    return _entry(asked, now, settled)
 
 
 # Cancel
@@ -430,7 +509,9 @@ def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
     return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
 
 
-def _entry(asked: Asked, now: datetime, happened: ActedOn | Renewed | Skipped) -> HistoryEntry:
+def _entry(
+    asked: Asked, now: datetime, happened: ActedOn | Renewed | Settled | Skipped
+) -> HistoryEntry:
     return HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(happened,))
 
 
@@ -473,6 +554,22 @@ ACTIONS = (
         why_not=why_not_renew,
         why_not_now=why_not_renew_now,
         decide=renew,
+        lists=(Kind.ERROR,),
+    ),
+    Action(
+        name="settle",
+        title="Settle a step in doubt",
+        button="Settle it",
+        effect="It is unknown whether the step was done, and you found out at its service. "
+        "If it was done, it is completed with its answer. If not, you can resubmit the order "
+        "or cancel it then.",
+        done="settled",
+        danger=True,
+        of_step=True,
+        of_outcome=True,
+        steps_of=lambda order, _: in_doubt(order),
+        why_not=why_not_settle,
+        decide=settle,
         lists=(Kind.ERROR,),
     ),
     Action(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from core.actions import Asked
+from core.actions import Asked, step_to_settle
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, failures_of
 from core.errors import InvalidError, RefusedError, UnavailableError
@@ -83,6 +83,19 @@ def read(
     if content is None:
         return Answer(step=step, refusal=refusal)
     return Answer(step=step, result=_kept(definition_of(order, step, workflows), content))
+
+
+def checked(order: Snapshot, asked: Asked, workflows: Workflows) -> Asked:
+    """Return the request with the answer of its step as it is kept, if the step was done (OPR-12).
+
+    Raises `InvalidError` with every fault, `RefusedError` if no such step is in doubt, and as
+    `definition_of` does.
+    """
+    if not asked.was_done:
+        return asked
+    step = step_to_settle(order, asked.step)
+    definition = definition_of(order, step.name, workflows)
+    return replace(asked, answer=_kept(definition, asked.answer or {}))
 
 
 def _kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -468,6 +468,27 @@ class Renewed(OfOrder):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Settled(OfOrder):
+    """An operator found out whether a step in doubt was done (OPR-12).
+
+    After `step-settled` the order waits for an operator.
+    """
+
+    what: Literal["settled", "step-settled"]
+    step: str
+    was_done: bool
+    late_effect: bool = False
+    """Whether the operator confirmed that a call may still take effect."""
+    note: str
+
+    @property
+    def words(self) -> str:
+        outcome = "was done" if self.was_done else "was not done"
+        late = ", though a call may still take effect" if self.late_effect else ""
+        return f"{self.step} {outcome}{late}: {self.note}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Restored(OfOrder):
     """An operator restored the order from a copy; what happened to it since is not known."""
 
@@ -533,6 +554,7 @@ Happening = (
     | Revealed
     | Skipped
     | Renewed
+    | Settled
     | Restored
     | AskedOtherwise
 )

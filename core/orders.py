@@ -273,6 +273,14 @@ class Step:
         return self.in_doubt or self.answer_by is not None
 
     @property
+    def effects_final_at(self) -> datetime | None:
+        """The time after which no call of the step takes effect; None if none is known.
+
+        Until then a late call may (UND-2), or the service may do what it accepted (AGT-11).
+        """
+        return max(filter(None, (self.settled_at, self.answer_by)), default=None)
+
+    @property
     def undo_failed(self) -> bool:
         """Whether the step may have an effect that could not be undone.
 

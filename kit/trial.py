@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 
 from adapters.settings import Settings
 from core.actions import BY_NAME
@@ -21,7 +22,7 @@ from core.alerts import NEWS
 from core.business import Business
 from core.changes import Event
 from core.keys import buckets
-from core.messages import Submission
+from core.messages import Submission, decode, json_text
 from kit.exploration.explorer import Limit
 from kit.exploration.trial import (
     ORDER_ID,
@@ -190,15 +191,20 @@ class Trial:
             raise TypeError("the business has no sample: give the content of an order")
         return sample.payload, workflow or sample.workflow
 
-    def act(self, order: "TrialOrder", action: str, step: str | None = None) -> None:
+    def act(
+        self, order: "TrialOrder", action: str, step: str | None = None, **outcome: Any
+    ) -> None:
         """Let an operator act on the order, such as `resubmit`.
 
-        Raises `RefusedError` if the action makes no sense now, and LookupError if there is none of
-        that name.
+        Of `settle`, `outcome` says whether the step `was_done`, and then its `answer`; or that the
+        operator has to `confirm_late_effect`. Raises `InvalidError` for any other outcome,
+        `RefusedError` if the action makes no sense now, and LookupError if there is none of that
+        name.
         """
         if action not in BY_NAME:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
-        request = ActRequest(operator="trial", note="a trial", step=step)
+        said = {"operator": "trial", "note": "a trial", "step": step, **outcome}
+        request = decode(ActRequest, json_text({to_camel(name): said[name] for name in said}))
         self._world.run(self._world.app.orders.act(BY_NAME[action], order.id, request))
 
     def answer(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core import agenda
-from core.actions import BY_NAME, Action, Asked
+from core.actions import BY_NAME, Action
 from core.agenda import LISTS, AgendaRow, Kind
+from core.answers import checked
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -26,9 +27,11 @@ from core.gathering import run_all
 from core.keys import sortable
 from core.orders import OrderState, Snapshot
 from core.ports import Clock
+from core.workflow import Workflows
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
+from operators.service import asked_for
 from operators.views import ListedOrder, agenda_page
 from stores.orders import OrderStore
 from stores.transitions import Transitions
@@ -58,7 +61,7 @@ class BulkPage(View):
     """The orders of this page that match."""
     done: list[str]
     still_waiting: list[str]
-    """Those of `done` that wait for an operator all the same: another step has failed too."""
+    """Those of `done` that still wait for an operator: for another step, or another action."""
     refused: list[NotDone]
     changed: list[str]
     """Orders that were changed meanwhile and do not match any more."""
@@ -71,6 +74,8 @@ class BulkService:
 
     transitions: Transitions
     store: OrderStore
+    workflows: Workflows
+    """They check the answers of steps that were done."""
     clock: Clock
     clock_tolerance: timedelta
 
@@ -78,6 +83,8 @@ class BulkService:
         """Act on the orders of a list, page by page; raises `InvalidError`."""
         until = self._until(request)
         action = BY_NAME[request.action]
+        if not request.dry_run or request.was_done is not None:
+            asked_for(action, request, None)
         start, end = _lists(action, until, request.where)
         rows, continuation = await agenda_page(
             self.store, start, end, request.limit, request.continuation
@@ -144,14 +151,12 @@ class BulkService:
     ) -> OrderState | NotDone | None:
         """Act on one order that still matches; return its new state, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
-        asked = Asked(
-            operator=request.operator,
-            note=request.note,
-            step=where.step if action.of_step else None,
-        )
+        asked = asked_for(action, request, where.step if action.of_step else None)
 
         def decide(order: Snapshot, now: datetime) -> Change | None:
-            return action.act(order, asked, now) if meant_by(order, action, where, until) else None
+            if not meant_by(order, action, where, until):
+                return None
+            return action.act(order, checked(order, asked, self.workflows), now)
 
         try:
             decision = await self.transitions.apply(order_id, decide)
@@ -159,7 +164,7 @@ class BulkService:
             return None
         except UnavailableError:
             raise
-        except (RefusedError, UnreadableRowError, ConflictError) as refusal:
+        except (InvalidError, RefusedError, UnreadableRowError, ConflictError) as refusal:
             return NotDone(order_id=order_id, why=str(refusal))
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})

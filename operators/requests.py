@@ -164,11 +164,22 @@ class HoldRequest(OperatorRequest):
     """When schedulers may send it requests again: at most 30 days from now."""
 
 
-class ActRequest(OperatorRequest):
+class OutcomeRequest(OperatorRequest):
+    """The body of an action that may say whether a step in doubt was done."""
+
+    was_done: bool | None = None
+    """Whether the step was done; for `settle` alone, which requires it."""
+    answer: dict[str, Any] | None = None
+    """The answer of a step that was done; may be left out if it has no required field."""
+    confirm_late_effect: bool = False
+    """Confirms that a step counts as not done although a call may still take effect."""
+
+
+class ActRequest(OutcomeRequest):
     """The body of an action on one order."""
 
     step: StepName | None = None
-    """The failed step that is acted on; may be left out if there is only one."""
+    """The step that is acted on; may be left out if there is only one."""
 
 
 class FollowRequest(Body):
@@ -224,7 +235,7 @@ class RestoreRequest(OperatorRequest):
     lines: list[CopiedRows]
 
 
-class BulkRequest(OperatorRequest):
+class BulkRequest(OutcomeRequest):
     """The body of an action on many orders."""
 
     action: ActionName

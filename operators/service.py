@@ -1,25 +1,35 @@
 """The operators' reads and actions; each action is written to the state first (OPR-6)."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import starmap
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from core import agenda, happenings, keys
 from core.actions import Action, Asked, possible
 from core.agenda import AgendaRow
+from core.answers import checked
 from core.business import Payload
 from core.changes import Change, HistoryEntry, Note
 from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
+from core.workflow import Workflows
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
-from operators.requests import ActRequest, AuditPage, OperatorRequest, OrdersPage, Search
+from operators.requests import (
+    ActRequest,
+    AuditPage,
+    OperatorRequest,
+    OrdersPage,
+    OutcomeRequest,
+    Search,
+)
 from operators.views import (
     Acted,
     ActedView,
@@ -65,6 +75,7 @@ class OperatorService:
     archive: Archive
     clock: Clock
     payload: Payload
+    workflows: Workflows
     acting: ActingRules
     agent_health: AgentHealthLog
     find: Find
@@ -184,12 +195,14 @@ class OperatorService:
 
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
         """
-        asked = asked_for(action, request)
+        asked = asked_for(action, request, request.step)
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
-        decision = await self.transitions.apply(
-            order_id, lambda order, now: action.act(order, asked, now)
-        )
+
+        def decide(order: Snapshot, now: datetime) -> Change:
+            return action.act(order, checked(order, asked, self.workflows), now)
+
+        decision = await self.transitions.apply(order_id, decide)
         if isinstance(decision, Change):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
         return Acted(order_id=order_id, status=action.done)
@@ -222,11 +235,38 @@ def _looked(order: Snapshot, request: OperatorRequest, now: datetime) -> Note:
     return Note(note_id=note_id, order_id=order.order_id, version=order.state.version, entry=entry)
 
 
-def asked_for(action: Action, request: ActRequest) -> Asked:
-    """Return who asks for an action, why, and for which step.
+def asked_for(action: Action, request: OutcomeRequest, step: str | None) -> Asked:
+    """Return who asks for an action, why, for which step, and with which outcome.
 
-    Raises `InvalidError` if the request names a step and the action concerns the whole order.
+    Raises `InvalidError` if the request names a step and the action concerns the whole order, or
+    with every fault of the outcome.
     """
-    if request.step and not action.of_step:
-        raise InvalidError([f"step: {action.name} concerns the whole order"])
-    return Asked(operator=request.operator, note=request.note, step=request.step)
+    faults = list(_faults_of_outcome(action, request))
+    if step and not action.of_step:
+        faults.append(f"step: {action.name} concerns the whole order")
+    if faults:
+        raise InvalidError(faults)
+    return Asked(
+        operator=request.operator,
+        note=request.note,
+        step=step,
+        was_done=request.was_done,
+        answer=request.answer,
+        confirm_late_effect=request.confirm_late_effect,
+    )
+
+
+OUTCOME = OutcomeRequest.model_fields.keys() - OperatorRequest.model_fields.keys()
+"""The names of the fields that say whether a step was done."""
+
+
+def _faults_of_outcome(action: Action, request: OutcomeRequest) -> Iterator[str]:
+    if not action.of_outcome:
+        for name in sorted(OUTCOME & request.model_fields_set):
+            yield f"{to_camel(name)}: {action.name} takes no outcome of a step"
+    elif request.was_done is None:
+        yield "wasDone: expected whether the step was done"
+    elif request.was_done and request.confirm_late_effect:
+        yield "confirmLateEffect: expected only of a step that was not done"
+    elif not request.was_done and request.answer is not None:
+        yield "answer: expected only of a step that was done"

@@ -56,6 +56,8 @@ class StepView(View):
     reason: str | None
     result: dict[str, Any] | None
     """What is kept of its answer, without personal data."""
+    effects_final_at: datetime | None
+    """When no call of the step can take effect any more; null if no such time is known."""
     takes_answer: bool
     """Whether an answer to it from outside counts now."""
     actions: list[str]
@@ -196,7 +198,12 @@ def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
     takes_answer = step.capability == OUTSIDE and not answers.why_closed(order, step)
     if step.state is StepState.NOT_STARTED and (begins := order.begins_at(step)) and begins > now:
         kept["not_before"] = begins
-    return StepView(**kept, takes_answer=takes_answer, actions=possible_at(order, step, now))
+    return StepView(
+        **kept,
+        effects_final_at=step.effects_final_at,
+        takes_answer=takes_answer,
+        actions=possible_at(order, step, now),
+    )
 
 
 def _entry(entry: HistoryEntry) -> EntryView:

@@ -110,7 +110,9 @@ class ActionTerm(View):
     subject: Subject
     """Whether it concerns an order, its personal data, a message, an agent or an answer."""
     of_step: bool = False
-    """Whether it concerns one of the failed steps."""
+    """Whether it concerns one of the steps that failed, or are in doubt."""
+    of_outcome: bool = False
+    """Whether the operator says if the step was done."""
     lists: list[str]
     """The lists on which it works as a bulk action."""
 
@@ -210,5 +212,6 @@ def _term(words: Words) -> ActionTerm:
         danger=words.danger,
         subject=words.subject,
         of_step=isinstance(words, Action) and words.of_step,
+        of_outcome=isinstance(words, Action) and words.of_outcome,
         lists=[name for name, kind in LISTS.items() if kind in kinds],
     )

@@ -14,7 +14,17 @@ from urllib.parse import urlsplit
 
 import click
 
-from core.actions import ACTIONS, HOLD_AGENT, LINK, RELEASE_AGENT, REMIND, RUNS, Action, Words
+from core.actions import (
+    ACTIONS,
+    BY_NAME,
+    HOLD_AGENT,
+    LINK,
+    RELEASE_AGENT,
+    REMIND,
+    RUNS,
+    Action,
+    Words,
+)
 from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.life import MEANINGS, Outcome, Situation
 from operators.cli import formatting, terminal
@@ -298,6 +308,7 @@ SUMMARIES = {
     "resubmit": "Start the failed steps of an order again.",
     "skip": "Continue an order without a failed step.",
     "renew": "Start a failed step again under a new key.",
+    "settle": "Say whether a step in doubt was done.",
     "cancel": "Undo an order.",
     "hold": "Hold an order, so that none of its steps start.",
     "release": "Release an order that is on hold.",
@@ -320,15 +331,50 @@ def _action_command(action: Action) -> click.Command:
     @click.argument("order_id")
     @signed
     @click.pass_obj
-    def act(api: Api, *, order_id: str, operator: str, note: str, step: str | None = None) -> None:
-        body = {"operator": operator, "note": note, **({"step": step} if step else {})}
+    def act(
+        api: Api,
+        /,
+        *,
+        order_id: str,
+        operator: str,
+        note: str,
+        step: str | None = None,
+        **outcome: Any,
+    ) -> None:
+        body: Json = {"operator": operator, "note": note, **({"step": step} if step else {})}
+        body |= _outcome_body(**outcome) if action.of_outcome else {}
         click.echo(formatting.acted(api.post("orders", order_id, action.name, body=body)))
 
     command = click.command(name=action.name, help=_help(action))(act)
     if action.of_step:
-        of_step = "The failed step. Leave it out if only one failed."
+        of_step = "The step. Leave it out if there is only one."
         command.params.insert(1, click.Option(["--step"], help=of_step))
+    if action.of_outcome:
+        command.params += _outcome_options()
     return command
+
+
+def _outcome_options() -> list[click.Parameter]:
+    """Return the options that say whether a step in doubt was done."""
+    return [
+        click.Option(["--done/--not-done"], default=None, help="Whether the step was done."),
+        click.Option(["--answer"], help="The answer of a step that was done: a JSON object."),
+        click.Option(
+            ["--confirm-late-effect"],
+            is_flag=True,
+            help="Settle it as not done, although a call may still take effect.",
+        ),
+    ]
+
+
+def _outcome_body(*, done: bool | None, answer: str | None, confirm_late_effect: bool) -> Json:
+    """Return what the options say of a step; raises `click.UsageError` without an outcome."""
+    if done is None:
+        raise click.UsageError("expected --done or --not-done")
+    body: Json = {"wasDone": done}
+    if answer is not None:
+        body["answer"] = _object(answer)
+    return body | ({"confirmLateEffect": True} if confirm_late_effect else {})
 
 
 for _action in ACTIONS:
@@ -438,6 +484,9 @@ def bulk(
     operator: str,
     note: str,
     in_json: bool,
+    done: bool | None,
+    answer: str | None,
+    confirm_late_effect: bool,
     **where: str | None,
 ) -> None:
     """Act on many orders, first as a dry run.
@@ -446,7 +495,7 @@ def bulk(
     the same --until: it does the rest, and touches no order twice.
     """
     until = where.pop("until")
-    body = {
+    body: Json = {
         "action": action,
         "operator": operator,
         "note": note,
@@ -454,6 +503,8 @@ def bulk(
         "dryRun": not go,
         "until": until,
     }
+    if BY_NAME[action].of_outcome:
+        body |= _outcome_body(done=done, answer=answer, confirm_late_effect=confirm_late_effect)
     summary: Json = {
         "action": action,
         "until": until,
@@ -472,6 +523,9 @@ def bulk(
             err=True,
         )
     click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
+
+
+bulk.params += _outcome_options()
 
 
 # Alerts

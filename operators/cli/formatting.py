@@ -107,10 +107,7 @@ def bulk_text(summary: Json, *, go: bool) -> str:
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
-    waiting = [
-        f"{order_id}: still needs an operator: another step has failed"
-        for order_id in summary["stillWaiting"]
-    ]
+    waiting = [f"{order_id}: still needs an operator" for order_id in summary["stillWaiting"]]
     again = (
         f"; to try those that were refused again: --go --until {summary['until']}"
         if refused

@@ -100,7 +100,7 @@ def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
 def test_the_alert_offers_what_an_operator_can_say():
     """And no resubmit, which would be refused."""
     (alert,) = told(FORGETS.claim(doubtful(), MONDAY))
-    assert alert.data["actions"] == ["skip", "renew", "cancel"]
+    assert alert.data["actions"] == ["skip", "renew", "settle", "cancel"]
 
 
 async def test_the_page_of_the_order_offers_what_makes_sense_now():
@@ -110,9 +110,14 @@ async def test_the_page_of_the_order_offers_what_makes_sense_now():
     entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
     await there.store.commit(Change(before=None, after=in_error(), entry=entry))
     now = NOW + seconds(60)
-    assert (await there.orders.inspect(ORDER_ID)).actions == ["resubmit", "skip", "cancel"]
+    assert (await there.orders.inspect(ORDER_ID)).actions == [
+        "resubmit",
+        "skip",
+        "settle",
+        "cancel",
+    ]
     now = MONDAY
-    assert (await there.orders.inspect(ORDER_ID)).actions == ["skip", "renew", "cancel"]
+    assert (await there.orders.inspect(ORDER_ID)).actions == ["skip", "renew", "settle", "cancel"]
 
 
 def test_until_then_it_is():
@@ -147,8 +152,8 @@ def test_what_is_forgotten_is_never_undone_by_itself():
 def test_resubmit_is_refused_and_nothing_else_offers_it():
     """On Friday it is the right thing to do, on Monday it may charge twice."""
     order = in_error()
-    assert possible(order, NOW + seconds(60)) == ["resubmit", "skip", "cancel"]
-    assert possible(order, MONDAY) == ["skip", "renew", "cancel"]
+    assert possible(order, NOW + seconds(60)) == ["resubmit", "skip", "settle", "cancel"]
+    assert possible(order, MONDAY) == ["skip", "renew", "settle", "cancel"]
     with pytest.raises(RefusedError, match="may have forgotten the key of payment: find out there"):
         resubmit(order, ASKED, MONDAY)
     assert resubmit(order, ASKED, NOW + seconds(60))

@@ -28,6 +28,7 @@ from core.happenings import (
     ReplyRefused,
     Restored,
     Revealed,
+    Settled,
     Skipped,
     StepCompleted,
     StepFailed,
@@ -112,6 +113,12 @@ EACH = {
     Revealed(note="to call the customer"): "to call the customer",
     Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
     Renewed(what="renewed", step="stock", note="they never had it"): "stock: they never had it",
+    Settled(what="settled", step="a", was_done=True, note="it is there"): (
+        "a was done: it is there"
+    ),
+    Settled(what="step-settled", step="a", was_done=False, late_effect=True, note="no"): (
+        "a was not done, though a call may still take effect: no"
+    ),
     Restored(
         copied_at=NOW, note="the account is gone"
     ): "from a copy of 2026-01-31 08:15:00 UTC: the account is gone",

@@ -419,3 +419,33 @@ def test_the_command_knows_the_system_that_runs_on_this_machine(monkeypatch, var
     ran = CliRunner().invoke(commands.main, ["overview"], env=variables)
     assert ran.exit_code == code
     assert says in ran.stderr
+
+
+@pytest.mark.proves("OPR-12")
+def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
+    """With its outcome, of one order or of many; without one nothing is sent."""
+    posted = []
+
+    def acted(request):
+        posted.append((request.url.path.rpartition("/")[2], json.loads(request.content)))
+        page = {"until": "2026-01-31T10:00:00Z", "matching": [], "continuation": None}
+        return httpx.Response(200, json={"orderId": "b03-1", "status": "settled", **page})
+
+    monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
+
+    def run(*words):
+        signed = ["--operator", "grace", "-m", "asked"]
+        return CliRunner().invoke(commands.main, ["--key", "k", *words, *signed]).exit_code
+
+    who = {"operator": "grace", "note": "asked"}
+    one = ("settle", "b03-1", "--step", "pay")
+    assert run(*one, "--done", "--answer", '{"reference": "P-1"}') == 0
+    assert run(*one, "--not-done", "--confirm-late-effect") == 0
+    assert run("bulk", "settle", "--not-done") == 0
+    done = {"step": "pay", "wasDone": True, "answer": {"reference": "P-1"}}
+    not_done = {"step": "pay", "wasDone": False, "confirmLateEffect": True}
+    assert posted[:2] == [("settle", who | done), ("settle", who | not_done)]
+    name, body = posted[2]
+    assert (name, body["dryRun"], body["wasDone"]) == ("bulk", True, False)
+    assert {run(*one), run("bulk", "settle"), run(*one, "--done", "--answer", "[]")} == {2}
+    assert len(posted) == 3

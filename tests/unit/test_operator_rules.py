@@ -308,8 +308,11 @@ def test_a_customer_reads_why_an_order_cannot_be_cancelled(snapshot, until, why)
 POSSIBLE = {
     "pending": (new_order(), ["cancel", "hold", "hurry"]),
     "processing": (claimed(), ["cancel", "hold", "hurry"]),
-    "last step failed": (in_error(DONE, DONE, DONE, FAILED), ["resubmit", "skip", "cancel"]),
-    "needed step failed": (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "cancel"]),
+    "last step failed": (
+        in_error(DONE, DONE, DONE, FAILED),
+        ["resubmit", "skip", "settle", "cancel"],
+    ),
+    "needed step failed": (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "settle", "cancel"]),
     "undo incomplete": (STUCK, ["resubmit", "skip"]),
     "undone": (STUCK.with_state(outcome=Outcome.UNDONE), []),
     "processed": (PROCESSED, []),

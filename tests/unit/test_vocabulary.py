@@ -109,12 +109,15 @@ def test_a_step_says_what_can_be_done_about_it_now():
     failed = failed_for_good()[0]
     [payment] = failed.steps
     assert "skip" in possible(failed, NOW)
-    assert possible_at(failed, payment, NOW) == ["skip"]
+    assert possible_at(failed, payment, NOW) == ["skip", "settle"]
     needing = replace(payment, name="capture", state=StepState.NOT_STARTED, uses=("payment",))
     needed = replace(failed, steps=(payment, needing))
-    assert [possible_at(needed, step, NOW) for step in needed.steps] == [[], []]
+    assert [possible_at(needed, step, NOW) for step in needed.steps] == [
+        ["settle"],
+        ["settle"],
+    ]
     view = order_view(failed, PAYLOAD, [], NOW)
-    assert [step.actions for step in view.steps] == [["skip"]]
+    assert [step.actions for step in view.steps] == [["skip", "settle"]]
     assert possible_at(new_order(), new_order().steps[0], NOW) == []
 
 

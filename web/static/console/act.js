@@ -2,26 +2,35 @@
 
 import { momentOf, zone } from "../common/time.js";
 import { confirm } from "./dialog.js";
+import { outcomeFields, outcomeOf } from "./outcome.js";
 import { many } from "./parts.js";
 import { send } from "./session.js";
 import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
-export function act({ name, title, button, effect, danger, ofStep }, order, place, acted) {
+export function act({ name, title, button, effect, danger, ofStep, ofOutcome }, order, place, acted) {
   const choices = order.steps.filter((step) => step.actions.includes(name)).map((step) => step.name);
   confirm({
     title,
     act: button,
     effect,
     danger,
-    choice: ofStep ? { name: "step", label: "Which step", choices } : undefined,
-    run: async ({ operator, note, step }) => {
-      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...(ofStep && { step }) });
+    ...fieldsOf({ ofStep, ofOutcome }, choices),
+    run: async (given) => {
+      const { operator, note, step } = given;
+      const more = { ...(ofStep && { step }), ...(ofOutcome && outcomeOf(given)) };
+      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...more });
       place.say(`${title}: done`);
       acted();
     },
     after: place.again,
   });
+}
+
+function fieldsOf({ ofStep, ofOutcome }, steps) {
+  const step = ofStep ? [{ name: "step", label: "Which step", choices: steps }] : [];
+  const { choices = [], ...more } = ofOutcome ? outcomeFields() : {};
+  return { choices: [...step, ...choices], ...more };
 }
 
 /** Hold an agent until a time. @param {string} name @param {import("./main.js").Place} place */

@@ -5,6 +5,7 @@ import { h } from "../common/dom.js";
 import { now } from "../common/time.js";
 import { confirm } from "./dialog.js";
 import { follow } from "./followed.js";
+import { outcomeFields, outcomeOf } from "./outcome.js";
 import { many } from "./parts.js";
 import { looking, send } from "./session.js";
 import { action, actionsOf } from "./words.js";
@@ -82,7 +83,12 @@ async function begin(action, where, until, place) {
     effect: `Each of them: ${action.effect} Orders that come or fail from now on are left alone.`,
     danger: action.danger,
     orders: meant.length,
-    run: ({ operator, note }, progress) => run({ ...given, operator, note, dryRun: false }, meant.length, progress),
+    ...(action.ofOutcome && outcomeFields()),
+    run: (typed, progress) => {
+      const { operator, note } = typed;
+      const request = { ...given, operator, note, ...(action.ofOutcome && outcomeOf(typed)), dryRun: false };
+      return run(request, meant.length, progress);
+    },
     after: place.again,
   });
 }
@@ -109,8 +115,7 @@ async function run(request, total, progress) {
       null,
       h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
     ),
-    stillWaiting.size > 0 &&
-      h("p", null, `${many(stillWaiting.size, "order")} of them still need an operator: another step has failed.`),
+    stillWaiting.size > 0 && h("p", null, `${many(stillWaiting.size, "order")} of them still need an operator.`),
     refused.length > 0 &&
       h(
         "ul",

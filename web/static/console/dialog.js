@@ -7,13 +7,14 @@ const MANY = 20;
 /** The type of a field for several lines. */
 export const LONG = "textarea";
 
+/** @typedef {{name: string, label: string, choices: string[]}} Choice */
 /**
  * @typedef {object} Question
  * @property {string} title
  * @property {string} effect what it does, in words
  * @property {string} [act] the word on the button
  * @property {boolean} [danger]
- * @property {{name: string, label: string, choices: string[]}} [choice]
+ * @property {Choice[]} [choices] what has to be chosen
  * @property {import("../common/dom.js").Child} [about] what has to be known besides
  * @property {{name: string, label: string, type: string, value?: string, maxlength?: number}} [field] what has to be typed besides
  * @property {(given: Record<string, string>) => void} [typed] told of all that is typed
@@ -41,7 +42,7 @@ export function confirm(question) {
     draw();
   };
   if (question.field) given[question.field.name] = question.field.value ?? "";
-  if (question.choice) given[question.choice.name] = question.choice.choices[0];
+  for (const { name, choices } of question.choices ?? []) given[name] = choices[0];
   const typesNumber = (question.orders ?? 0) > MANY;
   const ready = () =>
     given.operator?.trim() &&
@@ -73,7 +74,7 @@ export function confirm(question) {
 
   const form = () => [
     h("p", { id: "effect" }, question.effect),
-    question.choice && choice(question.choice),
+    question.choices?.map(choice),
     question.about,
     question.field && field(question.field),
     field({ name: "operator", label: "Your name", value: operator(), maxlength: 80, autocomplete: "name" }),

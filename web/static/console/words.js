@@ -28,7 +28,8 @@ import { ask } from "./session.js";
  * @property {boolean} danger
  * @property {string} [done] the past participle
  * @property {string} [subject] what it concerns
- * @property {boolean} ofStep whether it concerns one of the steps that failed
+ * @property {boolean} ofStep whether it concerns one of the steps that failed, or are in doubt
+ * @property {boolean} [ofOutcome] whether the operator says if the step was done
  * @property {string[]} lists of which lists all orders can be meant at once
  */
 /** @typedef {{orders: Record<string, OrderTerm>, steps: Record<string, StepTerm>, actions: Action[], events?: Record<string, EventTerm>, lists?: Record<string, List>, logLink?: string | null, runbook?: Record<string, string>}} Vocabulary */

@@ -1,0 +1,244 @@
+"""An operator settles a step in doubt: it was done, or it was not (OPR-12)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from acting import act
+from builders import NOW, seconds
+from judging import Case, step
+
+from core.actions import Asked, possible, possible_at
+from core.answers import checked
+from core.errors import InvalidError, RefusedError
+from core.life import ProcessState, StepState
+from core.workflow import Workflow, Workflows
+from examples.grown.business import GROWN
+from kit import Trial
+from operators.requests import BulkRequest, Where
+
+STOCK = step("stock")
+SHIP = step("ship", "stock", pivot=True, compensation=None)
+BILL = step("bill", "ship", uses=("ship",))
+UNTIL = NOW + timedelta(hours=1)
+
+
+def said(was_done=None, **more):
+    return Asked(operator="grace", note="asked the carrier", was_done=was_done, **more)
+
+
+def in_doubt(*steps):
+    """An order whose pivot was refused after a call without an answer."""
+    case = Case(*(steps or (STOCK, SHIP, BILL))).claim().done("stock")
+    return case.refused("ship", "closed", in_doubt=True)
+
+
+def settle(order, asked, now=NOW):
+    return act("settle", order, asked, now)
+
+
+def states(order):
+    return {each.name: str(each.state) for each in order.steps}
+
+
+@pytest.mark.proves("OPR-12", "UND-6")
+def test_only_settling_it_leads_out_of_a_doubt_about_the_point_of_no_return():
+    """Skip is refused because of the step that needs it, and cancel because of the pivot (engine 5)."""
+    case = in_doubt()
+    assert possible(case.order, case.now) == ["resubmit", "settle"]
+    assert [possible_at(case.order, each, case.now) for each in case.order.steps] == [
+        [],
+        ["settle"],
+        [],
+    ]
+
+
+@pytest.mark.proves("OPR-12")
+def test_a_step_that_was_done_is_completed_with_its_answer():
+    """The order goes on, and the step after it can use the answer."""
+    case = in_doubt()
+    change = settle(case.order, said(True, answer={"amount": "9"}), case.now)
+    done = change.after.step("ship")
+    assert (done.state, done.result, done.effect_unknown) == ("Completed", {"amount": "9"}, False)
+    assert (done.reason, done.for_operator) == (None, False)
+    assert (change.after.state.process_state, change.after.state.reason) == ("Pending", None)
+    assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
+    assert change.entry.happened[0].was_done
+    case.took(change).claim().done("bill")
+    assert case.ended == ("Processed", None)
+
+
+@pytest.mark.proves("OPR-12", "UND-6")
+def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
+    """It stays in Error until then; what came before the pivot is undone."""
+    case = in_doubt()
+    change = settle(case.order, said(False), case.now)
+    assert states(change.after) == states(case.order)
+    assert change.after.state.process_state is ProcessState.ERROR
+    assert not change.after.step("ship").effect_unknown
+    assert (change.entry.event, change.entry.happened[0].was_done) == ("step-settled", False)
+    assert possible(change.after, case.now) == ["resubmit", "cancel"]
+    case.took(change).took(act("cancel", change.after, said(), case.now)).claim()
+    assert case.states == {"stock": "Undoing", "ship": "Failed", "bill": "NotStarted"}
+
+
+@pytest.mark.proves("OPR-12")
+def test_a_step_that_was_not_done_is_resubmitted_with_the_same_key():
+    """A late call and the next attempt are one to the service (AGT-3)."""
+    case = in_doubt()
+    case.took(settle(case.order, said(False), case.now))
+    again = case.took(act("resubmit", case.order, said(), case.now)).claim().order.step("ship")
+    assert (again.state, again.attempts, again.round) == (StepState.RUNNING, 2, 0)
+
+
+@pytest.mark.proves("OPR-12", "UND-2", "AGT-11")
+@pytest.mark.parametrize("field", ["settled_at", "answer_by"])
+def test_not_done_is_refused_while_a_call_may_still_take_effect(field):
+    """Unless the operator confirms that; the history says so."""
+    order = in_doubt().order
+    order = order.with_steps(replace(order.step("ship"), **{field: UNTIL}))
+    with pytest.raises(RefusedError):
+        settle(order, said(False), UNTIL - seconds(1))
+    early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
+    in_time = settle(order, said(False, confirm_late_effect=True), UNTIL)
+    assert [each.entry.happened[0].late_effect for each in (early, in_time)] == [True, False]
+    assert not settle(order, said(False), UNTIL).after.step("ship").effect_unknown
+    assert settle(order, said(True, answer={}), NOW).after.step("ship").state == "Completed"
+
+
+@pytest.mark.proves("OPR-12")
+def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_others():
+    """Also of one that has not failed, which keeps its state."""
+    order = in_doubt().order
+    order = order.with_steps(replace(order.step("bill"), attempts=1, in_doubt=True))
+    with pytest.raises(RefusedError):
+        settle(order, said(False))
+    with pytest.raises(RefusedError):
+        settle(order, said(False, step="stock"))
+    change = settle(order, said(False, step="bill"))
+    assert (change.entry.event, change.after.step("bill").state) == ("step-settled", "NotStarted")
+    done = settle(order, said(True, step="bill", answer={}))
+    assert (done.entry.event, done.after.state.process_state) == ("step-settled", "Error")
+    assert states(done.after)["bill"] == "Completed"
+
+
+@pytest.mark.proves("OPR-12")
+def test_it_is_for_an_order_in_error_on_its_way_forward():
+    """An undo that failed is skipped, and what runs may still answer."""
+    case = Case(STOCK, step("gift", "stock")).claim()
+    assert "settle" not in possible(case.expire().order, case.now)
+    case.claim().done("stock").refused("gift", in_doubt=True)
+    assert "settle" in possible(case.order, case.now)
+    case.took(act("cancel", case.order, said(), case.now)).claim().refused("gift", in_doubt=True)
+    assert case.ended == ("Error", "undo-incomplete")
+    with pytest.raises(RefusedError):
+        settle(case.order, said(False), case.now)
+
+
+@pytest.mark.proves("OPR-12")
+def test_an_order_without_a_doubt_is_not_settled():
+    """A refusal is an answer."""
+    case = Case(STOCK, SHIP).claim().done("stock").refused("ship")
+    with pytest.raises(RefusedError):
+        settle(case.order, said(False), case.now)
+
+
+def test_an_answer_is_not_checked_without_the_steps_definition():
+    """A workflow that this app does not have cannot say what the step answers."""
+    newer = Workflows(Workflow(name="w", version=2, steps=(STOCK,)))
+    with pytest.raises(RefusedError):
+        checked(in_doubt().order, said(True, answer={}), newer)
+
+
+# In the app
+
+
+def paid_in_doubt():
+    """An order of the grown business whose payment was refused after a call without an answer."""
+    trial = Trial(GROWN)
+    trial.down("bank", "pay")
+    order = trial.submit(GROWN.sample.payload)
+    trial.answer(order, "photographs", {"urls": ["https://x/1.jpg"]})
+    trial.advance(seconds=1)
+    trial.heal("bank", "pay")
+    trial.refuse("bank", "pay", "account closed")
+    trial.advance(minutes=10)
+    assert (order.state, order.outcome) == ("Error", "failed")
+    trial.heal("bank", "pay")
+    return trial, order
+
+
+@pytest.mark.proves("OPR-12")
+@pytest.mark.parametrize(
+    ("outcome", "field"),
+    [
+        ({}, "wasDone"),
+        ({"was_done": False, "answer": {}}, "answer"),
+        ({"was_done": True, "confirm_late_effect": True, "answer": {}}, "confirmLateEffect"),
+        ({"was_done": True, "answer": {"reference": 5}}, "answer.reference"),
+    ],
+)
+def test_an_outcome_is_checked_and_each_fault_named(outcome, field):
+    """By the step's answer model, as if its service had answered; nothing is changed."""
+    trial, order = paid_in_doubt()
+    with pytest.raises(InvalidError) as raised:
+        trial.act(order, "settle", **outcome)
+    assert [fault.partition(":")[0] for fault in raised.value.faults] == [field]
+    assert order.steps["pay"] == "Failed"
+
+
+@pytest.mark.proves("OPR-12")
+def test_an_order_is_settled_in_the_app_and_goes_on():
+    """With the answer of the payment, which the steps after it use (engine 5)."""
+    trial, order = paid_in_doubt()
+    assert trial.inspect(order.id).actions == ["resubmit", "settle"]
+    trial.act(order, "settle", was_done=True, answer={"reference": "P-1", "more": 1})
+    (pay,) = (each for each in trial.inspect(order.id).steps if each.name == "pay")
+    assert pay.result == {"reference": "P-1"}
+    trial.advance(minutes=1)
+    assert order.state == "Processed"
+    assert trial.effects("bank", order).count("pay") == 0
+
+
+@pytest.mark.proves("OPR-12")
+def test_an_order_is_settled_as_not_done_and_taken_back():
+    """Here the payment had no answer, and was not made (engine 5)."""
+    trial, order = paid_in_doubt()
+    with pytest.raises(RefusedError):
+        trial.act(order, "cancel")
+    trial.act(order, "settle", "pay", was_done=False)
+    trial.act(order, "cancel")
+    trial.advance(minutes=10)
+    assert order.outcome == "undone"
+
+
+@pytest.mark.proves("OPR-12")
+def test_no_other_action_takes_an_outcome():
+    """It would have no meaning there."""
+    trial, order = paid_in_doubt()
+    with pytest.raises(InvalidError):
+        trial.act(order, "resubmit", was_done=True)
+
+
+@pytest.mark.proves("OPR-12")
+def test_many_orders_are_settled_at_once_after_a_dry_run():
+    """What is wrong with the answer is said of each; those that were not done still wait."""
+    trial, order = paid_in_doubt()
+    bulk = trial._world.app.operators.bulk
+
+    def run(**more):
+        request = BulkRequest(
+            operator="grace", note="asked", action="settle", where=Where(step="pay"), **more
+        )
+        return trial._world.run(bulk.run(request))
+
+    trial.advance(minutes=1)
+    dry = run(was_done=False)
+    assert ([each.order_id for each in dry.matching], dry.done) == ([order.id], [])
+    with pytest.raises(InvalidError):
+        run(dry_run=False, until=dry.until)
+    wrong = run(dry_run=False, until=dry.until, was_done=True, answer={"reference": 5})
+    assert [each.order_id for each in wrong.refused] == [order.id]
+    page = run(dry_run=False, until=dry.until, was_done=False)
+    assert (page.done, page.still_waiting, page.refused) == ([order.id], [order.id], [])
+    assert "cancel" in trial.inspect(order.id).actions
