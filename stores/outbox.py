@@ -13,7 +13,15 @@ from itertools import chain
 from core import alerts
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
-from core.happenings import Answered, Ended, Processed, StepCompleted, StepStarted, Submitted
+from core.happenings import (
+    Answered,
+    Ended,
+    Processed,
+    Settled,
+    StepCompleted,
+    StepStarted,
+    Submitted,
+)
 from core.keys import LAST, key_part, sortable
 from core.life import Direction
 from core.links import link
@@ -70,9 +78,9 @@ def _events(
             case StepStarted() if not has_begun:
                 has_begun = True
                 yield "processing-started", {}
-            case StepCompleted(step=step) | Answered(step=step) if (
-                after.state.direction is Direction.FORWARD
-            ):
+            case (
+                StepCompleted(step=step) | Answered(step=step) | Settled(step=step, was_done=True)
+            ) if after.state.direction is Direction.FORWARD:
                 yield "step-completed", {"step": step}
             case Processed() | Ended() if notice := after.state.meaning.notice:
                 yield notice, {"reason": each.reason if isinstance(each, Ended) else None}

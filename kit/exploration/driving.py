@@ -55,7 +55,9 @@ class Job:
     """Over whose queue a reply came."""
     expires: Any = None
     step: str = ""
-    """Which step somebody outside answers."""
+    """Which step somebody outside answers, or an operator settles."""
+    done: bool = False
+    """Whether the operator found that the step was done."""
 
     def __str__(self) -> str:
         return self.kind

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from core import actions
 from core.agenda import Kind
 from core.changes import Change, HistoryEntry, Note
 from core.happenings import (
@@ -17,6 +18,7 @@ from core.happenings import (
     NotTried,
     Processed,
     Renewed,
+    Settled,
     StepCompleted,
     StepFailed,
     StepStarted,
@@ -56,6 +58,7 @@ EVENTS_OF = {
     "resubmit": {"resubmitted"},
     "skip": {"skipped", "step-skipped"},
     "renew": {"renewed", "step-renewed"},
+    "settle": {"settled", "step-settled"},
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
@@ -94,12 +97,26 @@ def _check_rows(world: World, order: Snapshot) -> None:
         _shown_as_it_is(order)
         _owed_as_it_is(world, order)
         _waits_for_nothing_else(world, order)
+        _has_a_way_out(world, order)
     _attempts_counted_once(world, order)
     _over_for_good(world)
     _ended_as_its_steps_say(world, order)
     _judged_once(world)
     _answered_once(world)
     _begun_in_time(world, order)
+
+
+def _has_a_way_out(world: World, order: Snapshot) -> None:
+    """An order in `Error` can be cancelled, unless a step certainly passed its pivot (OPR-12).
+
+    Where only a doubt forbids that, an operator can settle it.
+    """
+    forward = order.state.direction is Direction.FORWARD
+    if order.state.process_state is not ProcessState.ERROR or not forward:
+        return
+    certain = [step.name for step in order.passed_pivots() if not step.effect_unknown]
+    ways = {"cancel", "settle"} & {*actions.possible(order, world.now)}
+    demand(ways or certain, f"the order is in Error, and nothing can end its doubt: {ways}")
 
 
 def _written_by_an_older_one(world: World) -> bool:
@@ -394,7 +411,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
 def _failures_counted_once(change: Change) -> None:
     """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
-    if change.entry.event in {"resubmitted", "skipped", "renewed"}:
+    if change.entry.event in {"resubmitted", "skipped", "renewed", "settled"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
     else:
         most = change.entry.actor.startswith("supervisor/")
@@ -411,6 +428,7 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     again = before.state is StepState.FAILED and after.state not in (
         StepState.FAILED,
         StepState.SKIPPED,
+        StepState.COMPLETED,
     )
     again = again or _asked_anew(change, before)
     mended = again and change.entry.actor.startswith("operator/")
@@ -577,7 +595,7 @@ def _tells_what_changed(change: Change) -> None:
     begun = {step.name for step in after.running() if step.attempts > was[step.name].attempts}
     done = {step.name for step in moved if step.state is StepState.COMPLETED}
     undone = {step.name for step in moved if step.state is StepState.UNDONE}
-    told_done = StepCompleted | Answered
+    told_done = StepCompleted | Answered | Settled
     expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
     happened: tuple[Any, ...] = tuple(change.entry.happened)
     for kind, names in expected.items():
@@ -923,6 +941,12 @@ def is_true(world: World, order: Snapshot, kind: str) -> bool:
     stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
     back = order.state.direction is Direction.UNDO
     return {"renew": not stands, "skip": stands is not back}.get(kind, True)
+
+
+def found_out(world: World, order: Snapshot) -> tuple[Step, bool]:
+    """The first step in doubt, and whether an operator finds at its service that it was done."""
+    step = actions.in_doubt(order)[0]
+    return step, bool(_standing(world, step))
 
 
 def _steps(world: World, action: str) -> set[str]:

@@ -159,6 +159,10 @@ def _acts(world: World) -> Iterator[Move]:
     for part in world.each():
         for slot, kind in _wishes(part):
             job, words = Job(kind=kind, body=part.order_id), kind.removeprefix(f"{slot}-")
+            if kind == "settle":
+                step, done = invariants.found_out(part, part.order())
+                job = replace(job, step=step.name, done=done)
+                words = f"settle {step.name}, which was {'' if done else 'not '}done"
             yield replace(_begun(spent, slot, job, f"{slot} begins to {words}"), act=True)
     if HOLD_AGENT in world.operator:
         for name in sorted(world.deployed.agents.keys() - world.held):

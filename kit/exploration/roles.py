@@ -138,6 +138,12 @@ class Explored(App):
         )
         await service.answer(job.body, job.step, request)
 
+    async def settle(self, job: Job) -> None:
+        """Say what an operator found out about a step in doubt."""
+        answer = dict(self.deployed.answer_of(job.step)) if job.done else None
+        found = {"step": job.step, "was_done": job.done, "answer": answer}
+        await self.orders.act(BY_NAME[job.kind], job.body, GRACE.model_copy(update=found))
+
     async def erase(self, order_id: str) -> None:
         """Forget who the customer is, as the operators' service does it to the order."""
         payload = self.business.payload
@@ -162,6 +168,8 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
         return app.ask(job)
     if job.kind == CUSTOMER_CANCEL:
         return app.cancel(job.body)
+    if job.kind == "settle":
+        return app.settle(job)
     if job.kind in BY_NAME:
         return app.orders.act(BY_NAME[job.kind], job.body, GRACE)
     return _DOES[job.kind](app, job)

@@ -10,7 +10,7 @@ from core import alerts
 from core.actions import possible
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
-from core.happenings import Ended, StepCompleted, StepStarted
+from core.happenings import Ended, Settled, StepCompleted, StepStarted
 from core.life import ORDER_FAILED, ORDER_UNDONE, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
@@ -144,7 +144,11 @@ def _happened(world: World) -> list[Told]:
         if begins and ("processing-started", None) not in happened:
             happened.append(("processing-started", None))
         turned_back = turned_back or entry.event in {"cancelled", "undo-requested"}
-        completed = [each.step for each in entry.happened if isinstance(each, StepCompleted)]
+        completed = [
+            each.step
+            for each in entry.happened
+            if isinstance(each, StepCompleted) or (isinstance(each, Settled) and each.was_done)
+        ]
         happened += [("step-completed", step) for step in completed if not turned_back]
         happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []
     return happened

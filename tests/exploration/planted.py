@@ -894,6 +894,10 @@ def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
     return patch.object(Snapshot, "passed_pivots", passed_pivots)
 
 
+def leaves_an_order_without_a_way_out() -> AbstractContextManager[Any]:
+    return patch.object(actions, "in_doubt", lambda order: ())
+
+
 def holds_and_lets_the_deadline_pass() -> AbstractContextManager[Any]:
     return patch.object(actions, "_moved", lambda order, by: ())
 
@@ -1069,6 +1073,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SUB-9 dates the first steps alone": (dates_the_first_steps_alone, FOR_A_TIME_ANSWERED),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
+    "OPR-12 leaves an order without a way out": (leaves_an_order_without_a_way_out, PIVOT_BESIDE),
     "SCH-15 begins before a timer": (begins_before_a_timer, LATER_BESIDE),
     "SCH-12 lets a wait hold up the end": (lets_a_wait_hold_up_the_end, WITHDRAWN),
     "ANS-1 locks what nobody holds": (keeps_nobody_s_lock, WAITS_ALONE),
@@ -1100,6 +1105,7 @@ SAID_OF: Mapping[str, str] = {
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
+    "OPR-12 leaves an order without a way out": "nothing can end its doubt",
     "SCH-15 begins before its time": "begun before",
     "SCH-15 begins before a timer": "begun before its time: .*SCH-15",
     "SCH-12 lets a wait hold up the end": "the end of the order waits for an answer",

@@ -1015,6 +1015,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     WITHOUT_AND_A_REST: (),
     replace(CANNOT_BE_JUDGED, faults=1, threshold=1): ("OPR-2",),
     replace(PIVOT_BESIDE, acts=1, operator=ALL_ACTS): (),
+    replace(PIVOT_BESIDE, acts=2, operator=("settle", "cancel", "resubmit")): ("OPR-12",),
     replace(JUDGED_UPGRADED, only=()): (),
 }
 """The worlds of `make soak`."""
@@ -1033,6 +1034,7 @@ LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SUB-3": ("the submission is delivered twice",),
+    "OPR-12": ("commits “settled”", "commits “step-settled”"),
     "OPR-7": (
         "operator begins to hold",
         "operator begins to release",

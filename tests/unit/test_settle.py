@@ -1,5 +1,6 @@
 """An operator settles a step in doubt: it was done, or it was not (OPR-12)."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,6 +17,7 @@ from core.workflow import Workflow, Workflows
 from examples.grown.business import GROWN
 from kit import Trial
 from operators.requests import BulkRequest, Where
+from stores.outbox import notices_of
 
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)
@@ -242,3 +244,17 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     page = run(dry_run=False, until=dry.until, was_done=False)
     assert (page.done, page.still_waiting, page.refused) == ([order.id], [order.id], [])
     assert "cancel" in trial.inspect(order.id).actions
+
+
+@pytest.mark.proves("OPR-12", "ALR-2")
+def test_the_sender_gets_a_notice_of_a_step_that_was_done_and_of_no_other():
+    """As after an answer of its service."""
+    case = in_doubt()
+    order = case.order.with_state(reply_to="shop-replies")
+
+    def events(was_done):
+        change = settle(order, said(was_done, answer={}), case.now)
+        bodies = (each.body for each in notices_of(order, change.after, change.entry))
+        return [(body["event"], body["step"]) for body in map(json.loads, bodies)]
+
+    assert (events(was_done=True), events(was_done=False)) == ([("step-completed", "ship")], [])
