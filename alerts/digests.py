@@ -26,6 +26,8 @@ MAX_CHARACTERS = 30_000
 """How long the keys of a digest's rows may be: they stand in one column."""
 MAX_MESSAGES = 10
 """How many of its last messages the row of a channel keeps."""
+SENDING = timedelta(seconds=30)
+"""How long a channel may take to send (`core.ports.Channel.send`)."""
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=1)
 MAX_TEXT, MAX_NAME = 300, 100
 """The longest reason or advice, and the longest name, in characters."""
@@ -146,8 +148,17 @@ def may_begin(state: ChannelState, now: datetime, interval: timedelta) -> bool:
 
 
 def rests(state: ChannelState, now: datetime) -> bool:
-    """Whether the pause after a try in vain lasts; no pause is longer than the longest."""
-    return bool(state.not_before and timedelta() < state.not_before - now <= LONGEST_PAUSE)
+    """Whether the pause after a try in vain lasts, or another run sends the digest.
+
+    Neither takes longer than its limit: what a clock that was ahead wrote does not count.
+    """
+    ends = ((state.not_before, LONGEST_PAUSE), (state.sending_until, SENDING))
+    return any(end and timedelta() < end - now <= longest for end, longest in ends)
+
+
+def sending(state: ChannelState, now: datetime) -> ChannelState:
+    """Return the state in which this run alone sends the digest."""
+    return replace(state, sending_until=now + SENDING)
 
 
 def begun(
@@ -163,7 +174,13 @@ def put_off(state: ChannelState, why: str, retry_after: timedelta, now: datetime
     """Return the state after a try in vain: the pause grows, and is as long as the channel says."""
     pause = min(SHORTEST_PAUSE * 2 ** min(state.tries, 10), LONGEST_PAUSE)
     until = now + max(pause, retry_after)
-    return replace(state, tries=state.tries + 1, not_before=until, failure=clean(why, MAX_TEXT))
+    return replace(
+        state,
+        sending_until=None,
+        tries=state.tries + 1,
+        not_before=until,
+        failure=clean(why, MAX_TEXT),
+    )
 
 
 def ended(
@@ -182,6 +199,7 @@ def ended(
         messages = (message, *messages)[:MAX_MESSAGES]
     return replace(
         state,
+        sending_until=None,
         outcome=outcome,
         tries=0,
         not_before=None,

@@ -66,6 +66,8 @@ class Notifier:
                     return
                 keys = digests.keys_of_digest(waiting)
                 state = digests.begun(state, self.new_id(), keys, now)
+            if state.outcome is None:
+                state = digests.sending(state, now)
                 etag = await self.notifications.put(state, etag)
             await self._finish(channel, state, etag)
 

@@ -41,6 +41,8 @@ class ChannelState:
     digest_id: str | None = None
     """The digest that is being sent."""
     digest_at: AwareDatetime | None = None
+    sending_until: AwareDatetime | None = None
+    """Until when the run that sends it now has it for itself; another run may be beside it."""
     keys: tuple[str, ...] = ()
     """The keys of the rows that it reports."""
     outcome: str | None = None
