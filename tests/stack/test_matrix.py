@@ -23,7 +23,7 @@ from runner import Runner
 from scale import NIGHTLY
 from waiting import PATIENCE_SECONDS
 
-from development.pace import slowness
+from development.pace import seconds_of_work
 from development.servicebus_config import ROOT
 from local.ports import Ports
 
@@ -56,11 +56,11 @@ class Shop:
             timeout=aiohttp.ClientTimeout(total=10),
             headers={"x-functions-key": "local-operator"},
         )
-        self.start_seconds, self.start_pace = 0.0, slowness()
+        self.start_seconds, self.start_pace = 0.0, seconds_of_work()
 
     def fresh_start_and_more(self):
         """Seconds within which all has to be well again."""
-        slower = max(1.0, slowness() / self.start_pace)
+        slower = max(1.0, seconds_of_work() / self.start_pace)
         return self.start_seconds * slower + MORE_SECONDS
 
     async def order_again_and_again(self):
