@@ -24,13 +24,13 @@ class Between:
     target: str
     seen: list[tuple[float, str, bytes]] = field(default_factory=list)
     """When each request came, its path with its query, and its body."""
-    refuses: Callable[[], int | None] = lambda: None
-    """Returns the status of a refusal, or None to pass the request on."""
+    refuses: Callable[[bytes], int | None] = lambda _: None
+    """Returns the status of a refusal, by the body of a request, or None to pass it on."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.seen.append((time.monotonic(), unquote(request.path_qs), body))
-        if status := self.refuses():
+        if status := self.refuses(body):
             return web.Response(status=status)
         headers = {
             name: value for name, value in request.headers.items() if name.lower() not in KEPT

@@ -201,7 +201,7 @@ async def test_an_order_explains_itself_while_things_happen_to_it(client, stack)
     assert "the supervisor's sweep finds it: payment " in waits["ifNothingHappens"]
     called = await eventually(lambda: explained("operator"))
     assert (called["nextAt"], called["ifNothingHappens"]) == (None, "It stays as it is.")
-    assert "resubmit or skip or cancel" in called["waitingFor"]
+    assert "resubmit or skip or settle or cancel" in called["waitingFor"]
     await fault(client, "payment", "none", order_id)
     await client.resubmit(order_id)
     order = await client.until(order_id, "Processed")
