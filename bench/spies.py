@@ -98,7 +98,7 @@ def _count_table(counters: Counters, request: Any) -> None:
     elif request.method != "GET":
         counters.add("table_writes")
         counters.add("table_entities", len(PARTS.findall(body)) if body else 1)
-    elif path.endswith("/agents()") or "%20ge%20%27%21" in query:
+    elif "filter" in query and (not path.endswith("/orders()") or "%20ge%20%27%21" in query):
         counters.add("table_agenda_queries")
         if LOOK in unquote(query):
             counters.add("table_look_queries")
