@@ -53,7 +53,7 @@ def printable(value: object) -> str:
 def zone() -> tzinfo | None:
     """Return the zone in which times are shown and read; None is that of this machine."""
     context = click.get_current_context(silent=True)
-    return UTC if context is None or context.meta.get(IN_UTC) else None
+    return UTC if context is None or context.meta.get(IN_UTC, True) else None
 
 
 def in_zone(value: object) -> str:
