@@ -342,6 +342,7 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
             f"a call of {step.name} may still take effect until {until:{CLOCK}}: "
             "look there again after that time, or confirm that it may"
         )
+    known = replace(known, provider=None)  # any provider may do it now
     entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
     return transition(order, order.with_steps(known), entry)
 

@@ -170,6 +170,12 @@ class Step:
     """The capability that the step needs; one or several agents offer it (AGT-10)."""
     agent: str
     """The agent of the last attempt."""
+    provider: str | None = None
+    """The provider behind that agent, which alone knows the key of this round (AGT-3).
+
+    None before the first attempt, after an operator found that it was not done, and in rows of
+    older versions.
+    """
     timeout: timedelta
     """How long one attempt may take."""
     threshold: int
@@ -241,7 +247,7 @@ class Step:
     refused_for_good: bool = False
     """Whether the service has refused the round, and would refuse its key again."""
     key_known_until: AwareDatetime | None = None
-    """Until when the service knows the key of what is in doubt; None if it does not forget it."""
+    """Until when the service knows the key of what it may have done; None if it never forgets it."""
     for_operator: bool = False
     """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -346,15 +352,24 @@ class Step:
         return bool(self.uncounted) and self.answer_by is None
 
     def is_forgotten(self, now: datetime) -> bool:
-        """Whether the step is in doubt, and an attempt could come after its key (AGT-12)."""
+        """Whether an attempt needs the key, and could come after the service forgot it (AGT-12).
+
+        A step in doubt needs it, and so does an undo if nothing of the service's answer is kept.
+        """
         known_until = self.key_known_until
-        if not self.effect_unknown or known_until is None:
+        if known_until is None or not (self.effect_unknown or self.is_undone_by_key):
             return False
         return now + self.timeout >= known_until
 
+    @property
+    def is_undone_by_key(self) -> bool:
+        """Whether the step is undone, and its service knows only by the key what to undo."""
+        return self.state is StepState.UNDOING and not self.result
+
     def in_next_round(self) -> "Step":
         """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""
-        return replace(self, round=self.round + 1, refused_for_good=False, in_doubt=False)
+        afresh = replace(self, refused_for_good=False, in_doubt=False, provider=None)
+        return replace(afresh, round=self.round + 1)
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""

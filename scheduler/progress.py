@@ -190,6 +190,8 @@ class Progress:
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start the ready steps that have an agent and whose time has come."""
+        if strange := [step for step in ready if self._is_strange(step)]:
+            return self._fail(after, [_not_asked_elsewhere(after, step) for step in strange])
         started = list(self._started(after, ready))
         requests, failed = self._requests(after, started)
         if failed:
@@ -216,6 +218,7 @@ class Progress:
                 yield replace(
                     self.links.with_right(step) if self.links else step,
                     agent=agent,
+                    provider=self.providers.get(agent),
                     state=state,
                     attempts=step.attempts + 1,
                     complete_by=until,
@@ -229,9 +232,10 @@ class Progress:
     def _key_known_until(self, step: Step, agent: str) -> datetime | None:
         """Return until when the service knows the key of an attempt that begins now (AGT-12).
 
-        If its effect is unknown, the service may have the key from an earlier attempt.
+        If its effect is unknown, the service may have the key from an earlier attempt. If it is
+        undone by its key alone, the service has had the key since it was done.
         """
-        if step.effect_unknown:
+        if step.effect_unknown or step.is_undone_by_key:
             return step.key_known_until
         declared = self.agents.get(agent)
         keys_last = declared and declared.keys_last
@@ -249,8 +253,7 @@ class Progress:
         if step.capability == OUTSIDE:
             return OUTSIDE
         takers = self.room.get(step.capability, ())
-        if step.agent in self.providers and step.attempts:
-            provider = self.providers[step.agent]
+        if provider := self._provider_of(step):
             takers = [agent for agent in takers if self.providers.get(agent) == provider]
         preferred = next(iter(takers), None)
         if step.reason:  # its last attempt came to nothing
@@ -260,6 +263,24 @@ class Progress:
         if is_known_there and step.agent in takers:
             return step.agent
         return preferred
+
+    def _provider_of(self, step: Step) -> str | None:
+        """Return the provider that has the key of a step that was tried; None if none has, or is known."""
+        if not step.attempts:
+            return None
+        return step.provider or self.providers.get(step.agent)
+
+    def _is_strange(self, step: Step) -> bool:
+        """Whether no agent here leads to the provider that may have done the step (AGT-3).
+
+        Another provider would do it a second time, or call it undone without knowing its key.
+        """
+        if step.capability == OUTSIDE or not step.attempts:
+            return False
+        provider = self._provider_of(step)
+        if provider is None:  # a row of an older version, and its agent is gone
+            return step.effect_unknown or step.state is StepState.UNDOING
+        return provider not in self.providers.values()
 
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time comes or an agent has room."""
@@ -316,6 +337,15 @@ def _forgotten(order: Snapshot, step: Step) -> str:
         return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
     then = "skip it if it was done, or renew it if it was not"
     return f"it may have been done, and {known}: find out there, then {then}"
+
+
+def _not_asked_elsewhere(order: Snapshot, step: Step) -> Step:
+    """Return the step as failed whose provider is gone: an operator finds out there (AGT-3)."""
+    gone = f"no agent here leads to {step.provider or step.agent}"
+    reason = f"it may have been done, and {gone}: find out there, then settle it"
+    if step.state is StepState.UNDOING:
+        reason = f"it may stand, and {gone}: see to it there that nothing stands, then skip it"
+    return replace(_unasked(order, step, reason, for_operator=True), in_doubt=True)
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:

@@ -31,6 +31,10 @@ from core.life import Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from flow import ERROR, Flow, Model, Operation, Text
+from flow import Agent as BusinessAgent
+from flow import business as of_flows
+from kit import Trial
 from kit.memory import in_memory
 from operators.requests import ActRequest
 
@@ -355,3 +359,48 @@ def test_impossible_times_of_an_agent_are_faults(declared, fault):
     with pytest.raises(DeclarationError) as caught:
         made.check(made.agents)
     assert fault in caught.value.faults
+
+
+class Content(Model):
+    """What is sold."""
+
+    item: Text
+
+
+class Bank(BusinessAgent):
+    """A bank of whose answers nothing is kept."""
+
+    charge = Operation(Content)
+    refund = Operation(Content)
+
+
+class Post(BusinessAgent):
+    """Tells the customer."""
+
+    tell = Operation(Content)
+
+
+@pytest.mark.proves("AGT-12")
+@pytest.mark.parametrize(("days", "outcome"), [(0, "undone"), (7, "undo-incomplete")])
+def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
+    """By a service of whose answer nothing is kept: it would say "undone" of any key (engine 4)."""
+    bank, post = Bank("bank", keys_last=timedelta(days=1)), Post("post")
+    sale = Flow("sale", Content)
+
+    @sale.step(bank.charge, undo=bank.refund)
+    def charge(content: Content) -> Content:
+        return content
+
+    @sale.step(post.tell, after=[charge], on_failure=ERROR)
+    def tell(content: Content) -> Content:
+        return content
+
+    trial = Trial(of_flows(sale, agents=[bank, post], sample=Content(item="x")))
+    trial.refuse("post")
+    order = trial.submit(Content(item="x"))
+    trial.advance(days=days)
+    trial.act(order, "cancel")
+    trial.advance(minutes=1)
+    assert order.outcome == outcome
+    undos = [each for each in trial._world._parts.bus.sent if '"operation":"refund"' in each.body]
+    assert len(undos) == (outcome == "undone")

@@ -362,7 +362,7 @@ FORWARD = {
     "in doubt, no other provider": (in_doubt(), room_at("payment", "elsewhere"), "payment"),
     "in doubt, nobody if the provider has no room": (in_doubt(), room_at("elsewhere"), None),
     "in doubt at another provider, that one": (in_doubt("elsewhere"), SEVERAL, "elsewhere"),
-    "in doubt at an agent that is gone, whoever has room": (in_doubt("gone"), SEVERAL, "payment"),
+    "not in doubt at an agent that is gone, the preferred": (tried("gone"), SEVERAL, "payment"),
 }
 
 
@@ -392,7 +392,6 @@ BACK = {
         "payment",
     ),
     "no other provider": (to_undo(), room_at("elsewhere"), None),
-    "whoever has room, if the agent is gone": (to_undo("gone"), room_at("elsewhere"), "elsewhere"),
 }
 
 
