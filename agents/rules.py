@@ -35,16 +35,24 @@ def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
     return request.complete_by - margin
 
 
-def failed(request: AgentRequest, rejection: RejectedError, *, was_called: bool) -> AgentReply:
+def failed(
+    request: AgentRequest,
+    rejection: RejectedError,
+    *,
+    was_called: bool,
+    was_accepted: bool = False,
+) -> AgentReply:
     """Return the reply to a request that the service refused (AGT-6).
 
-    `was_called` says whether earlier calls had no answer: then the outcome is in doubt.
+    `was_called` says whether earlier calls had no answer: then the outcome is in doubt. So it is if
+    the service had accepted one (`was_accepted`), and the refusal is not its own (AGT-11).
     """
+    owes_answer = was_accepted and rejection.for_operator
     return reply(
         request,
         "failed",
         reason=str(rejection)[:MAX_REASON],
-        in_doubt=rejection.in_doubt or was_called,
+        in_doubt=rejection.in_doubt or was_called or owes_answer,
         for_operator=rejection.for_operator,
     )
 

@@ -120,7 +120,9 @@ class AgentService:
                     is_first = attempt.retry_state.attempt_number == 1
                     result = await self._call(request, first=is_first)
         except RejectedError as rejection:
-            return rules.failed(request, rejection, was_called=earlier.unanswered)
+            return rules.failed(
+                request, rejection, was_called=earlier.unanswered, was_accepted=earlier.accepted
+            )
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
             return rules.not_tried(

@@ -185,7 +185,11 @@ def _refused(
     order: Snapshot, step: Step, refusal: str, entry: HistoryEntry, *, for_good: bool
 ) -> Change:
     """Return the change of an order whose answer is no: the step has failed."""
-    failed = step.refused(refusal, for_good=for_good)
+    # A call that asks again for accepted work may come after its refusal: unless the service would
+    # refuse its key again, it may do the work then.
+    asks_again = step.runs and step.answer_by is not None
+    known = replace(step, in_doubt=step.in_doubt or asks_again)
+    failed = known.refused(refusal, for_good=for_good)
     after = order.with_steps(failed)
     entry = entry.also(*failures_of(failed, refusal))
     if failed.state is StepState.SKIPPED:

@@ -25,6 +25,7 @@ from builders import (
 
 from agents.protection import CircuitBreaker
 from agents.service import OVERDUE
+from core.answers import Answer, answered
 from core.business import Agent
 from core.changes import Change, HistoryEntry
 from core.compensation import to_be_undone
@@ -141,6 +142,15 @@ async def test_a_refusal_after_it_was_accepted_is_its_final_answer(unanswered):
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.in_doubt) == ("failed", unanswered)
+
+
+@pytest.mark.proves("AGT-11")
+async def test_a_failure_that_is_not_the_services_answer_settles_nothing_that_it_accepted():
+    """The service may still do the work (engine 5)."""
+    agency = Agency(accepts(seconds(1)), RejectedError("misconfigured", for_operator=True))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.for_operator, reply.in_doubt) == ("failed", True, True)
 
 
 @pytest.mark.proves("AGT-11")
@@ -267,6 +277,17 @@ def test_what_else_is_in_doubt_stays_so(then):
     step = refused_after(change, **said.get(then, {}))
     assert step.in_doubt
     assert (step.answer_by is None) == (then != "a failure elsewhere")
+
+
+@pytest.mark.proves("AGT-11", "UND-2", "AGT-3")
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwhile(remembers):
+    """That call may come after it, and a service that forgets refusals does the work (engine 5)."""
+    running = PATIENT.claim(accepted(claimed(), NOW).after, NOW + PAUSE).after
+    refusal = Answer(step="payment", refusal="closed", for_good=remembers)
+    step = answered(running, refusal, "service", NOW + PAUSE).after.step("payment")
+    assert (step.state, step.answer_by) == (StepState.FAILED, None)
+    assert step.in_doubt == (not remembers)
 
 
 FROM_ELSEWHERE = {"for_operator": True}
