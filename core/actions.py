@@ -314,15 +314,20 @@ def step_to_settle(order: Snapshot, name: str | None) -> Step:
     return _one_of(in_doubt(order), name, "is in doubt can be settled", several="are in doubt")
 
 
+NOT_DONE = "an operator found that it was not done"
+"""The reason of a step that had been skipped as done."""
+
+
 def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """End the doubt about a step by what an operator found out at its service (OPR-12).
 
     If the step was done, it is completed with its answer, and the order goes on unless another
-    step has failed. If it was not done, the order stays in `Error`, for another action. That is
-    refused while a call may still take effect, unless the operator confirms this.
+    step has failed. If it was not done, the order stays in `Error`, for another action; so it has
+    failed if it was skipped as done. That is refused while a call may still take effect, unless the
+    operator confirms this.
     """
     step = step_to_settle(order, asked.step)
-    known = replace(step, in_doubt=False, answer_by=None, key_known_until=None)
+    known = replace(step, in_doubt=False, answer_by=None)
     if asked.was_done:
         done = replace(
             known,
@@ -344,7 +349,10 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
         )
     known = replace(known, provider=None)  # any provider may do it now
     entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
-    return transition(order, order.with_steps(known), entry)
+    not_done = replace(known, key_known_until=None)
+    if step.skipped_as_done:
+        not_done = replace(not_done, state=StepState.FAILED, reason=NOT_DONE)
+    return transition(order, order.with_steps(not_done), entry)
 
 
 def _settled(

@@ -299,14 +299,18 @@ class Step:
         )
 
     @property
-    def may_be_done(self) -> bool:
-        """Whether the step was done, or may have been; while it is being done it may be.
+    def skipped_as_done(self) -> bool:
+        """Whether an operator skipped the step, which says that it was done.
 
-        An operator who skips a step says that it was done; what is skipped otherwise has a reason.
+        What is skipped otherwise has a reason.
         """
-        skipped_as_done = self.state is StepState.SKIPPED and self.reason is None
+        return self.state is StepState.SKIPPED and self.reason is None
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the step was done, or may have been; while it is being done it may be."""
         done = self.state in (StepState.COMPLETED, StepState.RUNNING)
-        return done or skipped_as_done or self.effect_unknown
+        return done or self.skipped_as_done or self.effect_unknown
 
     def given_up(
         self, reason: str, *, for_operator: bool = False, for_good: bool = False

@@ -80,11 +80,16 @@ class BulkService:
     clock_tolerance: timedelta
 
     async def run(self, request: BulkRequest) -> BulkPage:
-        """Act on the orders of a list, page by page; raises `InvalidError`."""
+        """Act on the orders of a list, page by page; raises `InvalidError`.
+
+        What was found out concerns one step, so an action that takes it names the step.
+        """
         until = self._until(request)
         action = BY_NAME[request.action]
         if not request.dry_run or request.was_done is not None:
             asked_for(action, request, None)
+        if action.of_outcome and request.where.step is None:
+            raise InvalidError([f"where.step: name the step that is {action.done} in each order"])
         start, end = _lists(action, until, request.where)
         rows, continuation = await agenda_page(
             self.store, start, end, request.limit, request.continuation

@@ -4,11 +4,13 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import azure.functions as func
 import pytest
 from acting import act
 from builders import NOW, seconds
 from judging import Case, step
 
+from bootstrap import functions
 from core.actions import Asked, possible, possible_at
 from core.answers import checked
 from core.errors import InvalidError, RefusedError
@@ -124,6 +126,32 @@ def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_othe
     assert states(done.after)["bill"] == "Completed"
 
 
+@pytest.mark.proves("OPR-12", "UND-6")
+def test_a_step_that_was_skipped_as_done_has_failed_if_it_was_not():
+    """It would count as done for ever, and an order past such a pivot could not be cancelled."""
+    case = in_doubt(STOCK, SHIP, step("bill", "ship"))
+    case.took(act("skip", case.order, said(), case.now)).claim().refused("bill")
+    assert case.states == {"stock": "Completed", "ship": "Skipped", "bill": "Failed"}
+    assert "cancel" not in possible(case.order, case.now)
+    change = settle(case.order, said(False), case.now)
+    assert states(change.after)["ship"] == "Failed"
+    assert "cancel" in possible(change.after, case.now)
+    again = act("resubmit", change.after, said(), case.now).after
+    assert (states(again)["ship"], states(again)["bill"]) == ("NotStarted", "NotStarted")
+    done = settle(case.order, said(True, answer={}), case.now)
+    assert states(done.after)["ship"] == "Completed"
+
+
+@pytest.mark.proves("OPR-12", "AGT-12")
+def test_a_step_that_was_done_keeps_until_when_its_key_is_known():
+    """Its undo has the same key; after that time the service cannot tell what to undo (engine 4)."""
+    order = in_doubt().order
+    order = order.with_steps(replace(order.step("ship"), key_known_until=UNTIL))
+    done = settle(order, said(True, answer={})).after.step("ship")
+    assert done.key_known_until == UNTIL
+    assert settle(order, said(False)).after.step("ship").key_known_until is None
+
+
 @pytest.mark.proves("OPR-12")
 def test_it_is_for_an_order_in_error_on_its_way_forward():
     """An undo that failed is skipped, and what runs may still answer."""
@@ -222,19 +250,62 @@ def test_no_other_action_takes_an_outcome():
         trial.act(order, "resubmit", was_done=True)
 
 
+PAY = Where(step="pay")
+
+
+WRONG_BODIES = {
+    "no outcome": ({}, 400),
+    "a word for it": ({"wasDone": "yes"}, 400),
+    "another spelling": ({"was_done": True}, 400),
+    "no object": ({"wasDone": True, "answer": ["P-1"]}, 400),
+    "not the step's answer": ({"wasDone": True, "answer": {"reference": 5}}, 400),
+    "an answer of nothing done": ({"wasDone": False, "answer": {}}, 400),
+    "a word to confirm": ({"wasDone": False, "confirmLateEffect": "true"}, 400),
+    "a step without a doubt": ({"wasDone": True, "step": "assess"}, 409),
+}
+
+
+@pytest.mark.proves("OPR-12")
+def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
+    """The second of two operators is told that nothing is in doubt any more."""
+    trial, order = paid_in_doubt()
+    (found,) = (
+        each
+        for each in functions(trial._world.app).get_functions()
+        if each.get_function_name() == "operator_settle"
+    )
+
+    def post(body):
+        request = func.HttpRequest(
+            method="POST",
+            url="http://x/api/operator",
+            headers={},
+            route_params={"orderId": order.id},
+            body=json.dumps({"operator": "grace", "note": "asked", **body}).encode(),
+        )
+        return trial._world.run(found.get_user_function()(request)).status_code
+
+    sent = {label: post(body) for label, (body, _) in WRONG_BODIES.items()}
+    assert sent == {label: status for label, (_, status) in WRONG_BODIES.items()}
+    assert "settle" in trial.inspect(order.id).actions
+    right = {"wasDone": True, "answer": {"reference": "P-1"}}
+    assert [post(right), post(right)] == [202, 409]
+    assert order.steps["pay"] == "Completed"
+
+
 @pytest.mark.proves("OPR-12")
 def test_many_orders_are_settled_at_once_after_a_dry_run():
     """What is wrong with the answer is said of each; those that were not done still wait."""
     trial, order = paid_in_doubt()
     bulk = trial._world.app.operators.bulk
 
-    def run(**more):
-        request = BulkRequest(
-            operator="grace", note="asked", action="settle", where=Where(step="pay"), **more
-        )
+    def run(where=PAY, **more):
+        request = BulkRequest(operator="grace", note="asked", action="settle", where=where, **more)
         return trial._world.run(bulk.run(request))
 
     trial.advance(minutes=1)
+    with pytest.raises(InvalidError):  # what was found out concerns one step
+        run(was_done=False, where=Where(workflow="claim"))
     dry = run(was_done=False)
     assert ([each.order_id for each in dry.matching], dry.done) == ([order.id], [])
     with pytest.raises(InvalidError):
