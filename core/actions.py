@@ -347,9 +347,8 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
             f"a call of {step.name} may still take effect until {until:{CLOCK}}: "
             "look there again after that time, or confirm that it may"
         )
-    known = replace(known, provider=None)  # any provider may do it now
     entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
-    not_done = replace(known, key_known_until=None)
+    not_done = replace(known, key_known_until=None, provider=None)  # any provider may do it now
     if step.skipped_as_done:
         not_done = replace(not_done, state=StepState.FAILED, reason=NOT_DONE)
     return transition(order, order.with_steps(not_done), entry)
