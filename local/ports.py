@@ -7,8 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from local.faults import Fault, FaultsError, LocalCode
+
+if TYPE_CHECKING:
+    import psutil
 
 HOST = "127.0.0.1"
 
@@ -92,13 +97,19 @@ def listening_programs() -> Mapping[int, str]:
 
     found: defaultdict[int, str] = defaultdict(lambda: "another program")
     # macOS shows the connections of a process to its owner, but those of all processes to root alone.
-    for process in psutil.process_iter(["name"]):
+    for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             for connection in process.net_connections("tcp"):
                 if connection.status == psutil.CONN_LISTEN:
-                    name = f"{process.info['name']} (process {process.pid})"
+                    name = f"{_name(process)} (process {process.pid})"
                     found.setdefault(connection.laddr.port, name)  # children share the socket
     return found
+
+
+def _name(process: "psutil.Process") -> str:
+    # Linux knows a process by the name of its main thread, which Node.js sets to MainThread.
+    command = process.cmdline()
+    return Path(command[0]).name if command else process.name()
 
 
 def is_free(port: int) -> bool:

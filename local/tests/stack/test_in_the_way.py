@@ -3,6 +3,7 @@
 import os
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
 import psutil
 import pytest
@@ -30,7 +31,7 @@ async def test_every_taken_port_is_named_before_anything_starts(tmp_path, config
 
 def in_use(ports, name):
     """The fault of a port on which this process listens."""
-    own = f"{psutil.Process().name()} (process {os.getpid()})"
+    own = f"{Path(psutil.Process().cmdline()[0]).name} (process {os.getpid()})"
     facts = {"port": getattr(ports, name), "program": own}
     return Fault(LocalCode.PORT_IN_USE, name.upper(), facts)
 
