@@ -247,7 +247,7 @@ class Step:
     refused_for_good: bool = False
     """Whether the service has refused the round, and would refuse its key again."""
     key_known_until: AwareDatetime | None = None
-    """Until when the service knows the key of what it may have done; None if it never forgets it."""
+    """Until when the service knows the key of what it may have done; None if it never forgets."""
     for_operator: bool = False
     """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
