@@ -265,7 +265,7 @@ class Progress:
         return preferred
 
     def _provider_of(self, step: Step) -> str | None:
-        """Return the provider that has the key of a step that was tried; None if none has, or is known."""
+        """Return the provider that has the step's key; None if none has, or it is not known."""
         if not step.attempts:
             return None
         return step.provider or self.providers.get(step.agent)
