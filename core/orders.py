@@ -368,7 +368,8 @@ class Step:
     @property
     def is_undone_by_key(self) -> bool:
         """Whether the step is undone, and its service knows only by the key what to undo."""
-        return self.state is StepState.UNDOING and not self.result
+        kept = (self.result or {}).values()
+        return self.state is StepState.UNDOING and all(value is None for value in kept)
 
     def in_next_round(self) -> "Step":
         """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""

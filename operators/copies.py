@@ -100,6 +100,7 @@ def in_doubt(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> Step:
         return step
     return replace(
         step,
+        provider=_only(_providers_of(step, agents)),
         attempts=max(step.attempts, 1),  # what was ever tried is undone with the order (UND-2)
         in_doubt=True,
         key_known_until=_key_known_until(step, copied_at, agents),
@@ -111,13 +112,24 @@ def _key_known_until(step: Step, copied_at: datetime, agents: Sequence[Agent]) -
     if step.effect_unknown or step.runs:
         return step.key_known_until
     offering = [each for each in agents if each.offers == step.capability]
-    providers = {each.provider or each.name for each in offering}
-    if step.attempts:
-        providers = {each.provider or each.name for each in offering if each.name == step.agent}
+    providers = _providers_of(step, agents)
     if len(providers) > 1:  # nobody knows which of them was asked, and only that one knows the key
         return copied_at
     last = [each.keys_last for each in offering if (each.provider or each.name) in providers]
     return min((copied_at + time for time in last if time), default=None)
+
+
+def _providers_of(step: Step, agents: Sequence[Agent]) -> set[str]:
+    """Return the providers that may have been asked to do the step, as far as they are known."""
+    if step.attempts and step.provider:
+        return {step.provider}
+    offering = [each for each in agents if each.offers == step.capability]
+    asked = [each for each in offering if each.name == step.agent] if step.attempts else offering
+    return {each.provider or each.name for each in asked}
+
+
+def _only(providers: set[str]) -> str | None:
+    return next(iter(providers)) if len(providers) == 1 else None
 
 
 Outcome = bool | RefusedLine | None

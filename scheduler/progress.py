@@ -280,7 +280,12 @@ class Progress:
         provider = self._provider_of(step)
         if provider is None:  # a row of an older version, and its agent is gone
             return step.effect_unknown or step.state is StepState.UNDOING
-        return provider not in self.providers.values()
+        return provider not in self._providers_of(step.capability)
+
+    def _providers_of(self, capability: str) -> set[str]:
+        """Return the providers to which the agents of a capability lead."""
+        offering = [agent.name for agent in self.agents.values() if agent.offers == capability]
+        return {self.providers[name] for name in offering or self.providers}
 
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time comes or an agent has room."""

@@ -811,7 +811,9 @@ def asks_another_provider() -> AbstractContextManager[Any]:
     return patch.object(
         Progress,
         "_agent_for",
-        lambda self, step: original_agent_for(replace(self, providers={}), step),
+        lambda self, step: original_agent_for(
+            replace(self, providers={}), replace(step, provider=None)
+        ),
     )
 
 
@@ -1100,6 +1102,7 @@ SAID_OF: Mapping[str, str] = {
     "SCH-14 judges at each try": "SCH-14",
     "SCH-16 repeats without a pause": "SCH-16",
     "SCH-16 pauses ever as long": "SCH-16",
+    "AGT-3 asks another provider": "AGT-3",
     "AGT-8 forgets the pause that an agent names": "AGT-8",
     "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",

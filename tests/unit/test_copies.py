@@ -28,7 +28,7 @@ ASKED = OperatorRequest(**GRACE)
 COPY, OTHER = "a" * 32, "b" * 32
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
-BANK = Agent(name="payment", offers="payment", address="p", keys_last=DAY)
+BANK = Agent(name="payment", offers="payment", address="p", provider="psp", keys_last=DAY)
 FORGETS = replace(scheduler, agents={"payment": BANK})
 LATER = NOW + timedelta(hours=1)
 ORDERS = WORKFLOWS.all[0].name
@@ -250,13 +250,27 @@ def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
 @pytest.mark.proves("OPR-11", "AGT-10")
 def test_of_several_providers_nobody_knows_which_was_asked():
     """One of them may have done it, under a key that the other does not know."""
-    other = replace(BANK, name="giro", keys_last=None)
+    other = replace(BANK, name="giro", provider="giro", keys_last=None)
     waiting = new_order().step("payment")
     assert in_doubt(waiting, NOW, [BANK, other]).key_known_until == NOW
     tried = replace(waiting, agent="giro", attempts=1)
     assert in_doubt(tried, NOW, [BANK, other]).key_known_until is None
     alike = [replace(each, provider="psp") for each in (BANK, other)]
     assert in_doubt(waiting, NOW, alike).key_known_until == NOW + DAY
+
+
+@pytest.mark.proves("OPR-11", "AGT-3")
+def test_a_restored_step_goes_to_the_only_provider_that_may_have_done_it():
+    """Also one that was never tried, and one whose agent has another name by now (engine 1)."""
+    till = replace(BANK, name="till")
+    waiting = new_order().step("payment")
+    tried = replace(waiting, agent="gone", provider="psp", attempts=1)
+    rules = replace(FORGETS, providers={"till": "psp"}, agents={"till": till})
+    for step in (waiting, tried):
+        restored = in_doubt(step, NOW, [till])
+        assert (restored.provider, restored.key_known_until) == ("psp", NOW + DAY)
+        claimed = rules.claim(new_order().with_steps(restored), NOW, {"payment": ("till",)})
+        assert claimed.after.step("payment").agent == "till"
 
 
 @pytest.mark.proves("OPR-11", "UND-2")

@@ -361,6 +361,17 @@ def test_impossible_times_of_an_agent_are_faults(declared, fault):
     assert fault in caught.value.faults
 
 
+@pytest.mark.proves("AGT-12")
+def test_an_answer_of_nothing_but_nulls_names_nothing_to_undo():
+    """Only the key does (engine 4)."""
+    step = new_order().step("payment")
+    undoing = replace(
+        step, state=StepState.UNDOING, key_known_until=NOW, result={"reference": None}
+    )
+    assert undoing.is_forgotten(MONDAY)
+    assert not replace(undoing, result={"reference": "r"}).is_forgotten(MONDAY)
+
+
 class Content(Model):
     """What is sold."""
 

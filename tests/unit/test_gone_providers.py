@@ -6,6 +6,7 @@ import pytest
 from builders import NOW, answer, claimed, scheduler, timed_out
 from builders import supervisor as recovery
 
+from core import business as core_business
 from core.life import ProcessState, StepState
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
@@ -108,6 +109,25 @@ def test_a_step_whose_provider_is_gone_fails_for_an_operator(names_provider):
     payment = after.step("payment")
     assert (after.state.process_state, payment.state) == (ProcessState.ERROR, StepState.FAILED)
     assert (payment.for_operator, payment.in_doubt) == (True, True)
+
+
+@pytest.mark.proves("AGT-3")
+def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
+    """It cannot do the step: an operator decides, and the order does not wait for ever (engine 1)."""
+    order = claimed()
+    now = timed_out(order)
+    waiting = recovery.recover(order, now).after
+    agents = [
+        core_business.Agent(name="payment-backup", offers="payment", address="A"),
+        core_business.Agent(name="reports", offers="reporting", address="B", provider="psp"),
+    ]
+    elsewhere = replace(
+        scheduler,
+        providers={"payment-backup": "another", "reports": "psp"},
+        agents={agent.name: agent for agent in agents},
+    )
+    after = elsewhere.claim(waiting, now, {"payment": ("payment-backup",)}).after
+    assert after.step("payment").for_operator
 
 
 def test_what_an_older_row_certainly_left_undone_goes_to_any_provider():
