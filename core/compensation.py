@@ -109,7 +109,8 @@ def to_be_undone(step: Step) -> Step:
 
     This holds for every step that was ever tried: even after a refusal, the same request may have
     been delivered twice. For the same reason a completed step waits too, until none of its other
-    calls can take effect.
+    calls can take effect. Where certainly nothing was done, the service may have forgotten the key
+    (AGT-12).
     """
     if not step.undoable or not step.attempts:
         return step
@@ -125,6 +126,7 @@ def to_be_undone(step: Step) -> Step:
         not_before=step.settled_at,
         answer_by=None,
         in_doubt=step.effect_unknown,
+        key_known_until=step.key_known_until if step.may_be_done else None,
     )
 
 

@@ -233,9 +233,10 @@ class Progress:
         """Return until when the service knows the key of an attempt that begins now (AGT-12).
 
         If its effect is unknown, the service may have the key from an earlier attempt. If it is
-        undone by its key alone, the service has had the key since it was done.
+        undone by its key alone, the service has had the key since it was done; there is no such
+        time if it was refused.
         """
-        if step.effect_unknown or step.is_undone_by_key:
+        if step.effect_unknown or (step.is_undone_by_key and step.key_known_until):
             return step.key_known_until
         declared = self.agents.get(agent)
         keys_last = declared and declared.keys_last

@@ -415,3 +415,30 @@ def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
     assert order.outcome == outcome
     undos = [each for each in trial._world._parts.bus.sent if '"operation":"refund"' in each.body]
     assert len(undos) == (outcome == "undone")
+
+
+@pytest.mark.proves("AGT-12", "UND-2")
+@pytest.mark.parametrize("last", ["refused", "not tried"])
+def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
+    """Nothing stands at the service, so it is no harm that it forgot the key (engine 4)."""
+    running = FORGETS.claim(new_order(), NOW).after
+    if last == "refused":
+        reply = answer(outcome="failed", reason="declined")
+    else:
+        reply = answer(outcome="notTried", reason="open")
+    stopped = FORGETS.receive(running, reply, NOW, {}).after
+    assert not stopped.step("payment").may_be_done
+    undo = FORGETS.claim(cancel(stopped, ASKED, MONDAY).after, MONDAY)
+    assert key_in(undo) == KEY
+    assert undo.after.step("payment").key_known_until == MONDAY + DAY
+
+
+@pytest.mark.proves("AGT-12")
+def test_an_undo_keeps_the_time_at_which_the_key_of_what_was_done_is_forgotten():
+    """An attempt to undo it does not renew the key (engine 4)."""
+    running = FORGETS.claim(new_order(), NOW).after
+    completed = replace(done(running), result={})
+    order = running.with_steps(completed).with_state(process_state=ProcessState.PENDING)
+    soon = NOW + DAY / 2
+    undo = FORGETS.claim(cancel(order, ASKED, soon).after, soon)
+    assert undo.after.step("payment").key_known_until == NOW + DAY
