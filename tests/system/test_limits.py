@@ -146,8 +146,12 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
 
     async def told():
         alerts = [each.event for each in await log.newest(50)]
-        subjects = [event.subject for event in alerts if event.type == "OrderProcessing.Stalled"]
-        told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {subjects}"
-        return sorted(subjects) == [f"orders/{order_id}", "supervisor"]
+        stalled = {
+            event.subject: event.data["orders"]
+            for event in alerts
+            if event.type == "OrderProcessing.Stalled"
+        }
+        told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {stalled}"
+        return stalled == {"supervisor": [], "orders-waiting/inventory": [order_id]}
 
     await eventually(told)
