@@ -190,8 +190,8 @@ class Progress:
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start the ready steps that have an agent and whose time has come."""
-        if strange := [step for step in ready if self._is_strange(step)]:
-            return self._fail(after, [_not_asked_elsewhere(after, step) for step in strange])
+        if stranded := [step for step in ready if self._provider_is_gone(step)]:
+            return self._fail(after, [_not_asked_elsewhere(after, step) for step in stranded])
         started = list(self._started(after, ready))
         requests, failed = self._requests(after, started)
         if failed:
@@ -271,7 +271,7 @@ class Progress:
             return None
         return step.provider or self.providers.get(step.agent)
 
-    def _is_strange(self, step: Step) -> bool:
+    def _provider_is_gone(self, step: Step) -> bool:
         """Whether no agent here leads to the provider that may have done the step (AGT-3).
 
         Another provider would do it a second time, or call it undone without knowing its key.

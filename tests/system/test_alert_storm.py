@@ -54,15 +54,15 @@ def event(number):
 
 def message(number):
     """The message by which Event Grid delivers an event."""
-    told = event(number)
+    sent = event(number)
     body = {
         "specversion": "1.0",
-        "id": told.event_id,
+        "id": sent.event_id,
         "source": "/order-processing",
-        "type": told.type,
-        "subject": told.subject,
-        "time": told.at.isoformat(),
-        "data": told.data,
+        "type": sent.type,
+        "subject": sent.subject,
+        "time": sent.at.isoformat(),
+        "data": sent.data,
     }
     return base64.b64encode(json.dumps(body).encode()).decode()
 
@@ -78,7 +78,7 @@ def confirms(body):
     return b"!outbox" in unquote_to_bytes(body) and methods == {b"DELETE"}
 
 
-async def owe(storage, count):
+async def fill_outbox(storage, count):
     """Let so many events wait in the outbox."""
     async with TableClient.from_connection_string(storage, "orders") as table:
         store = OrderStore(TableTransactions(lambda: table), BUCKETS)
@@ -93,13 +93,13 @@ async def count_of(storage, table_name, query):
 
 @pytest.mark.proves("ALR-1", "FLT-8")
 @both_sizes(
-    owed=(40, 2000 if NIGHTLY else 500),
+    unsent=(40, 2000 if NIGHTLY else 500),
     queued=(150, 9000 if NIGHTLY else 1500),
     away_seconds=(4, 20),
     is_measured=(False, True),
 )
 async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
-    tmp_path, owed, queued, away_seconds, is_measured
+    tmp_path, unsent, queued, away_seconds, is_measured
 ):
     """None is sent twice within its pause, and the operations of relay and consumer keep to their limit."""
     ports, began = Ports.free(), time.monotonic()
@@ -129,7 +129,7 @@ async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
             storage = stack.storage_connection_string
             async with QueueClient.from_connection_string(storage, "operator-alerts") as queue:
                 began = time.monotonic()
-                await owe(storage, owed)
+                await fill_outbox(storage, unsent)
                 sends = (queue.send_message(message(100_000 + n // KINDS)) for n in range(queued))
                 await run_all(sends, at_most=32)
                 seen, stop = [], asyncio.Event()
@@ -138,7 +138,7 @@ async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
                 await until_processed(client, orders)
                 assert seen[0].queued > 0, "the storm was over before the orders came"
 
-                alerts = owed + -(-queued // KINDS)
+                alerts = unsent + -(-queued // KINDS)
                 for least in range(0, alerts, 500):
                     await eventually(partial(is_recorded, storage, least))
 
@@ -172,7 +172,7 @@ class Backlog:
     """What waited at a moment."""
 
     at: float
-    owed: int
+    unsent: int
     """Rows of the outbox."""
     queued: int
     """Messages for the consumer."""
@@ -183,10 +183,10 @@ async def watch(storage, queue, seen, stop):
     """Note every few seconds what waits."""
     while not stop.is_set():
         properties = await queue.get_queue_properties()
-        owed = await count_of(storage, "orders", OUTBOX)
+        unsent = await count_of(storage, "orders", OUTBOX)
         recorded = await count_of(storage, "alerts", ALERTS)
         queued = properties.approximate_message_count
-        seen.append(Backlog(time.monotonic(), owed, queued, recorded))
+        seen.append(Backlog(time.monotonic(), unsent, queued, recorded))
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), 3)
 
@@ -196,7 +196,7 @@ def check_backlog(seen):
     for early in seen[:-1]:
         late = next((each for each in seen if each.at >= early.at + 10), seen[-1])
         assert late.recorded > early.recorded
-        if early.queued and not early.owed:
+        if early.queued and not early.unsent:
             assert late.queued < early.queued
 
 
