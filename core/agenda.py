@@ -183,11 +183,6 @@ def _place(snapshot: Snapshot) -> str:
     return sortable(state.waits_since)
 
 
-def keys_of(snapshot: Snapshot) -> Collection[str]:
-    """Return the row keys of the order's obligations, as they were recorded."""
-    return obligations(snapshot) if snapshot.state.agenda is None else snapshot.state.agenda
-
-
 def summary(snapshot: Snapshot) -> dict[str, Any]:
     """Return what lists show of the order; a table stores no nulls, so those are left out."""
     state, failed = snapshot.state, snapshot.in_state(StepState.FAILED)

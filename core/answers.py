@@ -145,7 +145,7 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         complete_by=None,
         answer_by=None,
         not_before=None,
-        uncounted=None,
+        uncounted=0,
         reason=None,
         in_doubt=False,
     )
@@ -262,7 +262,7 @@ def erased(step: Step) -> Step:
 
 def _blank(name: str, value: Any, step: Step) -> Any:
     """Return the value, or what stands for it if it is personal; of a list, one part stays."""
-    if name not in (step.personal or ()) or value is None:
+    if name not in (step.personal) or value is None:
         return value
     if isinstance(value, list):
         return [ERASED] if value else []

@@ -96,7 +96,7 @@ class Change:
 
         An order that is over is owed nothing; its one row lists it.
         """
-        before = agenda.keys_of(self.before) if self.before else ()
+        before = self.before.state.agenda if self.before else ()
         owed = agenda.obligations(self.after) | agenda.listed_end(self.after, before)
         return [key for key in before if key not in owed], owed
 

@@ -119,7 +119,7 @@ def to_be_undone(step: Step) -> Step:
         state=StepState.UNDOING,
         complete_by=None,
         failure_count=0,
-        uncounted=None,
+        uncounted=0,
         cooldowns=0,
         reason=None,
         for_operator=False,

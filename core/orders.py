@@ -70,14 +70,13 @@ class Order:
     """A JSON object that only the business understands."""
     not_before: AwareDatetime | None = None
     """The time before which none of its steps begins, as it was submitted (SUB-9)."""
-    submission_digest: str | None = None
+    submission_digest: str
     """The digest of what was submitted besides the payload, such as the priority (SUB-3).
 
-    A repeated message is compared with it, since an operator may have changed the state. None if an
-    older version has recorded the order.
+    A repeated message is compared with it, since an operator may have changed the state.
     """
-    key_rows: tuple[str, ...] | None = None
-    """The row keys of its business keys as they were written; None if it has none.
+    key_rows: tuple[str, ...] = ()
+    """The row keys of its business keys as they were written.
 
     So an app that knows another model of the payload removes the rows too.
     """
@@ -116,8 +115,8 @@ class OrderState:
     held_because: str | None = None
     held_since: AwareDatetime | None = None
     reply_to: str | None = None
-    agenda: tuple[str, ...] | None = field(default=None, compare=False)
-    """The row keys of the order's obligations as they were written; None if not recorded.
+    agenda: tuple[str, ...] = field(default=(), compare=False)
+    """The row keys of the order's obligations as they were written; empty for a new order.
 
     The keys follow from the other fields, but another version of the app may derive other keys.
     """
@@ -181,21 +180,17 @@ class Step:
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     on_failure: OnFailure
-    goes_on: bool | None = None
-    """Whether the order goes on without the step, once that has failed for good (SCH-13).
-
-    Such a step has the rule `error`, which older versions of the app know. They write rows without
-    this column, and without the next: that is None, and means no (FLT-12).
-    """
-    pivot: bool | None = None
+    goes_on: bool = False
+    """Whether the order goes on without the step, once that has failed for good (SCH-13)."""
+    pivot: bool = False
     """Whether the order cannot be undone by itself any more once the step may be done (UND-6)."""
-    unjudged: bool | None = None
+    unjudged: bool = False
     """Whether its definition says when it is needed or begins, and has not been asked (SCH-14)."""
     after: tuple[str, ...] = ()
     """The steps that have to be done before this one."""
     uses: tuple[str, ...] = ()
     """The steps without whose results its request cannot be made."""
-    personal: tuple[str, ...] | None = None
+    personal: tuple[str, ...] = ()
     """The fields of its result that are personal data; only answers from outside have some."""
     right: str | None = field(default=None, repr=False)
     """What the link to answer it carries, which is a secret (ANS-6); None without a link."""
@@ -227,10 +222,10 @@ class Step:
     attempts: int = 0
     """The number of attempts, which never shrinks: it distinguishes stale replies."""
     failure_count: int = 0
-    uncounted: int | None = None
+    uncounted: int = 0
     """The number of its last attempts, one after another, that counted as no failure (SCH-16).
 
-    The next attempt begins after a pause that grows with them; None if there are none.
+    The next attempt begins after a pause that grows with them.
     """
     reason: str | None = None
     result: Mapping[str, Any] | None = None
@@ -328,7 +323,7 @@ class Step:
             state=StepState.SKIPPED if passed_over else StepState.FAILED,
             complete_by=None,
             not_before=None,
-            uncounted=None,
+            uncounted=0,
             reason=reason[:MAX_REASON],
             for_operator=for_operator,
             in_doubt=self.effect_unknown and not for_good,
@@ -353,7 +348,7 @@ class Step:
     @property
     def pauses(self) -> bool:
         """Whether its date, if it has one, is a pause between two attempts, and no chosen time."""
-        return bool(self.uncounted) and self.answer_by is None
+        return self.uncounted > 0 and self.answer_by is None
 
     def is_forgotten(self, now: datetime) -> bool:
         """Whether an attempt needs the key, and could come after the service forgot it (AGT-12).

@@ -28,7 +28,7 @@ def waiting(step: Step, now: datetime, retry_after: timedelta = timedelta()) -> 
 
     The next one begins after `retry_after` at the earliest, whatever the pause is by itself.
     """
-    uncounted = (step.uncounted or 0) + 1
+    uncounted = step.uncounted + 1
     until = max(now + retry_after, (step.started_at or now) + apart(uncounted))
     back = step.state is StepState.UNDOING
     return replace(

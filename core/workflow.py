@@ -190,7 +190,7 @@ class Workflow:
         """Return the step records of a new order, each with a copy of its rules."""
 
         def record(definition: StepDefinition) -> Step:
-            goes_on = definition.on_failure is OnFailure.GO_ON or None
+            goes_on = definition.on_failure is OnFailure.GO_ON
             step = Step(
                 name=definition.name,
                 title=definition.title,
@@ -200,11 +200,11 @@ class Workflow:
                 threshold=definition.threshold or threshold,
                 on_failure=OnFailure.ERROR if goes_on else definition.on_failure,
                 goes_on=goes_on,
-                pivot=definition.pivot or None,
-                unjudged=bool(definition.judges) or None,
+                pivot=definition.pivot,
+                unjudged=bool(definition.judges),
                 after=definition.after,
                 uses=tuple(each for each in definition.uses if each not in definition.may_lack),
-                personal=definition.personal or None,
+                personal=definition.personal,
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
                 fingerprint=definition.fingerprint,

@@ -69,7 +69,7 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
     if order.order.payload == erased and steps == order.steps:
         raise RefusedError("the customer's data was erased already")
     left = {keys.business_key(key, order.order_id) for key in payload.distinct_keys(erased)}
-    key_rows = tuple(key for key in order.order.key_rows or () if key in left) or None
+    key_rows = tuple(key for key in order.order.key_rows if key in left)
     submitted = replace(order.order, payload=erased, key_rows=key_rows)
     after = replace(order, order=submitted, steps=steps)
     happened = (ActedOn(what="erased", note=request.note),)

@@ -47,9 +47,9 @@ class StepView(View):
     failure_count: int
     threshold: int
     on_failure: OnFailure
-    goes_on: bool | None
+    goes_on: bool
     """Whether the order goes on without the step, once that has failed for good."""
-    pivot: bool | None
+    pivot: bool
     """Whether the order cannot be undone by itself any more once the step may be done."""
     cooldowns: int
     undoable: bool
@@ -135,7 +135,7 @@ def order_view(
         undone_because=_undone_because(happened),
         hides=hides(submitted, payload),
         erased=any(each.what == ERASE.done for each in happened),
-        keys=[key_in(row) for row in order.order.key_rows or ()],
+        keys=[key_in(row) for row in order.order.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in entries],
         actions=possible(order, now),

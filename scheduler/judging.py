@@ -27,7 +27,7 @@ class JudgingError(AppError):
 
 def is_its_turn(order: Snapshot, step: Step) -> bool:
     """Whether the step of a claimed order has to be judged: it may begin, and was not judged."""
-    return bool(step.unjudged) and step in order.ready()
+    return step.unjudged and step in order.ready()
 
 
 def judge(
@@ -42,11 +42,11 @@ def judge(
     if when and not _answered("when", when, _yes_or_no, order.order, results):
         name = name_of(when)
         skipped = replace(step, state=StepState.SKIPPED, reason=f"not needed: {name}")
-        return replace(skipped, unjudged=None), (NotNeeded(step=step.name, predicate=name),)
+        return replace(skipped, unjudged=False), (NotNeeded(step=step.name, predicate=name),)
     until = begins and _answered("begins", begins, _moment, order.order, results)
     if begins and until and until > now:
         later = BeginsLater(step=step.name, until=until, by=name_of(begins))
-        return replace(step, not_before=until, unjudged=None), (later,)
+        return replace(step, not_before=until, unjudged=False), (later,)
     return step, ()
 
 

@@ -199,7 +199,7 @@ class Progress:
         if not started and after is self.before:  # a claim that starts nothing writes nothing
             return None
         waiting = (step for step in ready if is_its_turn(after, step))
-        judged = (replace(step, unjudged=None) for step in waiting)  # they may begin: it is kept
+        judged = (replace(step, unjudged=False) for step in waiting)  # they may begin: it is kept
         after = after.with_steps(*judged).with_steps(*started)
         if not after.running():
             return self._wait(after)
@@ -225,7 +225,7 @@ class Progress:
                     settled_at=compensation.settled_at(step, now, self.clock_tolerance),
                     key_known_until=self._key_known_until(step, agent),
                     not_before=None,
-                    unjudged=None,
+                    unjudged=False,
                     reason=None,
                 )
 
@@ -332,7 +332,7 @@ def _unasked(order: Snapshot, started: Step, reason: str, *, for_operator: bool 
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
     failed = before.given_up(reason, for_operator=for_operator)
-    return replace(failed, unjudged=None, in_doubt=before.effect_unknown or undo)
+    return replace(failed, unjudged=False, in_doubt=before.effect_unknown or undo)
 
 
 def _forgotten(order: Snapshot, step: Step) -> str:

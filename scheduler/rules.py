@@ -183,7 +183,7 @@ class SchedulerRules:
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
         ended = replace(
-            step, complete_by=None, answer_by=None, uncounted=None, reason=None, in_doubt=False
+            step, complete_by=None, answer_by=None, uncounted=0, reason=None, in_doubt=False
         )
         if step.state is StepState.UNDOING:
             entry = self._entry(now, StepUndone(step=step.name, attempt=step.attempts))

@@ -84,8 +84,8 @@ class Archive:
         call.
         """
         bucket = bucket_of(order.order_id)
-        named = (order.snapshot and order.snapshot.order.key_rows) or ()
-        listed = (order.snapshot and order.snapshot.state.agenda) or ()
+        named = order.snapshot.order.key_rows if order.snapshot else ()
+        listed = order.snapshot.state.agenda if order.snapshot else ()
         await self._table.submit_each(bucket, [Delete(key) for key in named])
         history = [key for key in order.keys if "|history|" in key]
         others = [key for key in order.keys if "|history|" not in key]

@@ -226,14 +226,14 @@ def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
         return
     if before.order != after.order:
         yield Put(order_key(after.order_id), after.order)
-        kept = after.order.key_rows or ()
-        yield from (Delete(key) for key in before.order.key_rows or () if key not in kept)
+        kept = after.order.key_rows
+        yield from (Delete(key) for key in before.order.key_rows if key not in kept)
     yield Replace(state_key(after.order_id), record, before.etag)
 
 
 def _keyed(order: Snapshot) -> Iterator[Operation]:
     """Yield the rows of the order's business keys, which nothing else ever writes."""
-    for key in order.order.key_rows or ():
+    for key in order.order.key_rows:
         yield Put(key, Keyed(order.order_id))
 
 

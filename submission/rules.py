@@ -13,7 +13,7 @@ from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
-from core.orders import Order, OrderState, Priority, Snapshot
+from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
 
 
@@ -139,7 +139,7 @@ def _recorded(message: Submission, terms: Terms) -> Order:
         payload=message.payload,
         not_before=message.not_before,
         submission_digest=digest_of(message),
-        key_rows=tuple(business_key(key, message.order_id) for key in keys) or None,
+        key_rows=tuple(business_key(key, message.order_id) for key in keys),
     )
 
 
@@ -172,21 +172,8 @@ def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> boo
     recorded, sent = existing.order.payload, new.order.payload
     is_erased = recorded == business.erased(recorded)
     same_payload = recorded == (business.erased(sent) if is_erased else sent)
-    return same_payload and _same_besides_payload(existing, new)
-
-
-def _same_besides_payload(existing: Snapshot, new: Snapshot) -> bool:
-    """Compare with what was submitted, whatever an operator has changed since."""
-    if existing.order.submission_digest is not None:
-        return existing.order.submission_digest == new.order.submission_digest
-
-    def unchanging(snapshot: Snapshot) -> tuple[object, ...]:
-        order, state = snapshot.order, snapshot.state
-        return order.placed_at, order.not_before, state.workflow, state.reply_to
-
-    # Without a digest, a high priority may be the one that was submitted, or an operator's.
-    may_be_submitted = existing.state.priority in (new.state.priority, Priority.HIGH)
-    return may_be_submitted and unchanging(existing) == unchanging(new)
+    # An operator may have changed the state since, but not the digest.
+    return same_payload and existing.order.submission_digest == new.order.submission_digest
 
 
 OTHER_CONTENT = "an order with this id is recorded already, with other content"

@@ -140,7 +140,7 @@ def _counted(waiting: Step, fault: AttemptFault | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
     reported, count = fault.text if fault else "", waiting.failure_count + 1
     reason = f"timed out{last_answer(reported)}"
-    failed = replace(waiting, failure_count=count, uncounted=None, reason=reason)
+    failed = replace(waiting, failure_count=count, uncounted=0, reason=reason)
     return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
 
 

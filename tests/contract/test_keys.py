@@ -12,7 +12,7 @@ from ulid import ULID
 from core.actions import BY_NAME
 from core.changes import HistoryEntry, transition
 from core.errors import InvalidError
-from core.keys import bucket_of, business_keys, key_in, order_key
+from core.keys import business_keys, key_in, order_key
 from core.life import ProcessState
 from operators.requests import ActRequest, OperatorRequest, OrdersPage
 from operators.retention import erase
@@ -79,11 +79,10 @@ async def test_an_order_is_found_by_the_beginning_of_each_of_its_keys_in_every_b
     assert view.keys == [f"{unique}3{HOSTILE}"]
 
 
-async def test_an_order_without_keys_has_no_further_row_and_no_further_column(keyed):
-    """What it costs is what it cost before."""
+async def test_an_order_without_keys_is_found_by_none(keyed):
+    """It has no row but its own."""
     order_id = await keyed.order()
-    row = await keyed.store.table.get(bucket_of(order_id), order_key(order_id))
-    assert "KeyRows" not in row.row
+    assert (await keyed.store.load(order_id)).order.key_rows == ()
     assert (await keyed.orders.inspect(order_id)).keys == []
 
 

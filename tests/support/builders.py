@@ -137,7 +137,7 @@ def new_order(**state) -> Snapshot:
     """An order as submission records it."""
     workflow = WORKFLOWS.latest("payment-only")
     return Snapshot(
-        order=Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT),
+        order=Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest=""),
         state=OrderState(
             order_id=ORDER_ID,
             workflow="payment-only",

@@ -7,7 +7,7 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, new_order, seconds, some
 
-from core.agenda import ENDED_LISTS, LISTS, listed_end, of_list, state_in
+from core.agenda import ENDED_LISTS, LISTS, of_list, state_in
 from core.changes import Change, HistoryEntry
 from core.errors import InvalidError
 from core.keys import bucket_of, newest_first
@@ -140,15 +140,6 @@ async def test_an_order_whose_customer_is_erased_stays_where_it_was_listed():
     request = OperatorRequest(operator="grace", note="asked")
     await made.store.commit(erase(first, request, PAYLOAD, NOW + timedelta(hours=1)))
     assert await listed(made, state="Processed") == ([2, 1], None)
-
-
-async def test_an_order_that_an_older_host_has_ended_is_listed_from_its_next_change_on():
-    """Its row does not stand in the state: nothing is removed that is not there."""
-    order = new_order(**PROCESSED).with_state(agenda=())
-    change = erase(order, OperatorRequest(operator="g", note="n"), PAYLOAD, NOW + seconds(9))
-    met, owed = change.obligations()
-    assert (met, list(owed)) == ([], list(listed_end(change.after, ())))
-    assert [row.order_id for row in owed.values()] == [order.order_id]
 
 
 @pytest.mark.proves("OPR-1")

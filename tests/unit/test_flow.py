@@ -37,7 +37,8 @@ from flow.examples import example_of
 
 
 def order_of(payload):
-    return Order(order_id=ORDER_ID, placed_at=datetime(2026, 1, 1, tzinfo=UTC), payload=payload)
+    placed_at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Order(order_id=ORDER_ID, placed_at=placed_at, payload=payload, submission_digest="")
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -20,6 +20,7 @@ from builders import (
     timed_out,
 )
 
+from core.agenda import obligations
 from core.changes import NotClaimed, Note
 from core.errors import NewerWorkflowError
 from core.happenings import PutBack
@@ -82,13 +83,16 @@ def test_only_an_order_that_may_go_on_can_be_claimed(what):
 @pytest.mark.proves("SCH-5")
 def test_the_last_valid_reply_makes_the_order_processed():
     """The step keeps its result, the order is handled by nobody and owes nothing."""
-    change = scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
+    order = claimed()
+    order = order.with_state(agenda=tuple(obligations(order)))
+    change = scheduler.receive(order, COMPLETED, NOW + seconds(1))
     state, step = change.after.state, change.after.step("payment")
     assert state.process_state == ProcessState.PROCESSED
     assert state.locked_by is None
     assert state.complete_by is None
     assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
     gone, owed = change.obligations()
+    assert gone == list(order.state.agenda)
     assert len(gone) == 1
     assert not [key for key in owed if key.startswith("!")]
 
