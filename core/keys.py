@@ -11,13 +11,8 @@ from ulid import ULID
 ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 """`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
 
-SCHEMA_VERSION = 3
-"""The version of the rows that this app writes."""
-OLDEST_ORDERS = 3
-"""The oldest readable version in table `orders`; rows before it had other columns.
-
-The other tables have not changed since version 1.
-"""
+SCHEMA_VERSION = 1
+"""The version of the rows that this app writes, and the newest that it reads."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR_FUTURE = 10**18

@@ -46,10 +46,10 @@ class DataFolder:
             ) from error
 
     def _check_layout(self) -> None:
-        """Refuse data that this version of the app cannot read; those without a mark are older than the mark."""
+        """Refuse data that this version of the app cannot read; those without a mark are of layout 1."""
         mark, layout = self._path / "layout", self._layout
-        former = "1" if (self._path / "azurite").exists() else ""
-        known = (mark.read_text() if mark.exists() else "") or former
+        unmarked = "1" if (self._path / "azurite").exists() else ""
+        known = (mark.read_text() if mark.exists() else "") or unmarked
         if known and known not in map(str, range(layout.oldest, layout.newest + 1)):
             self.release()
             raise StackError(

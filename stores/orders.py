@@ -16,7 +16,6 @@ from core.gathering import reached, run_all, settle_all
 from core.happenings import Happening, Unknown, as_data, from_data
 from core.keys import (
     ABOUT_ORDER,
-    OLDEST_ORDERS,
     bucket_of,
     history_key,
     history_range,
@@ -132,7 +131,7 @@ def record_of(stored: Stored) -> Record:
     if stored.key.startswith(LISTED):
         return _agenda_row(stored)
     try:
-        return _record_of(stored.key, columns_of(stored, OLDEST_ORDERS))
+        return _record_of(stored.key, columns_of(stored))
     except (LookupError, ValueError, TypeError) as fault:
         raise UnreadableRowError(
             f"row {stored.key} cannot be read: {type(fault).__name__} {fault}"
@@ -141,7 +140,7 @@ def record_of(stored: Stored) -> Record:
 
 def _agenda_row(stored: Stored) -> AgendaRow:
     try:
-        columns = columns_of(stored, OLDEST_ORDERS)
+        columns = columns_of(stored)
         own = columns.pop("OrderID", "")
         order_id = order_in(stored.key) or order_in(str(own))
         return AgendaRow(key=stored.key, order_id=order_id, data=columns)

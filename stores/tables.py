@@ -1,4 +1,4 @@
-"""The port of a table, the limits of rows, and the versions of the app that wrote them."""
+"""The port of a table, the limits of rows, and the version that each row has."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -117,11 +117,11 @@ async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Co
     return rows[key]
 
 
-def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
+def columns_of(stored: Stored) -> dict[str, Any]:
     """Return the columns of a row, except those that all rows have; raises `UnreadableRowError`."""
-    version = stored.row.get("SchemaVersion", 1)
-    if not oldest <= version <= SCHEMA_VERSION:
-        readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
+    version = stored.row.get("SchemaVersion")
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
+        readable = f"this app reads 1 to {SCHEMA_VERSION}"
         raise UnreadableRowError(f"row {stored.key} has schema version {version}; {readable}")
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 

@@ -14,7 +14,6 @@ import { Records, readRecords } from './records.mjs';
 
 const FILE_NAME = 'broker.journal';
 const FORMAT = 'service-bus-broker-2';
-const FORMER_FILE_NAME = 'broker.snapshot.jsonl';
 const LEAST_CHANGES_BYTES = 64 * 1024 * 1024;
 
 /** Fields of a message beside its bytes and those that `changeable` names. */
@@ -34,8 +33,6 @@ export class Journal {
   /** @param mostChanges bytes of changes after which the file may be written anew */
   constructor(directory, mostChanges = LEAST_CHANGES_BYTES) {
     mkdirSync(directory, { recursive: true });
-    const former = path.join(directory, FORMER_FILE_NAME);
-    if (existsSync(former)) throw new Error(`${former} was written by an older broker, and this one cannot read it: remove it.`);
     this.#path = path.join(directory, FILE_NAME);
     this.#mostChanges = mostChanges;
   }

@@ -179,15 +179,15 @@ async def test_the_agenda_follows_the_state(made):
 
 
 @pytest.mark.proves("FLT-12")
-async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(
+async def test_an_order_goes_on_after_a_newer_version_that_has_other_keys_for_what_it_owes(
     made, monkeypatch
 ):
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
-    with monkeypatch.context() as former:
-        former.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
+    with monkeypatch.context() as newer:
+        newer.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
         order = await recorded(made.store)
-        (former_key,) = await agenda_of(made.store, order.order_id)
-    assert former_key not in agenda.obligations(order)
+        (newer_key,) = await agenda_of(made.store, order.order_id)
+    assert newer_key not in agenda.obligations(order)
     await made.store.commit(change := claim(order))
     assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(change.after))
 

@@ -137,17 +137,21 @@ def test_what_cannot_be_submitted_is_said(payload):
     assert ended.stderr
 
 
-async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
-    """Before anything is started, and nothing of them is touched."""
+@pytest.mark.parametrize("layout", [None, *range(1, LAYOUT.newest), LAYOUT.newest + 1, "x"])
+async def test_data_of_another_layout_are_refused_with_what_to_do(tmp_path, layout):
+    """Before anything is started, and nothing of them is touched; data without a mark are of layout 1."""
     (tmp_path / "azurite").mkdir()
+    if layout:
+        (tmp_path / "layout").write_text(str(layout))
+    before = {each.name for each in tmp_path.iterdir()}
     with pytest.raises(StackError) as raised:
         await Stack(StackConfig.for_tests(tmp_path)).start()
     [fault] = faults_of(raised)
     assert (fault.code, fault.place) == (LocalCode.DATA_LAYOUT, str(tmp_path))
     assert fault.facts == {
-        "layout": "1",
+        "layout": str(layout or 1),
         "oldest": LAYOUT.oldest,
         "newest": LAYOUT.newest,
         "remedy": LAYOUT.remedy,
     }
-    assert {each.name for each in tmp_path.iterdir()} == {"azurite", "lock"}
+    assert {each.name for each in tmp_path.iterdir()} == before | {"lock"}

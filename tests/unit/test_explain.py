@@ -205,7 +205,7 @@ GARBAGE = {
     "an agenda that is nested too deeply": {"Agenda": "[" * 20_000},
     "steps that are no text": {"Steps": 5},
     "a version to come": {"SchemaVersion": 99},
-    "a version that is gone": {"SchemaVersion": 1},
+    "no version": {"SchemaVersion": 0},
 }
 
 
