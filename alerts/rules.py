@@ -1,6 +1,6 @@
 """When unsent rows are tried again, and how to read an alert that arrives.
 
-An alert is a CloudEvent, in base64 or, as in earlier versions, in plain text.
+An alert is a CloudEvent in base64, as Event Grid puts it on a queue.
 """
 
 import base64
@@ -36,7 +36,11 @@ class CloudEvent(BaseModel):
 
 def read(body: bytes) -> Event:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
-    event = decode(CloudEvent, _plain(body))
+    try:
+        text = base64.b64decode(body, validate=True)
+    except binascii.Error as fault:
+        raise InvalidError([f"body: no base64: {fault}"]) from None
+    event = decode(CloudEvent, text)
     try:
         json_text(event.data, allow_nan=False)  # a list of alerts with NaN would not be JSON
     except ValueError as fault:
@@ -44,13 +48,6 @@ def read(body: bytes) -> Event:
     return Event(
         event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data
     )
-
-
-def _plain(body: bytes) -> bytes:
-    try:
-        return base64.b64decode(body, validate=True)
-    except binascii.Error:
-        return body
 
 
 Delivery = tuple[AgendaRow, Exception | None]

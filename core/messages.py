@@ -208,7 +208,6 @@ class AttemptMessage(Message):
 class AgentRequest(AttemptMessage):
     """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
 
-    action: Literal["do", "undo"] = "do"
     operation: Operation
     """The operation of the remote service."""
     idempotency_key: Key
@@ -241,11 +240,11 @@ class AgentReply(AttemptMessage):
     """An agent's answer to a request, with the outcome of the attempt that it names (SCH-6)."""
 
     outcome: Literal["completed", "failed", "notTried"]
-    instance: Annotated[str, Field(max_length=200)] | None = None
+    instance: Annotated[str, Field(max_length=200)] = ""
     """The instance of the agent that answers, as named in its health row (AGT-10)."""
     result: Mapping[str, Any] | None = None
     reason: Annotated[str, Field(max_length=1000)] | None = None
-    retry_after: Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)] | None = None
+    retry_after: Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)] = 0.0
     """Seconds after which a request that was not tried may come again (AGT-8)."""
     circuit_open: bool = False
     """Whether this instance of the agent makes no calls until then."""
@@ -281,7 +280,7 @@ class AnyAttempt(BaseModel):
 
     order_id: OrderId
     step: StepName
-    action: Annotated[str, Field(pattern=r"^[A-Za-z-]{1,16}$")] = "do"
+    action: Annotated[str, Field(pattern=r"^[A-Za-z-]{1,16}$")]
     """Short enough for the message id that it is a part of."""
     attempt: Annotated[int, Field(ge=1, lt=10**9)]
     complete_by: Moment

@@ -124,6 +124,7 @@ class Caller:
         request = AgentRequest.model_construct(
             order_id=key.partition(":")[0],
             step="check",
+            action="do",
             attempt=1,
             issued_at=now,
             complete_by=now + timedelta(seconds=self.timeout),

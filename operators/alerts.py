@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from core.agenda import Kind
-from core.alerts import ABOUT_CLOCK, STALLED, Acknowledgement, Alert
+from core.alerts import STALLED, Acknowledgement, Alert
 from core.changes import Event
 from core.conditions import ConditionStatus
 from core.errors import AppError
@@ -175,10 +175,8 @@ def is_over(event: Event, owed: Look | None) -> bool:
     is closed from the beginning. Without a look at what is owed, nothing is known of orders. Alerts
     of other types than these never close.
     """
-    if event.type == STALLED and event.subject.startswith(ABOUT_CLOCK):
-        return False
-    if event.type == STALLED:
-        return bool(event.data.get("status", ConditionStatus.RESOLVED) == ConditionStatus.RESOLVED)
+    if event.type == STALLED:  # that of a clock is no condition, and has no status
+        return bool(event.data.get("status") == ConditionStatus.RESOLVED)
     if owed is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
         return False
     return owed.is_over(Kind.ERROR, event.subject.removeprefix(ABOUT_ORDER))

@@ -106,12 +106,15 @@ def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealt
     """Return the agent's health as its reply shows it; empty unless the circuit is open."""
     if not reply.circuit_open:
         return ()
-    until = now + timedelta(seconds=reply.retry_after or 0)
-    asked_until = until if reply.asked else None
-    name = reply.instance or ""
-    return (
-        AgentHealth(agent=agent, instance=name, at=now, open_until=until, asked_until=asked_until),
+    until = now + timedelta(seconds=reply.retry_after)
+    said = AgentHealth(
+        agent=agent,
+        instance=reply.instance,
+        at=now,
+        open_until=until,
+        asked_until=until if reply.asked else None,
     )
+    return (said,)
 
 
 @dataclass(kw_only=True)

@@ -216,7 +216,7 @@ class SchedulerRules:
         An open circuit is that of one instance. Its health row keeps the time for which it makes no
         calls, so that others may be asked before.
         """
-        retry_after = timedelta(seconds=0 if reply.circuit_open else reply.retry_after or 0)
+        retry_after = timedelta(seconds=0 if reply.circuit_open else reply.retry_after)
         not_tried = NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
         return _waiting(step, reply, now, retry_after), self._entry(now, not_tried)
 
@@ -225,7 +225,7 @@ class SchedulerRules:
 
         The answer is due in the time that the agent declares, counted from the first such reply.
         """
-        waiting = _waiting(step, reply, now, timedelta(seconds=reply.retry_after or 0))
+        waiting = _waiting(step, reply, now, timedelta(seconds=reply.retry_after))
         until = waiting.not_before or now
         agent = self.agents.get(step.agent)
         within = (agent and agent.answer_within) or timedelta()

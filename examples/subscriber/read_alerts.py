@@ -9,7 +9,6 @@ connection string. `--seen` names the file that remembers the events that were h
 
 import argparse
 import base64
-import binascii
 import json
 import os
 import sqlite3
@@ -45,11 +44,7 @@ class Seen:
 
 def event_in(message: QueueMessage) -> Event:
     """Return the CloudEvent in a message; raises `ValueError` if there is none."""
-    try:
-        text = base64.b64decode(message.content, validate=True)
-    except binascii.Error:
-        text = message.content.encode()
-    event = json.loads(text)
+    event = json.loads(base64.b64decode(message.content, validate=True))
     if not isinstance(event, dict) or not {"id", "type", "data"} <= event.keys():
         raise ValueError("no CloudEvent")
     return event

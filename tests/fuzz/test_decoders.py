@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -68,6 +69,7 @@ EXAMPLES = {
     AgentRequest: {
         "orderId": ORDER_ID,
         "step": "payment",
+        "action": "do",
         "operation": "ship",
         "attempt": 1,
         "idempotencyKey": "k",
@@ -167,8 +169,9 @@ def test_a_message_is_read_or_refused(model, data):
     )
 )
 def test_an_alert_is_read_or_refused(body):
-    """Plain, in base64, or neither."""
-    decodes_or_says_why(alert_rules.read, body)
+    """In base64, or not."""
+    for each in (body, b64encode(body)):
+        decodes_or_says_why(alert_rules.read, each)
 
 
 ROW = EVENT.columns(

@@ -289,10 +289,10 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 
 @pytest.mark.proves("AGT-8")
 def test_a_reply_says_of_its_agent_what_it_carries():
-    """One without an instance and a time, of an older version, closes nothing beyond this moment."""
-    bare = answer(outcome="notTried", circuit_open=True)
-    assert said_in(bare, "third", NOW) == (
-        AgentHealth(agent="third", instance="", at=NOW, open_until=NOW),
+    """The instance, and how long it makes no calls."""
+    turned_away = answer(outcome="notTried", circuit_open=True, retry_after=5.0, instance="a")
+    assert said_in(turned_away, "third", NOW) == (
+        AgentHealth(agent="third", instance="a", at=NOW, open_until=NOW + seconds(5)),
     )
     assert said_in(answer(outcome="notTried", retry_after=5.0), "third", NOW) == ()
 

@@ -112,6 +112,7 @@ def request(issued=0.0, attempt=1):
     return AgentRequest(
         order_id=ORDER_ID,
         step="payment",
+        action="do",
         operation="authorise",
         attempt=attempt,
         idempotency_key="k",

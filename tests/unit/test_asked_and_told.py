@@ -1,6 +1,7 @@
 """Who is told that an answer from outside is awaited, and what operators can change of that."""
 
 import json
+from base64 import b64encode
 from dataclasses import replace
 from datetime import timedelta
 
@@ -149,7 +150,7 @@ async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
     )
     for kind in (ANSWER_AWAITED, ANSWER_REMINDED, alerts.STALLED):
         said = {"specversion": "1.0", "id": kind, "type": kind, "time": NOW.isoformat(), "data": {}}
-        body = json.dumps(said).encode()
+        body = b64encode(json.dumps(said).encode())
         await record.get_user_function()(QueueMessage(body=body, id="m", insertion_time=NOW))
     assert [each.event.type for each in await log.newest(10)] == [alerts.STALLED]
 

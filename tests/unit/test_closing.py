@@ -65,7 +65,6 @@ ALERTS = {
     "a condition lasts": (of_condition(), None, False),
     "a condition has changed": (of_condition(status=ConditionStatus.CHANGED), None, False),
     "a condition has ended": (of_condition(status=ConditionStatus.RESOLVED), None, True),
-    "an order stalled, as an earlier version told": (event(alerts.STALLED), owed_to(), True),
     "a clock is off": (event(alerts.STALLED, "clocks/i1"), owed_to(), False),
     "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), False),
     "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), False),

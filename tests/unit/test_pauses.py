@@ -44,7 +44,7 @@ GRACE = OperatorRequest(operator="grace", note="n")
 BEFORE = NOW - timedelta(hours=1)
 
 
-def not_tried(order, now, retry_after=None, name="payment", **more):
+def not_tried(order, now, retry_after=0, name="payment", **more):
     """The change by which the scheduler learns that a running step was not tried."""
     running = order.step(name)
     action = "undo" if running.state is StepState.UNDOING else "do"
@@ -90,12 +90,11 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
 @pytest.mark.parametrize(
     ("retry_after", "circuit_open", "pause"),
     [
-        (None, False, SHORTEST_APART),
         (0, False, SHORTEST_APART),
         (30, False, seconds(30)),
         (30, True, SHORTEST_APART),
     ],
-    ids=["no time", "no pause", "a pause", "the circuit of one instance"],
+    ids=["no pause", "a pause", "the circuit of one instance"],
 )
 def test_the_pause_that_an_agent_names_is_kept(retry_after, circuit_open, pause):
     """Whatever reply it came with (engine 2); a circuit's time stands in the instance's health."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -416,6 +417,6 @@ def test_an_alert_with_a_number_that_json_has_not_cannot_be_read(number):
     """One such alert in a list would keep browsers from reading all the others."""
     said = {"specversion": "1.0", "id": "e", "type": "T", "time": NOW.isoformat()}
     text = json.dumps(said | {"data": {"x": "?"}})
-    assert read(text.encode()).data == {"x": "?"}
+    assert read(b64encode(text.encode())).data == {"x": "?"}
     with pytest.raises(InvalidError):
-        read(text.replace('"?"', number).encode())
+        read(b64encode(text.replace('"?"', number).encode()))

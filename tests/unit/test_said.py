@@ -406,7 +406,7 @@ def test_an_order_that_is_put_back_says_until_when():
     reply = answer(outcome="notTried", reason="busy", retry_after=30.0)
     until = NOW + seconds(30)
     assert scheduler.receive(order, reply, NOW).entry.happened[-1] == PutBack(until=until)
-    at_once = reply.model_copy(update={"retry_after": None})
+    at_once = reply.model_copy(update={"retry_after": 0})
     late = NOW + seconds(2)
     assert scheduler.receive(order, at_once, late, room={}).entry.happened[-1] == PutBack()
 
