@@ -14,7 +14,7 @@ from typing import Any
 
 from core.keys import LAST, newest_first, sortable, time_of
 from core.life import ENDED, MEANINGS, Outcome, ProcessState, Situation, StepState
-from core.orders import OUTSIDE, Priority, Snapshot, Step
+from core.orders import Priority, Snapshot, Step
 
 
 class Kind(StrEnum):
@@ -251,15 +251,7 @@ def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
     Raises LookupError or ValueError if its key names none.
     """
     _, rank, needs, *_ = pending.key.split("|")
-    return RANKED[rank], needs_agent(needs)
-
-
-def needs_agent(capability: str | None) -> str:
-    """Return the capability for which an agent is needed, or `NOTHING`.
-
-    Older versions write that an answer from outside needs one; no agent offers it (FLT-12).
-    """
-    return NOTHING if capability in (None, OUTSIDE) else capability
+    return RANKED[rank], needs
 
 
 def end_of_claim_lane(pending: AgendaRow) -> str:

@@ -170,10 +170,10 @@ class Step:
     agent: str
     """The agent of the last attempt."""
     provider: str | None = None
-    """The provider behind that agent, which alone knows the key of this round (AGT-3).
+    """The provider that alone may know the key of this round (AGT-3); None if none does.
 
-    None before the first attempt, after an operator found that it was not done, and in rows of
-    older versions.
+    None does before the first attempt of the round, for a step that is answered from outside, and
+    for a restored step that one of several may have.
     """
     timeout: timedelta
     """How long one attempt may take."""

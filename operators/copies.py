@@ -121,11 +121,9 @@ def _key_known_until(step: Step, copied_at: datetime, agents: Sequence[Agent]) -
 
 def _providers_of(step: Step, agents: Sequence[Agent]) -> set[str]:
     """Return the providers that may have been asked to do the step, as far as they are known."""
-    if step.attempts and step.provider:
+    if step.provider:
         return {step.provider}
-    offering = [each for each in agents if each.offers == step.capability]
-    asked = [each for each in offering if each.name == step.agent] if step.attempts else offering
-    return {each.provider or each.name for each in asked}
+    return {each.provider or each.name for each in agents if each.offers == step.capability}
 
 
 def _only(providers: set[str]) -> str | None:

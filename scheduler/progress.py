@@ -254,8 +254,8 @@ class Progress:
         if step.capability == OUTSIDE:
             return OUTSIDE
         takers = self.room.get(step.capability, ())
-        if provider := self._provider_of(step):
-            takers = [agent for agent in takers if self.providers.get(agent) == provider]
+        if step.provider:
+            takers = [agent for agent in takers if self.providers.get(agent) == step.provider]
         preferred = next(iter(takers), None)
         if step.reason:  # its last attempt came to nothing
             others = (agent for agent in takers if agent != step.agent)
@@ -265,23 +265,12 @@ class Progress:
             return step.agent
         return preferred
 
-    def _provider_of(self, step: Step) -> str | None:
-        """Return the provider that has the step's key; None if none has, or it is not known."""
-        if not step.attempts:
-            return None
-        return step.provider or self.providers.get(step.agent)
-
     def _provider_is_gone(self, step: Step) -> bool:
         """Whether no agent here leads to the provider that may have done the step (AGT-3).
 
         Another provider would do it a second time, or call it undone without knowing its key.
         """
-        if step.capability == OUTSIDE or not step.attempts:
-            return False
-        provider = self._provider_of(step)
-        if provider is None:  # a row of an older version, and its agent is gone
-            return step.effect_unknown or step.state is StepState.UNDOING
-        return provider not in self._providers_of(step.capability)
+        return bool(step.provider) and step.provider not in self._providers_of(step.capability)
 
     def _providers_of(self, capability: str) -> set[str]:
         """Return the providers to which the agents of a capability lead."""
@@ -347,7 +336,7 @@ def _forgotten(order: Snapshot, step: Step) -> str:
 
 def _not_asked_elsewhere(order: Snapshot, step: Step) -> Step:
     """Return the step as failed whose provider is gone: an operator finds out there (AGT-3)."""
-    gone = f"no agent here leads to {step.provider or step.agent}"
+    gone = f"no agent here leads to {step.provider}"
     reason = f"it may have been done, and {gone}: find out there, then settle it"
     if step.state is StepState.UNDOING:
         reason = f"it may stand, and {gone}: see to it there that nothing stands, then skip it"

@@ -62,7 +62,7 @@ class SchedulerService:
             Candidate(
                 order_id=wake_up.order_id,
                 priority=wake_up.priority,
-                needs=agenda.needs_agent(wake_up.needs),
+                needs=wake_up.needs or agenda.NOTHING,
                 since=wake_up.since or self.transitions.clock(),
             )
         )

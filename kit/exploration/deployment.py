@@ -1,11 +1,9 @@
 """What is explored: the app of a business, who runs it, and what its services are like."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 from adapters.settings import Settings
 from core.business import Agent, Business, Door, offers_of
@@ -49,8 +47,6 @@ class Deployment:
     """Pairs of instances that differ in nothing but their names."""
     known: Mapping[str, Workflows] = field(default_factory=dict)
     """By instance of another version of the app what it knows instead (FLT-12)."""
-    older: Mapping[str, Callable[[], AbstractContextManager[Any]]] = field(default_factory=dict)
-    """By instance of an older version of the code what is different there (FLT-12)."""
     clocks: Mapping[str, timedelta] = field(default_factory=dict)
     """By instance how much its clock is ahead of the true time (FLT-9)."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -155,10 +151,6 @@ class Deployment:
     def clock_of(self, slot: str, now: datetime) -> datetime:
         """Return what the clock of this instance shows."""
         return now + self.clocks.get(slot, timedelta())
-
-    def code_of(self, slot: str) -> AbstractContextManager[Any]:
-        """Return a context in which the code is that of this instance."""
-        return self.older.get(slot, nullcontext)()
 
     def known_to(self, slot: str) -> Workflows:
         """Return the workflows that this instance knows."""

@@ -23,11 +23,6 @@ def is_due(world: World, kind: str, now: datetime) -> bool:
     )
 
 
-def runs_something(world: World) -> bool:
-    """Whether the store says that an agent has something to do."""
-    return any(key.startswith(Kind.RUNNING) for key in world.agenda())
-
-
 def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()

@@ -92,12 +92,11 @@ def _check(world: World) -> None:
 def _check_rows(world: World, order: Snapshot) -> None:
     """Check what follows from the stored rows alone, once for all worlds that share them."""
     _numbered_without_gaps(world, order)
-    if not _written_by_an_older_one(world):
-        _handled_by_one(world, order)
-        _shown_as_it_is(order)
-        _owed_as_it_is(world, order)
-        _waits_for_nothing_else(world, order)
-        _has_a_way_out(world, order)
+    _handled_by_one(world, order)
+    _shown_as_it_is(order)
+    _owed_as_it_is(world, order)
+    _waits_for_nothing_else(world, order)
+    _has_a_way_out(world, order)
     _attempts_counted_once(world, order)
     _over_for_good(world)
     _ended_as_its_steps_say(world, order)
@@ -117,12 +116,6 @@ def _has_a_way_out(world: World, order: Snapshot) -> None:
     certain = [step.name for step in order.passed_pivots() if not step.effect_unknown]
     ways = {"cancel", "settle"} & {*actions.possible(order, world.now)}
     demand(ways or certain, f"the order is in Error, and nothing can end its doubt: {ways}")
-
-
-def _written_by_an_older_one(world: World) -> bool:
-    """Whether older code wrote the order last, which knows less of it, and shows it so (FLT-12)."""
-    written = [entry for entry in world.history() if entry.change_id]
-    return written[-1].actor.rpartition("/")[2] in world.deployed.older
 
 
 def _ended_as_its_steps_say(world: World, order: Snapshot) -> None:
@@ -474,12 +467,10 @@ def _withdrawn(change: Change, before: Step) -> bool:
     return waited and after.state is StepState.NOT_STARTED and same
 
 
-def check_charged(handler: Handler, change: Change, older: Collection[str]) -> None:
+def check_charged(handler: Handler, change: Change) -> None:
     """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
-    if change.entry.actor.rpartition("/")[2] in older:
-        return  # it counts nothing for an answer from outside
     heard = [row for answer in handler.log for row in health_in(answer)]
     said = {request for row in heard for request in row.begun}
     over = [step for step in change.before.running() if _expired(change, step)]

@@ -34,7 +34,7 @@ from kit.exploration.driving import (
     run,
     settled,
 )
-from kit.exploration.due import is_due, may_go_on, polled_from, runs_something
+from kit.exploration.due import is_due, may_go_on, polled_from
 from kit.exploration.ports import RETRY_AFTER
 from kit.exploration.roles import begin
 from kit.exploration.services import Outcome, outcomes_of_call, with_effect
@@ -144,8 +144,6 @@ def _idle(world: World, kind: str) -> list[str]:
     Of several that are the same but for their names, it is the first.
     """
     idle = [slot for slot in world.deployed.slots[kind] if slot not in world.handlers]
-    if kind == "sweep" and not runs_something(world):  # older supervisors read no other list
-        idle = [slot for slot in idle if slot not in world.deployed.older]
     if kind == "sweep" or not world.deployed.alike:
         return idle
     return idle[:1]
@@ -237,8 +235,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
             ids += 1
             return f"~{ids}~"
 
-        with world.deployed.code_of(handler.slot):
-            known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
+        known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
     return known
 
 
@@ -387,7 +384,7 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
-    invariants.check_charged(handler, change, world.deployed.older)
+    invariants.check_charged(handler, change)
     invariants.check_held(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
@@ -408,8 +405,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
 def _write(world: World, change: Change) -> tuple[World, Any] | None:
     store = world.store()
     try:
-        with world.deployed.code_of(change.entry.actor.rpartition("/")[2]):
-            snapshot = settled(store.commit(change))
+        snapshot = settled(store.commit(change))
     except ConflictError:
         return None
     order_id = change.after.order_id

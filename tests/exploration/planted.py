@@ -29,7 +29,6 @@ from exploration.worlds import (
     ANSWERED,
     ANSWERED_BETWEEN,
     ARRIVES,
-    AWAITED_OF_OLD,
     CANCELLED,
     CIRCUIT,
     CLOCKS_DIFFER,
@@ -820,7 +819,7 @@ def asks_another_provider() -> AbstractContextManager[Any]:
 def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
     def agent_for(self, step):
         may_be_done = step.in_doubt or step.state is StepState.UNDOING
-        return original_agent_for(self, step if may_be_done else replace(step, attempts=0))
+        return original_agent_for(self, step if may_be_done else replace(step, provider=None))
 
     return patch.object(Progress, "_agent_for", agent_for)
 
@@ -927,10 +926,6 @@ def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
         "_same_besides_payload",
         lambda existing, new: existing.state.priority is new.state.priority,
     )
-
-
-def waits_for_an_agent_outside() -> AbstractContextManager[Any]:
-    return patch.object(agenda, "needs_agent", lambda capability: capability or agenda.NOTHING)
 
 
 class _Both:
@@ -1089,10 +1084,6 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
         starts_what_comes_after_an_early_answer,
         ANSWERED_BETWEEN,
     ),
-    "FLT-12 waits for an agent of what older ones wrote": (
-        waits_for_an_agent_outside,
-        AWAITED_OF_OLD,
-    ),
     "OPR-7 holds and lets the deadline pass": (holds_and_lets_the_deadline_pass, ANSWER_HELD),
     "SUB-3 compares with the priority of now": (compares_with_the_priority_of_now, HURRIED_AGAIN),
 }
@@ -1117,7 +1108,6 @@ SAID_OF: Mapping[str, str] = {
     "ANS-3 counts an answer twice": "answered more than once",
     "ANS-4 takes answers of what was withdrawn": "and is Completed .ANS-4",
     "SCH-10 starts what comes after an early answer": "the agenda holds",
-    "FLT-12 waits for an agent of what older ones wrote": "nothing can happen any more",
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
     "SUB-3 compares with the priority of now": "SUB-3",
 }

@@ -1,17 +1,16 @@
 """The named worlds."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from unittest.mock import patch
 
 from adapters.settings import Settings
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.agenda import AgendaRow, Kind
+from core.agenda import AgendaRow
 from core.business import Agent, Business
-from core.orders import OUTSIDE, OnFailure, Snapshot, Step
+from core.orders import OUTSIDE, OnFailure
 from core.pauses import apart
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.exploration.deployment import Deployment
@@ -21,7 +20,6 @@ from kit.exploration.running import running
 from kit.exploration.world import Rows, World
 from kit.world import settings_for
 from scheduler.service import WAKE_UP_TIME
-from supervisor import service as supervisor_service
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
@@ -300,22 +298,6 @@ NEIGHBOURS = (
 """A row that nobody can read, and an order that follows a workflow which nobody knows yet."""
 
 
-@contextmanager
-def without_answers() -> Iterator[None]:
-    """While this lasts, the code is as it was before steps could be answered from outside."""
-
-    def needs(order: Snapshot) -> str | None:
-        first = min(order.ready(), key=lambda step: bool(step.not_before), default=None)
-        return first.capability if first else None
-
-    with (
-        patch.object(Step, "waits", property(lambda step: False)),
-        patch.object(Snapshot, "needs", needs),
-        patch.object(supervisor_service, "product", lambda buckets, _: [("b00", Kind.RUNNING)]),
-    ):
-        yield
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorldOf:
     """One order; two schedulers, two agents, two supervisors; and what goes wrong."""
@@ -374,9 +356,6 @@ class WorldOf:
     others: tuple[tuple[str, Workflow], ...] = ()
     """Instances of another version of the app, and what they know instead of this order's workflow."""
 
-    older: tuple[str, ...] = ()
-    """Instances of a version of the code that knows no answers from outside."""
-
     def __str__(self) -> str:
         operator = f"{' or '.join(self.operator)} {self.acts}"
         parts = [
@@ -397,7 +376,6 @@ class WorldOf:
                 f"{slot} knows version {known.version} of {self.workflow.version}"
                 for slot, known in self.others
             ),
-            *(f"{slot} knows no answers" for slot in self.older),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
             PROCESSES[self.processes] if self.processes else "",
@@ -532,14 +510,7 @@ class WorldOf:
             agents=[self._agent(name) for name in self.agents],
             payload=MEASURED.payload,
         )
-        differ = (
-            self.clocks
-            or self.others
-            or self.older
-            or self.believes
-            or self.processes
-            or self.broken
-        )
+        differ = self.clocks or self.others or self.believes or self.processes or self.broken
         return Deployment(
             business=business,
             settings=self._settings(business),
@@ -547,7 +518,6 @@ class WorldOf:
             requests={kind: agent for kind, agent in ASKED_OF.items() if agent in self.agents},
             alike=() if differ else ALIKE,
             known={slot: Workflows(workflow) for slot, workflow in self.others},
-            older=dict.fromkeys(self.older, without_answers),
             clocks=dict(self.clocks),
             answered=self.answered,
             has_just_spoken=self.busy,
@@ -598,7 +568,7 @@ class WorldOf:
         """Who there is to do this."""
         if kind in dict(self.processes):
             return dict(self.processes)[kind]
-        extra = {slot for slot, _ in self.others}.union(self.broken, self.older)
+        extra = {slot for slot, _ in self.others}.union(self.broken)
         return tuple(
             name
             for place, name in enumerate(SLOTS[kind])
@@ -831,14 +801,8 @@ WITHDRAWN = WorldOf(
 )
 """The step beside it fails, so the order goes back, whatever is said then."""
 ANSWERED_BETWEEN = replace(WITHDRAWN, workflow=WAITS_CHAIN, only=(), faults=0)
-AWAITED_OF_OLD = WorldOf(
-    faults=1,
-    only=("request is lost",),
-    workflow=WAITS_AND_RUNS,
-    older=("supervisor-2",),
-    alone=True,
-)
-"""An old supervisor recovers the step beside an answer that it knows nothing of."""
+AWAITED_BESIDE = WorldOf(faults=1, only=("request is lost",), workflow=WAITS_AND_RUNS, alone=True)
+"""A supervisor recovers the step beside an answer that is awaited."""
 WAITS_FOR_TWO = WorldOf(workflow=WAIT_TWO, outside=("answer",), alone=True)
 ANSWER_CANCELLED = WorldOf(
     acts=1, operator=("cancel",), workflow=WAITS_ONCE, outside=("answer",), alone=True
@@ -960,7 +924,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     WAITS_ALONE: ("ANS-2",),
     ANSWERED: ("ANS-3",),
     REMINDED: (),
-    AWAITED_OF_OLD: (),
+    AWAITED_BESIDE: (),
     LATER_BESIDE: (),
     replace(WITHOUT_AND_A_REST, faults=1): (),
     PIVOT_BESIDE: (),
@@ -1028,7 +992,7 @@ LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     RESUBMITTED: ("SCH-12",),
     replace(WITHDRAWN, only=()): ("ANS-4",),
-    replace(AWAITED_OF_OLD, only=(), outside=("answer",)): (),
+    replace(AWAITED_BESIDE, only=(), outside=("answer",)): (),
 }
 """Those that take longest, a quarter of a minute and more by themselves: for the nightly soak."""
 

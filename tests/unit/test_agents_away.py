@@ -202,11 +202,12 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     """They wait for the provider that may have done them; others go to another one meanwhile."""
     world = Scheduling(offers=BESIDE)
     app, backup = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25))
+    its_own = app.scheduler_rules.providers["payment"]
     app.scheduler_rules.providers["payment-backup"] = "another"
     tied = await recorded(world, 60)
     for each in tied:
         order = await world.load(each)
-        tried = replace(order.steps[0], attempts=1, in_doubt=True)
+        tried = replace(order.steps[0], attempts=1, provider=its_own, in_doubt=True)
         entry = HistoryEntry(at=world.now, actor="t", happened=some("put-back"))
         await world.store.commit(transition(order, order.with_steps(tried), entry))
     world.parts.bus.sent.clear()

@@ -253,7 +253,7 @@ def test_of_several_providers_nobody_knows_which_was_asked():
     other = replace(BANK, name="giro", provider="giro", keys_last=None)
     waiting = new_order().step("payment")
     assert in_doubt(waiting, NOW, [BANK, other]).key_known_until == NOW
-    tried = replace(waiting, agent="giro", attempts=1)
+    tried = replace(waiting, agent="giro", provider="giro", attempts=1)
     assert in_doubt(tried, NOW, [BANK, other]).key_known_until is None
     alike = [replace(each, provider="psp") for each in (BANK, other)]
     assert in_doubt(waiting, NOW, alike).key_known_until == NOW + DAY

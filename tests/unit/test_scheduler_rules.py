@@ -344,9 +344,8 @@ def asked(step, room, rules=RULES):
 
 def tried(agent="payment", **more):
     """The payment after an attempt that came to nothing at this agent."""
-    return replace(
-        new_order().steps[0], **{"agent": agent, "attempts": 1, "reason": "timed out"} | more
-    )
+    known = {"agent": agent, "provider": RULES.providers[agent]}
+    return replace(new_order().steps[0], **known | {"attempts": 1, "reason": "timed out"} | more)
 
 
 def in_doubt(agent="payment"):
@@ -366,7 +365,11 @@ FORWARD = {
     "in doubt, no other provider": (in_doubt(), room_at("payment", "elsewhere"), "payment"),
     "in doubt, nobody if the provider has no room": (in_doubt(), room_at("elsewhere"), None),
     "in doubt at another provider, that one": (in_doubt("elsewhere"), SEVERAL, "elsewhere"),
-    "not in doubt at an agent that is gone, the preferred": (tried("gone"), SEVERAL, "payment"),
+    "in a new round, any other one": (
+        tried("elsewhere").in_next_round(),
+        SEVERAL,
+        "payment",
+    ),
 }
 
 

@@ -8,11 +8,9 @@ from apps import app
 from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
 from scale import NIGHTLY, in_soak
 
-from core import agenda
 from core.actions import BY_NAME, Asked
-from core.agenda import AgendaRow, Kind, all_of
+from core.agenda import Kind, all_of
 from core.alerts import NEWS, STALLED
-from core.orders import OUTSIDE, Priority
 from flow import Flow, business
 from kit import Trial, TrialOrder
 from kit.memory import in_memory
@@ -154,11 +152,3 @@ def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     assert asked_again == 2
     for each in orders[:20]:
         again.answer(TrialOrder(again, each), "pictures", SENT)
-
-
-@pytest.mark.proves("FLT-12", "ANS-1")
-def test_an_answer_needs_no_agent_whatever_an_older_version_wrote():
-    """That has a lane for each capability, and names it in its wake-ups: no agent offers this one."""
-    row = AgendaRow(key=f"{Kind.PENDING}|1|{OUTSIDE}|2026-01-31T08:15:00Z|b00-1", order_id="b00-1")
-    assert agenda.lane_of(row) == (Priority.NORMAL, agenda.NOTHING)
-    assert agenda.needs_agent("payment") == "payment"
