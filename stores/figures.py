@@ -55,7 +55,7 @@ class Figures:
     """The beginning of the minute."""
     processed: NonNegativeInt = 0
     failed: NonNegativeInt = 0
-    """How often orders ended in `Error` and wait for an operator; older hosts count undone ones."""
+    """How often orders ended in `Error` and wait for an operator."""
     undone: NonNegativeInt = 0
     """How often orders ended undone."""
     steps: Mapping[str, Durations] = field(default_factory=dict)

@@ -517,7 +517,7 @@ def bulk(
     for page in api.each_page(body):
         summary["until"] = page["until"]
         for name in ("matching", "done", "stillWaiting", "refused", "changed"):
-            summary[name] += page.get(name, [])  # an older host has fewer
+            summary[name] += page[name]
         click.echo(
             f"{len(summary['matching'])} orders found so far, {len(summary['done'])} done",
             err=True,
@@ -744,7 +744,7 @@ def erase(
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
-        unreadable = chain.from_iterable(page.get("unreadable", ()) for page in pages)
+        unreadable = chain.from_iterable(page["unreadable"] for page in pages)
         click.echo(formatting.out_of_reach(email, messages, unreadable))
     if refused:
         raise ApiError("; ".join(refused))

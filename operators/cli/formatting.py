@@ -30,11 +30,11 @@ def orders_table(orders: Iterable[Json]) -> str:
 
 
 def _order_row(order: Json) -> tuple[object, ...]:
-    steps = order["failedSteps"] or order.get("waitsFor") or [order.get("step")]
+    steps = order["failedSteps"] or order["waitsFor"] or [order["step"]]
     return (
         order["orderId"],
         order["situation"],
-        order.get("completeBy") or order.get("notBefore"),
+        order["completeBy"] or order["notBefore"],
         order["updatedAt"],
         ", ".join(filter(None, steps)),
         verbatim(order["reason"]),
@@ -68,8 +68,8 @@ def order_text(order: Json) -> str:
 
 def _step_row(step: Json) -> tuple[object, ...]:
     result = verbatim(json.dumps(step["result"]) if step["result"] else "")
-    name = f"{step['name']} (point of no return)" if step.get("pivot") else step["name"]
-    later = f"not before {step['notBefore']}" if step.get("notBefore") else None
+    name = f"{step['name']} (point of no return)" if step["pivot"] else step["name"]
+    later = f"not before {step['notBefore']}" if step["notBefore"] else None
     counted = (step["state"], _attempts(step), step["failureCount"], step["cooldowns"])
     return (name, *counted, step["reason"] or later, result)
 
@@ -88,7 +88,7 @@ def question_text(asked: Json) -> str:
 
 def _attempts(step: Json) -> str:
     """Return how often a step was tried; a round has an idempotency key of its own."""
-    in_round = f" (round {step['round'] + 1})" if step.get("round") else ""
+    in_round = f" (round {step['round'] + 1})" if step["round"] else ""
     return f"{step['attempts']}{in_round}"
 
 
@@ -186,7 +186,7 @@ def overview_text(answer: Json) -> str:
         ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
-        *((f"agent {each['agent']}", _held_text(each)) for each in answer.get("heldAgents", ())),
+        *((f"agent {each['agent']}", _held_text(each)) for each in answer["heldAgents"]),
     ]
     return table(("WHAT", "HOW MANY"), rows)
 

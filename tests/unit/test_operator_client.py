@@ -119,10 +119,11 @@ def test_an_order_is_shown_with_the_round_of_a_step():
 
 
 def test_a_list_says_which_step_an_order_is_at_and_until_when():
-    """What has failed comes before what is awaited; an older host says neither step nor time."""
+    """What has failed comes before what is awaited; what cannot be read has neither step nor time."""
     row = {"orderId": "b00-1", "processState": "s", "situation": "x", "failedSteps": []}
     row |= {"updatedAt": "then", "reason": None}
-    at_work = {"step": "check", "waitsFor": [], "completeBy": "soon", "notBefore": None}
+    row |= {"step": None, "waitsFor": [], "completeBy": None, "notBefore": None}
+    at_work = {"step": "check", "completeBy": "soon"}
     rows = [
         row,
         row | at_work,
@@ -428,7 +429,7 @@ def test_a_step_in_doubt_is_settled_from_the_command_line(monkeypatch):
 
     def acted(request):
         posted.append((request.url.path.rpartition("/")[2], json.loads(request.content)))
-        page = {"until": "2026-01-31T10:00:00Z", "matching": [], "continuation": None}
+        page = PAGES | {"matching": [], "refused": [], "continuation": None}
         return httpx.Response(200, json={"orderId": "b03-1", "status": "settled", **page})
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(acted))

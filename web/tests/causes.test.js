@@ -73,10 +73,6 @@ test("a card says who has taken its cause and when, and can be taken while an al
   assert.equal(takenOf(groups), 9);
 });
 
-test("an older host tells no causes", () => {
-  assert.deepEqual(groupsOf({ agents: [] }, []), []);
-});
-
 test("where not all orders were counted, each cause has at least so many", () => {
   const [group] = groupsOf(overview([], cause("pay", "payment", "declined", 9)), []);
   assert.match(textOf(card(group, true, /** @type {any} */ (null))), /^at least 9 orders/);

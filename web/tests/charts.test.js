@@ -74,11 +74,6 @@ test("what was undone hangs between the line and what failed", () => {
   ]);
 });
 
-test("a minute that an older host has counted knows nothing of what was undone", () => {
-  const { undone, ...older } = minute(1, 2, 1);
-  assert.match(textOf(charts({ ...HOUR, minutes: [older] })), /0 orders undone/);
-});
-
 test("the line of a step has a tread for each minute, and is broken where no attempt ended", () => {
   const minutes = [
     minute(1, 1, 0, took(2, 224, 112)),

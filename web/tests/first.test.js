@@ -72,7 +72,7 @@ test("an agent that an operator holds shows who holds it and why, and can be rel
   const [payment, stock] = all(services({ agentNames: ["payment", "stock"], heldAgents: held }, null), "li");
   assert.match(textOf(payment), /^payment held until .* by grace: bank maintenance Release payment$/);
   assert.equal(textOf(stock), "stock Hold stock");
-  assert.equal(services({}, null), false);
+  assert.equal(services({ agentNames: [], heldAgents: [] }, null), false);
 });
 
 test("messages that could not be read are counted over all queues", () => {

@@ -34,7 +34,3 @@ test("what was shown stays on the page, and the page asks no more", () => {
   assert.match(textOf(shown), /"Ada"/);
   assert.equal(all(shown, "button").length, 0);
 });
-
-test("an older host says nothing of it, and offers nothing", () => {
-  assert.equal(all(drawn({ hides: undefined, erased: undefined }), "button").length, 0);
-});

@@ -66,8 +66,3 @@ test("what is next is a person, a time, a scheduler or nothing", () => {
   assert.equal(next({ ...ORDER, situation: "stuck" }), "waits for you");
   assert.equal(next({ ...ORDER, situation: "over" }), "");
 });
-
-test("a row of an older host, which says nothing of the step, is shown without it", () => {
-  const order = { orderId: "b00-1", situation: "open" };
-  assert.deepEqual(all(table([order], UNDER_WAY), "td").map(textOf), ["Trying", "b00-1", "", "", "", ""]);
-});

@@ -102,7 +102,7 @@ async function run(request, total, progress) {
     done.push(...page.done);
     refused.push(...page.refused);
     changed.push(...page.changed);
-    page.stillWaiting?.forEach((id) => stillWaiting.add(id)); // an older host does not say
+    page.stillWaiting.forEach((id) => stillWaiting.add(id));
     progress(`${done.length + refused.length + changed.length} of ${total}`);
   });
   const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again

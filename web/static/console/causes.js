@@ -26,7 +26,7 @@ export function groupsOf(overview, alerts) {
   const open = new Map(openCircuits(overview));
   /** @type {Map<string, Cause[]>} */
   const groups = new Map();
-  for (const cause of overview.waitingForOperator ?? []) {
+  for (const cause of overview.waitingForOperator) {
     const key = open.has(cause.agent) ? JSON.stringify([cause.agent]) : JSON.stringify([cause.step, cause.reason]);
     groups.set(key, [...(groups.get(key) ?? []), cause]);
   }

@@ -12,7 +12,7 @@ const SPARK = 32;
 const SMALLEST = 2;
 
 /** @typedef {{count: number, total: number, longest: number}} Took */
-/** @typedef {{at: string, processed: number, failed: number, undone?: number, steps: Record<string, Took>}} Minute */
+/** @typedef {{at: string, processed: number, failed: number, undone: number, steps: Record<string, Took>}} Minute */
 
 const mean = (/** @type {Took} */ { total, count }) => total / count;
 const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, each) => all + each, 0);
@@ -71,7 +71,7 @@ const picture = (height, label, ...shapes) =>
 /** What was processed stands above the line; what was undone hangs below it, and below that what failed. */
 function throughput(minutes, place, hour) {
   const failed = minutes.map((each) => each.failed);
-  const undone = minutes.map((each) => each.undone ?? 0);
+  const undone = minutes.map((each) => each.undone);
   const above = Math.max(...minutes.map((each) => each.processed));
   const below = Math.max(...minutes.map((_, number) => failed[number] + undone[number]));
   const unit = (HEIGHT - 2 * SMALLEST) / Math.max(above + below, 1);
@@ -175,7 +175,7 @@ const table = (names, minutes) =>
             { key: each.at },
             h("td", { "data-name": "Minute" }, at(each.at)),
             h("td", { "data-name": "Processed" }, each.processed),
-            h("td", { "data-name": "Undone" }, each.undone ?? 0),
+            h("td", { "data-name": "Undone" }, each.undone),
             h("td", { "data-name": "Came to need you" }, each.failed),
             names.map((name) => h("td", { "data-name": name }, took(each.steps[name]))),
           ),

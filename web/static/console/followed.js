@@ -10,7 +10,6 @@ const KEPT = "followed";
 const EVERY_SECONDS = 10;
 const CHANGED = "followed-changed";
 const MOST = 2000;
-const SHARED_MS = 4000; // while hosts are upgraded, an older one answers from a reading that may be older than the action
 
 /** @typedef {{done: string, orders: string[], since: string}} Followed what was done to which orders, and since when */
 /** @typedef {{failed: string[], underWay: string[], over: string[], mayBeOpen: boolean}} Became read after the action */
@@ -18,11 +17,11 @@ const SHARED_MS = 4000; // while hosts are upgraded, an older one answers from a
 /** Follow these orders, in place of others. @param {Followed} followed */
 export function follow(followed) {
   if (!followed.orders.length) return;
-  sessionStorage.setItem(KEPT, JSON.stringify({ ...followed, orders: followed.orders.slice(0, MOST), at: Date.now() }));
+  sessionStorage.setItem(KEPT, JSON.stringify({ ...followed, orders: followed.orders.slice(0, MOST) }));
   dispatchEvent(new Event(CHANGED));
 }
 
-/** @returns {(Followed & {at?: number}) | null} */
+/** @returns {Followed | null} */
 const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
 
 /** What became of them, in words. @param {Followed} followed @param {Became} became */
@@ -35,8 +34,8 @@ export function words({ done, orders }, { failed, underWay, over, mayBeOpen }) {
   return `${many(orders.length, "order")} ${done} by you: ${parts.join(", ")}. `;
 }
 
-/** Whether no later answer can differ but by a new failure. @param {Became} became @param {number} age milliseconds */
-export const isFinal = ({ underWay, mayBeOpen }, age) => age >= SHARED_MS && !underWay.length && !mayBeOpen;
+/** Whether no later answer can differ but by a new failure. @param {Became} became */
+export const isFinal = ({ underWay, mayBeOpen }) => !underWay.length && !mayBeOpen;
 
 /** Show on every page what became of them. @param {HTMLElement} node */
 export function watchFollowed(node) {
@@ -45,10 +44,9 @@ export function watchFollowed(node) {
   async function look(signal) {
     const followed = kept();
     if (!followed) return { next: null, changed: false };
-    const age = Date.now() - (followed.at ?? 0);
     const became = await ask("/api/operator/follow", { body: { orders: followed.orders }, signal });
     draw(followed, became);
-    return { next: isFinal(became, age) ? null : EVERY_SECONDS, changed: true };
+    return { next: isFinal(became) ? null : EVERY_SECONDS, changed: true };
   }
 
   /** @param {Followed} followed @param {Became} became */

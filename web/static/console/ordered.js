@@ -7,7 +7,7 @@ import { actionsOn } from "./words.js";
 
 /**
  * @typedef {{revealed?: any}} Shown what the page shows of it, until it is left
- * @param {{orderId: string, payload: any, hides?: boolean, erased?: boolean}} order
+ * @param {{orderId: string, payload: any, hides: boolean, erased: boolean}} order
  * @param {Shown} view @param {import("./main.js").Place} place @param {() => void} redraw
  */
 export function ordered(order, view, place, redraw) {

@@ -8,7 +8,7 @@ import { head, since, told } from "./parts.js";
 import { isOver, orderLook, waitsForOperator } from "./words.js";
 
 /**
- * @typedef {object} Listed an order as a list shows it; an older host leaves some of it out
+ * @typedef {object} Listed an order as a list shows it
  * @property {string} orderId
  * @property {string} situation
  * @property {string[]} [failedSteps]

@@ -130,12 +130,11 @@ async function ofCustomer(email, signal, tell) {
   do {
     const body = { ...looking(), email, ...(continuation && { continuation }) };
     const page = await ask("/api/operator/customers/find", { body, signal });
-    const orders = page.found ?? page.orders.map((orderId) => ({ orderId }));
     found = {
-      orders: [...found.orders, ...orders],
-      unreadable: [...found.unreadable, ...(page.unreadable ?? [])],
+      orders: [...found.orders, ...page.found],
+      unreadable: [...found.unreadable, ...page.unreadable],
       more: false,
-      lookedAt: (found.lookedAt ?? 0) + (page.lookedAt ?? 0),
+      lookedAt: (found.lookedAt ?? 0) + page.lookedAt,
     };
     if (signal.aborted) break;
     tell(found);

@@ -54,10 +54,10 @@ export function agents({ agents: all }) {
 }
 
 /**
- * Every agent, to be held or released; an older host that answers names none.
+ * Every agent, to be held or released.
  * @param {any} overview @param {import("./main.js").Place} place
  */
-export function services({ agentNames = [], heldAgents = [] }, place) {
+export function services({ agentNames, heldAgents }, place) {
   const row = (name) => {
     const held = heldAgents.find(({ agent }) => agent === name);
     return h(
