@@ -18,13 +18,6 @@ INTERRUPTED = 130
 TEMPLATES = {
     # Settings of the azd environment.
     "variable-missing": "not set. azd sets it when it provisions: run azd provision",
-    "variable-retired": (
-        'no longer read. Set {option} in {file}, then: azd env set {name} "". If it is a variable '
-        "of your shell, that command hides it from the hooks"
-    ),
-    "variable-removed": (
-        'no longer read: orders are kept in Table Storage. Run azd env set {name} ""'
-    ),
     "switch-invalid": "{value} is not a switch; set it to true, to false or to nothing",
     "number-invalid": "{value} is not a number; use digits alone",
     "python-version-invalid": "pythonVersion {value} is not a version; use one such as {example}",

@@ -23,37 +23,6 @@ SERVICES = ROOT / "infra/hooks/services.json"
 SIMULATED = "SIMULATED_SERVICES"
 CONVERTIBLE = {"zone", "geo-zone"}
 """The values of `REDUNDANCY` that Azure changes into each other in place."""
-RETIRED = {
-    "infra/options/app.json": {
-        "PYTHON_VERSION": "pythonVersion",
-        "INSTANCE_MEMORY_MB": "instanceMemoryMB",
-        "MAXIMUM_INSTANCES": "maximumInstances",
-        "ALWAYS_READY_INSTANCES": "alwaysReadyInstances",
-        "HTTP_CONCURRENCY": "httpConcurrency",
-        "UPDATE_STRATEGY": "updateStrategy",
-        "ZONE_REDUNDANT_APP": "zoneRedundant",
-        "SCALE_BY_LENGTH": "scaleByQueueLength",
-        "DEPLOY_FROM": "deployFrom",
-        "CORS_ORIGINS": "corsOrigins",
-        "OPERATOR_ROLE": "operatorRole",
-    },
-    "infra/options/data.json": {
-        "RETENTION_DAYS": "retentionDays",
-        "LOCK_STATE": "lock",
-        "ROLE_ON_ACCOUNT": "tableRoleOnAccount",
-        "KEY_VAULT": "keyVault",
-    },
-    "infra/options/monitoring.json": {
-        "LOG_DAYS": "logDays",
-        "ACCESS_LOG": "accessLog",
-        "ACCESS_LOG_DAYS": "accessLogDays",
-        "DAILY_LOG_GB": "dailyLogGigabytes",
-        "AVAILABILITY_TEST": "availabilityTest",
-        "SWEEP_MISSING_MINUTES": "sweepMissingMinutes",
-    },
-}
-"""By file, the option that replaced a variable. Whoever has set the variable still relies on it."""
-REMOVED = "COSMOS_FOR_TABLES"
 CHANNELS = {
     "TEAMS_WEBHOOK_URL": ("https://",),
     "SLACK_WEBHOOK_URL": ("https://",),
@@ -106,7 +75,6 @@ def _answer() -> str:
 def faults_of(values: Mapping[str, str], settings: List[Setting]) -> Iterator[Fault]:
     """Yield a fault for each setting with which the app could not be deployed or could not work."""
     yield from _parameter_faults(values)
-    yield from _retired_faults(values)
     simulated = values.get(SIMULATED) or "false"
     if simulated == "true" and values.get("FRONT_DOOR_ID"):
         yield Fault("front-door-simulated", "FRONT_DOOR_ID")
@@ -124,18 +92,6 @@ def _parameter_faults(values: Mapping[str, str]) -> Iterator[Fault]:
         if default in ("true", "false") and value not in ("", "true", "false"):
             yield Fault("switch-invalid", name, {"value": value})
     yield from number_faults(values, "MONTHLY_BUDGET")
-
-
-def _retired_faults(values: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield a fault for each variable that is set, but that nothing reads any more."""
-    read = variables()  # an agent of another business may need a setting of such a name
-    for file, options in RETIRED.items():
-        for name, option in options.items():
-            if values.get(name) and name not in read:
-                facts = {"name": name, "file": file, "option": option}
-                yield Fault("variable-retired", name, facts)
-    if values.get(REMOVED):
-        yield Fault("variable-removed", REMOVED, {"name": REMOVED})
 
 
 def _setting_faults(setting: Setting, value: str) -> Iterator[Fault]:

@@ -11,8 +11,6 @@ import pytest
 from deploying import ADDRESSES, REQUIRED
 from hooks import OLDEST, Project, Ran
 
-from development.servicebus_config import ROOT
-
 HOOK = "preprovision.py"
 FIRST = next(name for name in ADDRESSES if name in REQUIRED)
 REMOTE = dict.fromkeys(REQUIRED, "https://service.example.com")
@@ -108,19 +106,10 @@ ROWS = {
         {"DEPLOYED_REDUNDANCY": "geo-zone", "REDUNDANCY": "geo"},
         fault("not-in-place", "REDUNDANCY"),
     ),
-    "retired variables that are empty": (
-        {"PYTHON_VERSION": "", "COSMOS_FOR_TABLES": "", "KEY_VAULT": ""},
-        set(),
-    ),
     "what azd itself keeps of a deployment": (
         {"KEY_VAULT_NAME": "kv-x", "DEPLOYED_PYTHON_VERSION": "3.13"},
         set(),
     ),
-    "a retired variable that says what the option says": (
-        {"RETENTION_DAYS": "365"},
-        fault("variable-retired", "RETENTION_DAYS"),
-    ),
-    "Cosmos DB": ({"COSMOS_FOR_TABLES": "true"}, fault("variable-removed", "COSMOS_FOR_TABLES")),
     "channels to people": (
         {
             "TEAMS_WEBHOOK_URL": "https://logic.example.com:443/run?sig=secret",
@@ -164,39 +153,6 @@ def test_settings_that_could_not_work_are_rejected(project, given, faults):
     assert ran.faults == faults
     assert ran.code == (1 if faults else 0)
     assert project.calls == []
-
-
-@pytest.fixture
-def retired(project):
-    """The options that replaced variables, by file and variable."""
-    code = "import json, preprovision\nprint(json.dumps(preprovision.RETIRED))"
-    (project.hooks / "retired.py").write_text(code)
-    return json.loads(project.run("retired.py").out)
-
-
-def test_a_variable_that_became_an_option_is_rejected(project, retired):
-    """Each with the option that replaced it and its file, which exist; nothing ignores a choice silently."""
-    names = {name for options in retired.values() for name in options}
-    assert len(names) == 21
-    ran = project.run(HOOK, **REMOTE | dict.fromkeys(names, "1"))
-    assert ran.faults == fault("variable-retired", *names)
-    for file, options in retired.items():
-        values = json.loads((ROOT / file).read_text())
-        for name, option in options.items():
-            assert option in values
-            [line] = [line for line in ran.err.splitlines() if line.startswith(f"- {name}: ")]
-            assert f"{option} in {file}" in line
-
-
-def test_nothing_that_is_still_read_is_rejected(project, retired):
-    """Another business may have a service with such a setting; none of today's variables is retired."""
-    path = project.root / "infra/main.parameters.json"
-    names = {name for options in retired.values() for name in options}
-    assert names.isdisjoint(re.findall(r"[$][{](\w+)", path.read_text()))
-    parameters = json.loads(path.read_text())
-    parameters["parameters"]["serviceSettings"]["value"]["KEY_VAULT"] = "${KEY_VAULT=}"
-    path.write_text(json.dumps(parameters))
-    assert project.run(HOOK, **REMOTE, KEY_VAULT="a-vault").faults == set()
 
 
 def test_the_switches_are_those_of_the_template(project, template):
