@@ -347,7 +347,7 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     if not reports:
         return f"{agent}: not heard of lately"
     running = sum(health.running for health in reports)
-    rate = sum(health.rate or 0 for health in reports)
+    rate = sum(health.rate for health in reports)
     return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 

@@ -148,7 +148,7 @@ def digest_of(message: Submission) -> str:
 
     Equal values have one digest, however they are written: spacing, order, zones of times, and
     defaults that are written out make no difference. A message without a workflow differs from one
-    that names the default, which another version may change. Rows keep the digest, so its form must
+    that names the default, which a newer version may change. Rows keep the digest, so its form must
     never change.
     """
     sent = {

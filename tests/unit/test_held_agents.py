@@ -350,11 +350,3 @@ async def test_a_hold_of_more_than_a_day_is_told_once(world):
         world.now += seconds(1)
         _, told = await world.watched()
         assert told == [("agents/payment", "payment is held for long: release it")]
-
-
-@pytest.mark.proves("FLT-12")
-async def test_an_older_host_takes_a_hold_for_a_pause_that_the_service_asked_for(world):
-    """It knows the column of the time alone, and sends nothing either."""
-    await world.hold()
-    ((_, row),) = world.parts.table("agents").partitions["health"].values()
-    assert row["AskedUntil"] == world.now + HOUR

@@ -129,8 +129,9 @@ def test_every_attempt_of_a_round_has_its_key():
     assert request_in(tried).idempotency_key == f"{KEY}:1"
 
 
-def test_no_round_begins_in_doubt_whatever_an_older_host_left_behind():
-    """It carries the mark of a refusal along, and does not take it away when the step times out."""
+@pytest.mark.proves("AGT-3")
+def test_no_round_begins_in_doubt():
+    """Though its service has refused the step for good."""
     order = ended(REMEMBERS)
     doubtful = replace(order.step("payment"), in_doubt=True)
     assert doubtful.refused_for_good
