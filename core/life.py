@@ -167,6 +167,8 @@ class WhyNot(StrEnum):
     """The chosen time of its next step is in the future."""
     UNKNOWN_WORKFLOW = "unknown-workflow"
     """The order follows a workflow that a newer version of the app may know."""
+    UNKNOWN_PROVIDER = "unknown-provider"
+    """A step may have been done at a provider that a newer version of the app may know (AGT-3)."""
     NO_ROOM = "no-room"
     """No agent that offers the needed capability has room."""
     NO_ROOM_AT_ITS_OWN = "no-room-at-its-own"

@@ -53,7 +53,7 @@ class ActingRules:
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability, the preferred first."""
     longest_upgrade: timedelta
-    """How long the scheduler leaves an order to a newer version of the app."""
+    """How long the scheduler leaves an order to a newer version of the app (FLT-12)."""
     agent_health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
 
@@ -185,18 +185,18 @@ def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None
         why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
     if order.running():
         return _answer_or_recovery(order, rules, at)
-    if why_not is WhyNot.UNKNOWN_WORKFLOW:
-        return _given_up(order, rules, at)
+    if why_not in (WhyNot.UNKNOWN_WORKFLOW, WhyNot.UNKNOWN_PROVIDER):
+        return _given_up(order, rules, at, why_not)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 
-def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
-    """Return the end of an order on an unknown workflow, unless a newer app claims it before."""
+def _given_up(order: Snapshot, rules: ActingRules, now: datetime, why_not: WhyNot) -> Prospect:
+    """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
     at = max(now, order.state.waits_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
-        return Prospect(actor=Actor.SCHEDULER, why_not=WhyNot.UNKNOWN_WORKFLOW)
-    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=WhyNot.UNKNOWN_WORKFLOW)
+        return Prospect(actor=Actor.SCHEDULER, why_not=why_not)
+    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=why_not)
 
 
 def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -271,9 +271,8 @@ def _waiting_for(
     match expected.actor:
         case Actor.AGENT | Actor.OUTSIDE:
             return answers
-        case Actor.SCHEDULER if expected.why_not is WhyNot.UNKNOWN_WORKFLOW:
-            workflow = f"{order.state.workflow} version {order.state.workflow_version}"
-            return f"a newer version of the app: this one does not know workflow {workflow}"
+        case Actor.SCHEDULER if expected.why_not:
+            return f"a newer version of the app: {_unknown(order, expected.why_not)}"
         case Actor.SCHEDULER:
             beside = f", and for {answers}" if answers else ""
             again = _asked_again(order)
@@ -284,6 +283,14 @@ def _waiting_for(
             nobody = f"an agent for {order.needs()}, which none of this app's agents is"
             is_alone = expected.why_not in (WhyNot.NO_ROOM, WhyNot.NO_ROOM_AT_ITS_OWN)
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
+
+
+def _unknown(order: Snapshot, why_not: WhyNot) -> str:
+    """Return what only another version of the app knows, which the order needs."""
+    if why_not is WhyNot.UNKNOWN_PROVIDER:
+        return "no agent of this one leads to the provider that may have done its step"
+    workflow = f"{order.state.workflow} version {order.state.workflow_version}"
+    return f"this one does not know workflow {workflow}"
 
 
 def _asked_again(order: Snapshot) -> str:

@@ -135,6 +135,8 @@ class Progress:
     """Makes the links by which steps are answered from outside; None where there are none."""
     instance: str
     clock_tolerance: timedelta
+    longest_upgrade: timedelta
+    """How long a step of an unknown provider is left to a newer version of the app (FLT-12)."""
     entry: HistoryEntry
     """What happened, and when."""
 
@@ -190,8 +192,8 @@ class Progress:
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start the ready steps that have an agent and whose time has come."""
-        if stranded := [step for step in ready if self._provider_is_gone(step)]:
-            return self._fail(after, [_not_asked_elsewhere(after, step) for step in stranded])
+        if (unreachable := self.unreachable(ready)) and not self._may_be_upgraded():
+            return self._fail(after, [_not_asked_elsewhere(after, step) for step in unreachable])
         started = list(self._started(after, ready))
         requests, failed = self._requests(after, started)
         if failed:
@@ -265,12 +267,18 @@ class Progress:
             return step.agent
         return preferred
 
-    def _provider_is_gone(self, step: Step) -> bool:
-        """Whether no agent here leads to the provider that may have done the step (AGT-3).
+    def unreachable(self, steps: Iterable[Step]) -> list[Step]:
+        """Return the steps with a provider that may have done them, and to which no agent leads.
 
-        Another provider would do it a second time, or call it undone without knowing its key.
+        Another provider would do them a second time, or call them undone without knowing their
+        key (AGT-3).
         """
-        return bool(step.provider) and step.provider not in self._providers_of(step.capability)
+        tried = (step for step in steps if step.provider)
+        return [step for step in tried if step.provider not in self._providers_of(step.capability)]
+
+    def _may_be_upgraded(self) -> bool:
+        """Whether a newer version of the app may have an agent that this one lacks (FLT-12)."""
+        return self.entry.at - self.before.state.waits_since <= self.longest_upgrade
 
     def _providers_of(self, capability: str) -> set[str]:
         """Return the providers to which the agents of a capability lead."""

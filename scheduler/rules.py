@@ -49,7 +49,10 @@ class SchedulerRules:
     """Makes the links by which steps are answered from outside; None where there are none."""
     clock_tolerance: timedelta
     longest_upgrade: timedelta
-    """How long an order on an unknown workflow is left to a newer version of the app (FLT-12)."""
+    """How long an order is left to a newer version of the app (FLT-12).
+
+    It follows an unknown workflow, or a step of it may have been done at an unknown provider.
+    """
 
     def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
@@ -65,9 +68,10 @@ class SchedulerRules:
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         if workflow is None:
             return self._end_of_retired(order, entry)
-        change = self._progress(order, workflow, entry, room).proceed(order)
+        progress = self._progress(order, workflow, entry, room)
+        change = progress.proceed(order)
         if change is None:
-            return NotClaimed(why=_why_nothing_starts(order, room))
+            return NotClaimed(why=_why_nothing_starts(order, progress))
         return _noting_workflow_changes(change, workflow)
 
     def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
@@ -249,6 +253,7 @@ class SchedulerRules:
             links=self.links,
             instance=self.instance,
             clock_tolerance=self.clock_tolerance,
+            longest_upgrade=self.longest_upgrade,
         )
 
     def _entry(self, now: datetime, *happened: Happening) -> HistoryEntry:
@@ -278,8 +283,10 @@ def _now(workflow: Workflow, step: Step) -> str:
     return f"now {fingerprint}" if fingerprint else "gone"
 
 
-def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:
-    return WhyNot.NO_ROOM_AT_ITS_OWN if order.needs() in room else WhyNot.NO_ROOM
+def _why_nothing_starts(order: Snapshot, progress: Progress) -> WhyNot:
+    if progress.unreachable(order.ready()):
+        return WhyNot.UNKNOWN_PROVIDER
+    return WhyNot.NO_ROOM_AT_ITS_OWN if order.needs() in progress.room else WhyNot.NO_ROOM
 
 
 def _waiting(step: Step, reply: AgentReply, now: datetime, retry_after: timedelta) -> Step:

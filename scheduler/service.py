@@ -35,6 +35,8 @@ found no room, is claimed by the others only after it.
 
 FOR_A_MOMENT = timedelta(seconds=5)
 """Time for which an order is passed over if none of the agents with room may take it."""
+FOR_OTHERS = (WhyNot.NO_ROOM_AT_ITS_OWN, WhyNot.UNKNOWN_PROVIDER)
+"""Why none of them may."""
 
 AT_ONCE = 64
 """Maximum number of orders that are claimed at a time."""
@@ -165,7 +167,7 @@ class SchedulerService:
             log.exception("scheduler.claim_failed", extra={"order_id": order_id})
             self.admission.pass_over(order_id)
         else:
-            if isinstance(decision, NotClaimed) and decision.why is WhyNot.NO_ROOM_AT_ITS_OWN:
+            if isinstance(decision, NotClaimed) and decision.why in FOR_OTHERS:
                 self.admission.pass_over(order_id, FOR_A_MOMENT)
         return True
 

@@ -47,6 +47,8 @@ class Deployment:
     """Pairs of instances that differ in nothing but their names."""
     known: Mapping[str, Workflows] = field(default_factory=dict)
     """By instance of another version of the app what it knows instead (FLT-12)."""
+    lacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By instance of the version before the agents that it does not have yet (FLT-12)."""
     clocks: Mapping[str, timedelta] = field(default_factory=dict)
     """By instance how much its clock is ahead of the true time (FLT-9)."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -156,10 +158,16 @@ class Deployment:
         """Return the workflows that this instance knows."""
         return self.known.get(slot, self.workflows)
 
+    def has_agent(self, slot: str, name: str) -> bool:
+        """Whether the app of this instance has the agent, and listens to its queues."""
+        return name not in self.lacks.get(slot, ())
+
     def business_of(self, slot: str) -> Business:
         """Return the business as this instance knows it."""
         if slot not in self._businesses:
-            self._businesses[slot] = replace(self.business, workflows=self.known_to(slot))
+            agents = [each for each in self.business.agents if self.has_agent(slot, each.name)]
+            workflows = self.known_to(slot)
+            self._businesses[slot] = replace(self.business, workflows=workflows, agents=agents)
         return self._businesses[slot]
 
     def settings_of(self, slot: str) -> Settings:

@@ -824,12 +824,17 @@ def _nothing_done_again(change: Change) -> None:
 
 
 def _by_one_who_knows_it(world: World, change: Change) -> None:
-    """A scheduler leaves orders alone whose workflow is newer than it knows (FLT-12)."""
+    """A scheduler leaves alone what is newer than it knows: workflows, and providers (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
+    if role != "scheduler":
+        return
     demand(
-        role != "scheduler" or not _is_newer(change.before, world.deployed.known_to(slot)),
+        not _is_newer(change.before, world.deployed.known_to(slot)),
         f"{slot} changed an order that it does not know",
     )
+    given_up = (step for step in change.after.in_state(StepState.FAILED) if step.provider)
+    of_others = [step.name for step in given_up if not world.deployed.has_agent(slot, step.agent)]
+    demand(not of_others, f"{slot} gave up {of_others}, whose provider it does not know (FLT-12)")
 
 
 def _is_newer(order: Snapshot, known: Workflows) -> bool:

@@ -120,7 +120,8 @@ def _moves(world: World) -> Iterator[Move]:
 def _beginnings(world: World) -> Iterator[Move]:
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
-            if slot in world.broken & world.open:
+            is_broken = slot in world.broken & world.open
+            if is_broken or not world.deployed.has_agent(slot, message.agent):
                 continue
             job = Job(
                 kind=message.kind, body=message.body, agent=message.agent, expires=message.expires

@@ -51,6 +51,7 @@ from exploration.worlds import (
     PIVOT,
     PIVOT_BESIDE,
     PLAIN_ENDED,
+    PROVIDER_ADDED,
     REFUSED_FOR_GOOD,
     REROUTED,
     RESTED,
@@ -555,6 +556,10 @@ def waits_for_what_was_retired() -> AbstractContextManager[Any]:
     return patch.object(Workflows, "was_retired", lambda self, name, version: False)
 
 
+def gives_up_what_a_newer_provider_may_have_done() -> AbstractContextManager[Any]:
+    return patch.object(Progress, "_may_be_upgraded", lambda self: False)
+
+
 def takes_replies_of_former_attempts() -> AbstractContextManager[Any]:
     def why_invalid(self, step, reply, agent, now):
         return original_why_invalid(
@@ -986,6 +991,10 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "FLT-12 takes the newer for retired": (takes_the_newer_for_retired, UPGRADED),
     "FLT-12 refuses replies to newer orders": (refuses_replies_to_newer_orders, UPGRADED),
     "FLT-12 waits for what was retired": (waits_for_what_was_retired, GONE),
+    "FLT-12 gives up what a newer provider may have done": (
+        gives_up_what_a_newer_provider_may_have_done,
+        PROVIDER_ADDED,
+    ),
     "SCH-6 takes replies of former attempts": (takes_replies_of_former_attempts, TRIED_AGAIN),
     "SUP-3 waits out every rest": (waits_out_every_rest, RESTS_BESIDE),
     "UND-2 undoes before the attempt is over": (undoes_before_the_attempt_is_over, SETTLES),
@@ -1108,6 +1117,7 @@ SAID_OF: Mapping[str, str] = {
     "ANS-3 counts an answer twice": "answered more than once",
     "ANS-4 takes answers of what was withdrawn": "and is Completed .ANS-4",
     "SCH-10 starts what comes after an early answer": "the agenda holds",
+    "FLT-12 gives up what a newer provider may have done": "whose provider it does not know",
     "OPR-7 holds and lets the deadline pass": "moves by the time held",
     "SUB-3 compares with the priority of now": "SUB-3",
 }

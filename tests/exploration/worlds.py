@@ -355,6 +355,8 @@ class WorldOf:
     """Whether orders lie in the same bucket that nobody can claim, and that came before."""
     others: tuple[tuple[str, Workflow], ...] = ()
     """Instances of another version of the app, and what they know instead of this order's workflow."""
+    lacks: tuple[tuple[str, str], ...] = ()
+    """Instances of the version before, and the agent that each does not have yet."""
 
     def __str__(self) -> str:
         operator = f"{' or '.join(self.operator)} {self.acts}"
@@ -376,6 +378,7 @@ class WorldOf:
                 f"{slot} knows version {known.version} of {self.workflow.version}"
                 for slot, known in self.others
             ),
+            *(f"{slot} has no {agent}" for slot, agent in self.lacks),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
             PROCESSES[self.processes] if self.processes else "",
@@ -510,7 +513,14 @@ class WorldOf:
             agents=[self._agent(name) for name in self.agents],
             payload=MEASURED.payload,
         )
-        differ = self.clocks or self.others or self.believes or self.processes or self.broken
+        differ = (
+            self.clocks
+            or self.others
+            or self.lacks
+            or self.believes
+            or self.processes
+            or self.broken
+        )
         return Deployment(
             business=business,
             settings=self._settings(business),
@@ -518,6 +528,7 @@ class WorldOf:
             requests={kind: agent for kind, agent in ASKED_OF.items() if agent in self.agents},
             alike=() if differ else ALIKE,
             known={slot: Workflows(workflow) for slot, workflow in self.others},
+            lacks={slot: (agent,) for slot, agent in self.lacks},
             clocks=dict(self.clocks),
             answered=self.answered,
             has_just_spoken=self.busy,
@@ -568,7 +579,7 @@ class WorldOf:
         """Who there is to do this."""
         if kind in dict(self.processes):
             return dict(self.processes)[kind]
-        extra = {slot for slot, _ in self.others}.union(self.broken)
+        extra = {slot for slot, _ in (*self.others, *self.lacks)}.union(self.broken)
         return tuple(
             name
             for place, name in enumerate(SLOTS[kind])
@@ -615,6 +626,16 @@ TAKEN_BACK = WorldOf(
 """With any other fault it is a part of the next."""
 UNDO_FAILS = WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, workflow=ONE, alone=True)
 UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alone=True)
+PROVIDER_ADDED = WorldOf(
+    faults=1,
+    only=("request is lost",),
+    workflow=ONE,
+    agents=("payment-backup", "payment"),
+    one_provider=False,
+    lacks=(("scheduler-2", "payment-backup"),),
+    alone=True,
+)
+"""A step is tried at a provider that a scheduler of the version before does not know."""
 RESTS_BESIDE = WorldOf(
     faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True
 )
@@ -902,6 +923,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     CLOCKS_DIFFER: (*ANYTHING, "FLT-9"),
     CLOCKS_DIFFER_BACK: (*ANYTHING, "FLT-9"),
     UPGRADED: (*ANYTHING, "FLT-12"),
+    PROVIDER_ADDED: (),
     RETIRED: ("FLT-12",),
     GONE: (),
     REFUSED_BESIDE: ("OPR-2",),

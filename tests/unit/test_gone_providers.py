@@ -1,15 +1,27 @@
 """What was tried at a provider whose agents are gone from the deployment is an operator's to decide (AGT-3)."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from builders import NOW, answer, claimed, scheduler, timed_out
+from builders import (
+    LONGEST_UPGRADE,
+    NOW,
+    acting_rules,
+    answer,
+    claimed,
+    scheduler,
+    timed_out,
+)
 from builders import supervisor as recovery
+from judging import Case, step
 
 from core import business as core_business
-from core.life import ProcessState, StepState
+from core.changes import NotClaimed
+from core.life import ProcessState, StepState, WhyNot
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
+from operators.explain import Actor, explain
 
 
 class Content(Model):
@@ -58,6 +70,9 @@ BOTH = business(sale, agents=[adyen, stripe, carrier], sample=Content(item="x"))
 WITHOUT = business(sale, agents=[stripe, carrier], sample=Content(item="x"))
 
 
+MINUTE = {"longest_upgrade_seconds": 60}
+
+
 def calls(trial, *agents):
     """How many requests went to each of these agents."""
     queues = [message.queue for message in trial._world._parts.bus.sent]
@@ -67,7 +82,7 @@ def calls(trial, *agents):
 @pytest.mark.proves("AGT-3")
 def test_what_was_done_there_is_not_undone_elsewhere():
     """The other provider would say "undone" of a key that it has never seen (engine 1)."""
-    trial = Trial(BOTH)
+    trial = Trial(BOTH, **MINUTE)
     trial.hang("carrier")
     order = trial.submit(Content(item="x"))
     trial.upgrade(WITHOUT)
@@ -79,12 +94,12 @@ def test_what_was_done_there_is_not_undone_elsewhere():
 @pytest.mark.proves("AGT-3")
 def test_what_is_in_doubt_there_is_not_done_elsewhere():
     """Until an operator says that it was not done (engine 1)."""
-    trial = Trial(BOTH)
+    trial = Trial(BOTH, **MINUTE)
     trial.hang("adyen")
     order = trial.submit(Content(item="x"))
     trial.advance(seconds=5)
     trial.upgrade(WITHOUT)
-    trial.advance(minutes=30)
+    trial.advance(minutes=2)
     assert (order.state, order.outcome) == ("Error", "failed")
     assert calls(trial, "adyen", "stripe") == [1, 0]
     trial.act(order, "settle", was_done=False)
@@ -93,14 +108,65 @@ def test_what_is_in_doubt_there_is_not_done_elsewhere():
     assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [1, 1])
 
 
+@pytest.mark.proves("AGT-3", "FLT-12")
+def test_a_new_provider_goes_on_after_old_hosts_have_left_its_steps_alone():
+    """In a rolling upgrade that adds it, an old host finds a step that was tried there."""
+    trial = Trial(BOTH)
+    trial.hang("adyen")
+    order = trial.submit(Content(item="x"))
+    trial.advance(seconds=5)
+    trial.upgrade(WITHOUT)
+    trial.advance(minutes=10)
+    assert (order.state, calls(trial, "adyen", "stripe")) == ("Pending", [1, 0])
+    trial.heal("adyen")
+    trial.upgrade(BOTH)
+    trial.advance(minutes=1)
+    assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [2, 0])
+
+
+WITH_BACKUP = {"payment": ("payment-backup",)}
+"""The room of a host that has no agent of the provider that was asked."""
+ELSEWHERE = replace(scheduler, providers={"payment-backup": "another"})
+"""Its scheduler."""
+
+
+def waiting_for_its_own():
+    """An order whose payment may have been done, and since when it waits."""
+    order = claimed()
+    waiting = recovery.recover(order, timed_out(order)).after
+    return waiting, waiting.state.waits_since
+
+
+@pytest.mark.proves("AGT-3", "FLT-12", "OPR-2")
+def test_an_operator_reads_how_long_a_step_of_a_provider_that_is_gone_is_left_alone():
+    """Then it fails for an operator; until then no slot of an agent is kept for it."""
+    waiting, since = waiting_for_its_own()
+    rules = replace(acting_rules, claim=ELSEWHERE.claim, offers=WITH_BACKUP)
+    now = waiting.state.updated_at
+    said = explain(waiting, [], rules, now)
+    assert said.next_actor == Actor.SCHEDULER
+    assert said.next_at == since + LONGEST_UPGRADE + timedelta(microseconds=1)
+    left = ELSEWHERE.claim(waiting, now, WITH_BACKUP)
+    assert left == NotClaimed(why=WhyNot.UNKNOWN_PROVIDER)
+
+
+@pytest.mark.proves("AGT-3", "FLT-12", "SCH-10")
+def test_a_step_beside_one_of_an_unknown_provider_begins():
+    """Only what may have been done there is left to a newer host."""
+    case = Case(step("pay"), step("ship"))
+    tried = replace(case.order.step("pay"), attempts=1, provider="psp", in_doubt=True)
+    elsewhere = replace(case.scheduler, providers=ELSEWHERE.providers)
+    after = elsewhere.claim(case.order.with_steps(tried), NOW, WITH_BACKUP).after
+    assert (after.step("pay"), after.step("ship").agent) == (tried, "payment-backup")
+
+
 @pytest.mark.proves("AGT-3")
 def test_a_step_whose_provider_is_gone_fails_for_an_operator():
-    """It may have been done there (engine 1)."""
-    order = claimed()
-    now = timed_out(order)
-    waiting = recovery.recover(order, now).after
-    elsewhere = replace(scheduler, providers={"payment-backup": "another"})
-    after = elsewhere.claim(waiting, now, {"payment": ("payment-backup",)}).after
+    """It may have been done there (engine 1); a newer host may know the provider for a day (FLT-12)."""
+    waiting, since = waiting_for_its_own()
+    last = since + LONGEST_UPGRADE
+    assert isinstance(ELSEWHERE.claim(waiting, last, WITH_BACKUP), NotClaimed)
+    after = ELSEWHERE.claim(waiting, last + timedelta(microseconds=1), WITH_BACKUP).after
     payment = after.step("payment")
     assert (after.state.process_state, payment.state) == (ProcessState.ERROR, StepState.FAILED)
     assert (payment.for_operator, payment.in_doubt) == (True, True)
@@ -109,9 +175,7 @@ def test_a_step_whose_provider_is_gone_fails_for_an_operator():
 @pytest.mark.proves("AGT-3")
 def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
     """It cannot do the step: an operator decides, and the order does not wait for ever (engine 1)."""
-    order = claimed()
-    now = timed_out(order)
-    waiting = recovery.recover(order, now).after
+    waiting, since = waiting_for_its_own()
     agents = [
         core_business.Agent(name="payment-backup", offers="payment", address="A"),
         core_business.Agent(name="reports", offers="reporting", address="B", provider="psp"),
@@ -121,7 +185,10 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
         providers={"payment-backup": "another", "reports": "psp"},
         agents={agent.name: agent for agent in agents},
     )
-    after = elsewhere.claim(waiting, now, {"payment": ("payment-backup",)}).after
+    room = WITH_BACKUP | {"reporting": ("reports",)}
+    left = elsewhere.claim(waiting, since + LONGEST_UPGRADE, room)
+    assert left == NotClaimed(why=WhyNot.UNKNOWN_PROVIDER)
+    after = elsewhere.claim(waiting, since + 2 * LONGEST_UPGRADE, room).after
     assert after.step("payment").for_operator
 
 
@@ -132,7 +199,5 @@ def test_what_is_in_a_new_round_goes_to_any_provider():
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
     waiting = waiting.with_steps(waiting.step("payment").in_next_round())
-    elsewhere = replace(scheduler, providers={"payment-backup": "another"})
-    now = waiting.state.not_before or NOW
-    after = elsewhere.claim(waiting, now, {"payment": ("payment-backup",)}).after
+    after = ELSEWHERE.claim(waiting, waiting.state.not_before or NOW, WITH_BACKUP).after
     assert after.step("payment").agent == "payment-backup"
