@@ -26,7 +26,7 @@ def request(number, life=timedelta(seconds=60)):
     fields = {"operation": "ship", "idempotencyKey": "k", "content": {}, **times}
     order_id = f"b00-{number:026d}"
     named = AgentRequest.model_validate(
-        {"orderId": order_id, "step": "shipping", "attempt": 1, **fields}
+        {"orderId": order_id, "step": "shipping", "action": "do", "attempt": 1, **fields}
     )
     return named.to_bus("shipping", time_to_live=life)
 
