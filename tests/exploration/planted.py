@@ -928,8 +928,8 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
     return patch.object(
         submission_rules,
-        "_same_besides_payload",
-        lambda existing, new: existing.state.priority is new.state.priority,
+        "same_submission",
+        lambda existing, new, payload: existing.state.priority is new.state.priority,
     )
 
 
