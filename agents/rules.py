@@ -40,7 +40,7 @@ def failed(
     rejection: RejectedError,
     *,
     was_called: bool,
-    was_accepted: bool = False,
+    was_accepted: bool,
 ) -> AgentReply:
     """Return the reply to a request that the service refused (AGT-6).
 
@@ -72,7 +72,7 @@ def not_tried(
     reason: NotTriedError,
     *,
     was_called: bool,
-    was_accepted: bool = False,
+    was_accepted: bool,
 ) -> AgentReply:
     """Return the reply to a request that may come again later, without a failure (AGT-8).
 

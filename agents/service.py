@@ -110,7 +110,8 @@ class AgentService:
         Raises `AnswersLaterError` if the service answers over its link (ANS-8).
         """
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
-            return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=again)
+            late = NotTriedError(LATE, timedelta())
+            return rules.not_tried(request, late, was_called=again, was_accepted=False)
         earlier = _EarlierCalls(unanswered=again)
         try:
             async for attempt in self._retrying(request):

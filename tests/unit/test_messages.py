@@ -13,12 +13,12 @@ from agency import Agency
 from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, seconds
 from pydantic import BaseModel, Field
 
-from agents.rules import latest_beginning, not_tried
+from agents.rules import accepted, latest_beginning, not_tried
 from alerts.rules import read, successor
 from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
-from core.errors import InvalidError, NotTriedError
+from core.errors import AcceptedError, InvalidError, NotTriedError
 from core.keys import (
     bucket_of,
     business_key,
@@ -200,8 +200,18 @@ def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
 
 def test_what_may_come_again_at_once_is_not_put_off():
     """Not even for a second."""
-    reply = not_tried(Agency().request, NotTriedError("busy", timedelta()), was_called=False)
+    busy = NotTriedError("busy", timedelta())
+    reply = not_tried(Agency().request, busy, was_called=False, was_accepted=False)
     assert reply.retry_after == 0
+
+
+@pytest.mark.proves("AGT-11", "UND-2")
+@pytest.mark.parametrize("was_called", [True, False])
+def test_work_that_is_accepted_is_in_doubt_if_an_earlier_call_had_no_answer(was_called):
+    """That call may have been another one, of which the service says nothing."""
+    later = AcceptedError(retry_after=seconds(5))
+    reply = accepted(Agency().request, later, was_called=was_called)
+    assert (reply.accepted, reply.in_doubt) == (True, was_called)
 
 
 @pytest.mark.proves("FLT-12")

@@ -180,6 +180,14 @@ def test_an_answer_is_not_checked_without_the_steps_definition():
         checked(in_doubt().order, said(True, answer={}), newer)
 
 
+@pytest.mark.proves("OPR-12")
+def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
+    """Although another one is."""
+    known = Workflows(Workflow(name="w", version=1, steps=(STOCK, SHIP, BILL)))
+    with pytest.raises(RefusedError):
+        checked(in_doubt().order, said(True, step="stock", answer={}), known)
+
+
 # In the app
 
 

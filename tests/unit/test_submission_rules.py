@@ -1,6 +1,7 @@
 """What submission makes of a message that comes again."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -87,6 +88,20 @@ def test_a_default_workflow_that_has_changed_makes_no_other_order_of_a_message()
     assert (before.state.workflow, after.state.workflow) == ("payment-only", "in-sequence")
     assert same_submission(before, after, PAYLOAD)
     assert not same_submission(before, recorded(workflow="in-sequence"), PAYLOAD)
+
+
+@pytest.mark.proves("SUB-3")
+def test_a_message_that_comes_again_to_a_machine_in_another_zone_is_the_same(monkeypatch):
+    """A time is compared, and not how a machine would write it."""
+    before = recorded(notBefore="2026-02-01T08:15:00Z")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        after = recorded(notBefore="2026-02-01T08:15:00Z")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert same_submission(before, after, PAYLOAD)
 
 
 AS_SENT = """{"schemaVersion":1,"orderId":"%s","placedAt":"2026-01-31T08:15:00Z",
