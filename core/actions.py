@@ -175,15 +175,7 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Let any scheduler claim the order, with a fresh count; what was withdrawn is asked anew."""
     forward = after.state.direction is Direction.FORWARD
     anew = (_afresh(step, Direction.FORWARD) for step in after.steps if _was_asked(step))
-    after = after.with_steps(*anew if forward else ()).with_state(
-        process_state=ProcessState.PENDING,
-        locked_by=None,
-        complete_by=None,
-        failure_count=0,
-        outcome=None,
-        reason=None,
-    )
-    return transition(order, after, entry)
+    return transition(order, after.with_steps(*anew if forward else ()).resumed(), entry)
 
 
 def _was_asked(step: Step) -> bool:
@@ -334,6 +326,7 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
             state=StepState.COMPLETED,
             result=asked.answer,
             not_before=None,
+            retry_by=None,
             reason=None,
             for_operator=False,
         )
@@ -409,13 +402,8 @@ def _cancelled(order: Snapshot, reason: str, entry: HistoryEntry) -> Change:
     """
     after = turn_back(order).with_state(reason=reason)
     entry = entry.also(*withdrawals(order))
-    if order.state.process_state is ProcessState.PROCESSING and after.running():
-        after = after.with_state(complete_by=after.earliest_complete_by())
-        return transition(order, after, entry)
-    after = after.with_state(
-        process_state=ProcessState.PENDING, locked_by=None, complete_by=None, outcome=None
-    )
-    return transition(order, after, entry)
+    is_handled = order.state.process_state is ProcessState.PROCESSING and after.running()
+    return transition(order, after if is_handled else after.requeued(), entry)
 
 
 CANCELLED_BY_CUSTOMER = "cancelled by the customer"
@@ -463,7 +451,7 @@ def why_not_hold(order: Snapshot) -> str:
 
 def hold(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """Let no step of the order start; running steps answer, or expire and are recovered (OPR-7)."""
-    after = order.with_state(held_by=asked.operator, held_because=asked.note, held_since=now)
+    after = order.put_on_hold(asked.operator, asked.note, now)
     return transition(order, after, _entry(asked, now, ActedOn(what="held", note=asked.note)))
 
 
@@ -477,10 +465,7 @@ def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
 
     The deadline of an answer from outside moves by the time for which the order was held.
     """
-    after = order.with_steps(*_moved(order, now - (order.state.held_since or now)))
-    after = after.with_state(held_by=None, held_because=None, held_since=None)
-    if order.state.process_state is ProcessState.PROCESSING:
-        after = after.with_state(complete_by=after.earliest_complete_by())
+    after = order.with_steps(*_moved(order, now - (order.state.held_since or now))).released()
     return transition(order, after, _entry(asked, now, ActedOn(what="released", note=asked.note)))
 
 

@@ -145,6 +145,7 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         complete_by=None,
         answer_by=None,
         not_before=None,
+        retry_by=None,
         uncounted=0,
         reason=None,
         in_doubt=False,
@@ -199,12 +200,9 @@ def _refused(
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Let a scheduler go on, unless the order has to wait for others of its steps."""
-    running = after.running()
-    if order.state.process_state is ProcessState.PROCESSING and running and not after.ready():
-        after = after.with_state(complete_by=after.earliest_complete_by())
-        return transition(order, after, entry)
-    after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
-    return transition(order, after, entry)
+    is_handled = order.state.process_state is ProcessState.PROCESSING
+    has_to_wait = is_handled and after.running() and not after.ready()
+    return transition(order, after if has_to_wait else after.requeued(), entry)
 
 
 def with_new_link(order: Snapshot, asked: Asked, links: Links, now: datetime) -> Change:
@@ -246,10 +244,7 @@ def _changed(
 ) -> Change:
     """Return the change of an operator to how an answer is awaited."""
     entry = HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(told,))
-    after = order.with_steps(step)
-    if order.state.process_state is ProcessState.PROCESSING:
-        after = after.with_state(complete_by=after.earliest_complete_by())
-    return transition(order, after, entry)
+    return transition(order, order.with_steps(step), entry)
 
 
 def erased(step: Step) -> Step:

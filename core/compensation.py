@@ -17,7 +17,7 @@ from core.happenings import (
     UndoRequested,
     Withdrawn,
 )
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, StepState
 from core.orders import OnFailure, Snapshot, Step
 
 
@@ -25,7 +25,7 @@ def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> C
     """Start no more steps (SCH-12): agents answer or expire, then the order is given up."""
     if not after.at_work():
         return give_up(before, after, entry)
-    return transition(before, after.with_state(complete_by=after.earliest_complete_by()), entry)
+    return transition(before, after, entry)
 
 
 def failures_of(step: Step, reason: str) -> tuple[Happening, ...]:
@@ -66,9 +66,7 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
     """Return the request to undo the order, which any scheduler may claim (UND-1)."""
     reason = f"{cause.name}: {cause.reason}"
     entry = entry.also(*withdrawals(after))
-    after = turn_back(after).with_state(
-        process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
-    )
+    after = turn_back(after).requeued().with_state(reason=reason)
     return transition(
         before, after, entry.also(UndoRequested(step=cause.name, reason=str(cause.reason)))
     )
@@ -80,13 +78,7 @@ def end(
     """Set an order on which no agent works to `Error` (SCH-8, SCH-12), with an alert (ALR-1)."""
     reason = cause.reason if cause else after.state.reason
     entry = entry.also(*withdrawals(after))
-    after = withdrawn(after).with_state(
-        process_state=ProcessState.ERROR,
-        locked_by=None,
-        complete_by=None,
-        outcome=outcome,
-        reason=reason,
-    )
+    after = withdrawn(after).ended(outcome, reason)
     name = cause.name if cause else None
     return transition(
         before, after, entry.also(Ended(what=outcome.value, step=name, reason=reason))
@@ -124,6 +116,7 @@ def to_be_undone(step: Step) -> Step:
         reason=None,
         for_operator=False,
         not_before=step.settled_at,
+        retry_by=None,
         answer_by=None,
         in_doubt=step.effect_unknown,
         key_known_until=step.key_known_until if step.may_be_done else None,

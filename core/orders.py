@@ -219,6 +219,11 @@ class Step:
     """
     not_before: AwareDatetime | None = None
     """The earliest time at which the waiting step may start, to be done or undone."""
+    retry_by: AwareDatetime | None = None
+    """The time by which its next attempt should be over, once a supervisor asked for one (SUP-3).
+
+    It is None unless the step waits for that attempt.
+    """
     attempts: int = 0
     """The number of attempts, which never shrinks: it distinguishes stale replies."""
     failure_count: int = 0
@@ -323,6 +328,7 @@ class Step:
             state=StepState.SKIPPED if passed_over else StepState.FAILED,
             complete_by=None,
             not_before=None,
+            retry_by=None,
             uncounted=0,
             reason=reason[:MAX_REASON],
             for_operator=for_operator,
@@ -436,6 +442,15 @@ class Snapshot:
         first = min(self.ready(), key=turn, default=None)
         return None if first is None or first.capability == OUTSIDE else first.capability
 
+    def waiting(self) -> tuple[Step, ...]:
+        """Return the steps that wait for an attempt, ready or not.
+
+        After a failure for good none does on the way forward (SCH-12).
+        """
+        if self.state.direction is Direction.UNDO:
+            return tuple(step for step in self.steps if step.waits_for_undo)
+        return () if self.in_state(StepState.FAILED) else self.in_state(StepState.NOT_STARTED)
+
     def ready(self) -> tuple[Step, ...]:
         """Return the steps that may be done or undone next, also before their chosen time.
 
@@ -542,10 +557,41 @@ class Snapshot:
         """Return a snapshot whose state record has these properties replaced."""
         return replace(self, state=replace(self.state, **changes))
 
-    def closed(self) -> "Snapshot":
-        """Return an order that is over as it stays: nobody holds it any more."""
+    # The verbs of the order. All else in its state follows, in `core.changes.transition`.
+
+    def claimed_by(self, instance: str) -> "Snapshot":
+        """Return the order in `Processing`, handled by this scheduler."""
+        return self.with_state(process_state=ProcessState.PROCESSING, locked_by=instance)
+
+    def requeued(self) -> "Snapshot":
+        """Return the order in `Pending`, for any scheduler to claim."""
+        return self.with_state(process_state=ProcessState.PENDING, outcome=None)
+
+    def resumed(self) -> "Snapshot":
+        """Return an order that had ended, in `Pending` with a fresh failure count (OPR-3)."""
+        afresh = (replace(step, retry_by=None) for step in self.steps if step.retry_by)
+        return self.with_steps(*afresh).requeued().with_state(failure_count=0, reason=None)
+
+    def completed(self) -> "Snapshot":
+        """Return the order in `Processed`."""
+        return self.with_state(process_state=ProcessState.PROCESSED)
+
+    def ended(self, outcome: Outcome, reason: str | None) -> "Snapshot":
+        """Return the order in `Error`, with this end and reason."""
+        return self.with_state(process_state=ProcessState.ERROR, outcome=outcome, reason=reason)
+
+    def put_on_hold(self, by: str, because: str, since: datetime) -> "Snapshot":
+        """Return the order with the hold of an operator (OPR-7)."""
+        return self.with_state(held_by=by, held_because=because, held_since=since)
+
+    def released(self) -> "Snapshot":
+        """Return the order without a hold."""
         return self.with_state(held_by=None, held_because=None, held_since=None)
 
     def earliest_complete_by(self) -> datetime | None:
         """Return the complete-by time of the first running step to be due; None if none runs."""
         return min((step.complete_by for step in self.running() if step.complete_by), default=None)
+
+    def latest_retry_by(self) -> datetime | None:
+        """Return the latest `retry_by` of the steps that are retried; None if none is (SUP-3)."""
+        return max((step.retry_by for step in self.waiting() if step.retry_by), default=None)

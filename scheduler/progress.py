@@ -18,7 +18,7 @@ from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
 from core.happenings import Happening, Processed, PutBack, StepStarted, Waits
-from core.life import DONE, Direction, Outcome, ProcessState, StepState
+from core.life import DONE, Direction, Outcome, StepState
 from core.links import Links
 from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
 from core.orders import ERASED, OUTSIDE, Snapshot, Step
@@ -176,10 +176,7 @@ class Progress:
                 return self._start(after, [])
             return compensation.give_up(self.before, after, self.entry)
         if all(step.state in DONE for step in after.steps):
-            after = after.with_state(
-                process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None
-            )
-            return transition(self.before, after, self.entry.also(Processed()))
+            return transition(self.before, after.completed(), self.entry.also(Processed()))
         return self._start(after, after.ready())
 
     def _undo(self, after: Snapshot) -> Change | None:
@@ -205,7 +202,7 @@ class Progress:
         after = after.with_steps(*judged).with_steps(*started)
         if not after.running():
             return self._wait(after)
-        after = handled(after, self.instance)
+        after = after.claimed_by(self.instance)
         entry = self.entry.also(*map(_start_of, started))
         return transition(self.before, after, entry, messages=tuple(requests))
 
@@ -227,6 +224,7 @@ class Progress:
                     settled_at=compensation.settled_at(step, now, self.clock_tolerance),
                     key_known_until=self._key_known_until(step, agent),
                     not_before=None,
+                    retry_by=None,
                     unjudged=False,
                     reason=None,
                 )
@@ -290,10 +288,7 @@ class Progress:
         until = after.chosen_time(self.entry.at)
         chosen = any(step.not_before == until and not step.attempts for step in after.ready())
         entry = self.entry.also(Waits(until=until) if until and chosen else PutBack(until=until))
-        after = after.with_state(
-            process_state=ProcessState.PENDING, locked_by=None, complete_by=None
-        )
-        return transition(self.before, after, entry)
+        return transition(self.before, after.requeued(), entry)
 
     def _requests(
         self, order: Snapshot, started: Sequence[Step]
@@ -349,18 +344,6 @@ def _not_asked_elsewhere(order: Snapshot, step: Step) -> Step:
     if step.state is StepState.UNDOING:
         reason = f"it may stand, and {gone}: see to it there that nothing stands, then skip it"
     return replace(_unasked(order, step, reason, for_operator=True), in_doubt=True)
-
-
-def handled(order: Snapshot, instance: str) -> Snapshot:
-    """Return the order as locked by this scheduler, with the earliest complete-by time.
-
-    Nobody holds an order that only waits for an answer from outside.
-    """
-    return order.with_state(
-        process_state=ProcessState.PROCESSING,
-        locked_by=instance if order.at_work() else None,
-        complete_by=order.earliest_complete_by(),
-    )
 
 
 def _start_of(step: Step) -> StepStarted:

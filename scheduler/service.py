@@ -120,7 +120,8 @@ class SchedulerService:
 
         A step that no supervisor has recovered counts as in time, and no step is started.
         """
-        in_time = min(now, order.state.complete_by or now)
+        step = order.step(reply.step)
+        in_time = min(now, (step and step.complete_by) or now)
         return self.rules.receive(order, reply, in_time, {}, agent)
 
     async def poll(self) -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from core import alerts
 from core.business import Payload
-from core.changes import Change, Event, HistoryEntry, Note, wake_up
+from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, business_key, sortable
@@ -109,8 +109,7 @@ def new_order(
             workflow=workflow.name,
             workflow_version=workflow.version,
             priority=message.priority,
-            waits_since=later or now,
-            not_before=later,
+            waits_since=now,
             updated_at=now,
             reply_to=message.reply_to,
         ),
@@ -120,14 +119,9 @@ def new_order(
             cooldown=terms.cooldown,
         ),
     )
-    return Change(
-        before=None,
-        after=snapshot,
-        entry=HistoryEntry(
-            at=now, actor=actor, happened=(Submitted(workflow=workflow.name, not_before=later),)
-        ),
-        messages=() if later else (wake_up(snapshot),),
-    )
+    submitted = Submitted(workflow=workflow.name, not_before=later)
+    entry = HistoryEntry(at=now, actor=actor, happened=(submitted,))
+    return transition(None, snapshot, entry)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:

@@ -179,12 +179,15 @@ def _lasting(verdict: _Verdict, fault: AttemptFault | None, now: datetime) -> _V
 def _ask_again(
     before: Snapshot, after: Snapshot, expired: Sequence[Step], entry: HistoryEntry
 ) -> Change:
-    """Give the order back; its other running steps and their replies stay valid (SUP-3)."""
-    begins = after.chosen_time(entry.at) or entry.at
-    after = after.with_state(
-        process_state=ProcessState.PENDING,
-        locked_by=None,
-        complete_by=begins + max(step.timeout for step in expired),
+    """Give the order back; its other running steps and their replies stay valid (SUP-3).
+
+    The next attempt of each step that is tried again has a complete-by time already.
+    """
+    names = {step.name for step in expired}
+    waiting = (step for step in after.waiting() if step.name in names)
+    again = (
+        replace(step, retry_by=(step.not_before or entry.at) + step.timeout) for step in waiting
     )
     was_handled = before.state.process_state is ProcessState.PROCESSING
-    return transition(before, after, entry.also(Recovered()) if was_handled else entry)
+    entry = entry.also(Recovered()) if was_handled else entry
+    return transition(before, after.with_steps(*again).requeued(), entry)

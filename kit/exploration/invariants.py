@@ -295,7 +295,17 @@ def _shown_as_it_is(order: Snapshot) -> None:
         back = state.direction is Direction.UNDO or order.in_state(StepState.FAILED)
         held_up = back and not at_work(order)
         demand(not held_up, "the end of the order waits for an answer from outside (SCH-12)")
-    elif state.process_state is not ProcessState.PENDING:
+    elif state.process_state is ProcessState.PENDING:
+        dates = [step.retry_by for step in _to_be_tried(order) if step.retry_by]
+        demand(
+            state.complete_by == max(dates, default=None),
+            f"CompleteBy {state.complete_by} is not that of the last retry: {dates} (SUP-3)",
+        )
+    else:
+        demand(
+            state.complete_by is None,
+            f"the order is {state.process_state}, and CompleteBy is {state.complete_by}",
+        )
         demand(
             not running, f"a step runs, and nobody looks at it: the order is {state.process_state}"
         )
@@ -303,6 +313,15 @@ def _shown_as_it_is(order: Snapshot) -> None:
         step.runs and step.state is StepState.UNDOING for step in running
     )
     demand(not both, "a step is being undone while another is being done")
+
+
+def _to_be_tried(order: Snapshot) -> list[Step]:
+    """The steps that wait for an attempt; after a failure none does on the way forward (SCH-12)."""
+    back = order.state.direction is Direction.UNDO
+    if not back and order.in_state(StepState.FAILED):
+        return []
+    state = StepState.UNDOING if back else StepState.NOT_STARTED
+    return [step for step in order.steps if step.state is state and not step.complete_by]
 
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
@@ -554,9 +573,23 @@ def check_commit(world: World, change: Change) -> None:
             demand(
                 world.now > step.complete_by, "a step was called expired whose time had not passed"
             )
+            _due_again(change, step.name)
         else:
             in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
             demand(in_time, f"a reply of {step.name} counted that came too late")
+
+
+def _due_again(change: Change, name: str) -> None:
+    """A step that is tried again says by when that attempt should be over (SUP-3).
+
+    The request to undo the order is another thing: what is undone then is not tried again.
+    """
+    if change.before.state.direction is not change.after.state.direction:
+        return
+    for step in _to_be_tried(change.after):
+        by = (step.not_before or change.entry.at) + step.timeout
+        right = step.name != name or step.retry_by == by
+        demand(right, f"{name} is tried again by {step.retry_by}, and not by {by} (SUP-3)")
 
 
 def _out_of_error_by_people(change: Change) -> None:

@@ -194,6 +194,10 @@ def counts_a_failure_twice() -> AbstractContextManager[Any]:
     return patch.object(supervisor_rules, "_ask_again", ask_again)
 
 
+def forgets_when_the_retry_is_due() -> AbstractContextManager[Any]:
+    return patch.object(Snapshot, "waiting", lambda self: ())
+
+
 def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
     def expired(self, now, tolerance):
         return self.state is StepState.RUNNING
@@ -913,12 +917,7 @@ def never_sweeps_what_waits() -> AbstractContextManager[Any]:
 
 
 def keeps_nobody_s_lock() -> AbstractContextManager[Any]:
-    handled = progress.handled
-
-    def locked(order, instance):
-        return handled(order, instance).with_state(locked_by=instance)
-
-    return patch.object(progress, "handled", locked)
+    return patch.object(changes, "_locked_by", lambda order: order.state.locked_by)
 
 
 def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
@@ -968,6 +967,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SUP-2 never sweeps": (never_sweeps, SKIPPED),
     "SUP-2 recovers before the time is up": (recovers_before_the_time_is_up, UNDISTURBED),
     "SUP-3 recovers without unlocking": (leaves_the_order_locked, TRIED_AGAIN),
+    "SUP-3 forgets when the retry is due": (forgets_when_the_retry_is_due, TRIED_AGAIN),
     "SUP-4 counts a failure twice": (counts_a_failure_twice, TRIED_AGAIN),
     "SUP-3 rests without giving the order back": (rests_without_giving_the_order_back, RESTED),
     "AGT-8 takes what was not tried for done": (takes_what_was_not_tried_for_done, CIRCUIT),
@@ -1109,6 +1109,7 @@ SAID_OF: Mapping[str, str] = {
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "OPR-12 leaves an order without a way out": "nothing can end its doubt",
+    "SUP-3 forgets when the retry is due": "SUP-3",
     "SCH-15 begins before its time": "begun before",
     "SCH-15 begins before a timer": "begun before its time: .*SCH-15",
     "SCH-12 lets a wait hold up the end": "the end of the order waits for an answer",

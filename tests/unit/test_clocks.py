@@ -10,11 +10,11 @@ from owed import events_owed
 from scheduling import Scheduling, only
 from ulid import ULID
 
-from core.changes import Change, HistoryEntry
+from core.changes import Change, HistoryEntry, transition
 from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from core.errors import UnavailableError
 from core.keys import buckets
-from core.life import ProcessState
+from core.life import ProcessState, StepState
 from core.messages import WakeUp
 from stores.clock_guard import TELL_AGAIN_SECONDS
 
@@ -207,6 +207,24 @@ async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, a
     await app.scheduler.receive(answer_to(request, result={}), "payment")
     assert (await world.load(first)).state.process_state is ProcessState.PROCESSED
     assert await world.pending([second])
+
+
+@pytest.mark.proves("FLT-9", "SCH-5")
+async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_nobody_has(
+    world, host, app
+):
+    """The order was given back, and is due at no time of its own; the step that runs is."""
+    order_id = await world.record()
+    world.now += seconds(3)
+    await app.scheduler.poll()
+    order = await world.load(order_id)
+    entry = HistoryEntry(at=world.now, actor="t", happened=some("recovered"))
+    await world.store.commit(transition(order, order.requeued(), entry))
+    host.ahead = FAR
+    world.now += seconds(6)
+    [request] = world.requests()
+    await app.scheduler.receive(answer_to(request, result={}), "payment")
+    assert (await world.load(order_id)).step("payment").state is StepState.COMPLETED
 
 
 @pytest.mark.proves("FLT-9", "SUP-5")
