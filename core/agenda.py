@@ -6,7 +6,7 @@ has no obligations and no rows, so the cost of a periodic query never depends on
 store has held (SUP-2).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -145,18 +145,16 @@ def _due(kind: Kind, steps: Iterable[Step]) -> Iterator[str]:
         yield f"{kind}|{sortable(min(times))}"
 
 
-def listed_end(snapshot: Snapshot, written: Collection[str]) -> dict[str, AgendaRow]:
+def listed_end(snapshot: Snapshot) -> dict[str, AgendaRow]:
     """Return by its key the row that lists an order which is over; none for any other order.
 
-    `written` are the row keys as they were recorded: a later change, such as an erasure, leaves the
-    order at the time at which it ended.
+    An order that is over changes no more: its last change is its end, also after an erasure.
     """
     state = snapshot.state
     if not state.meaning.is_over:
         return {}
-    place = f"{ENDED_PREFIX}{state.situation}|"
-    new = f"{place}{newest_first(state.updated_at)}|{state.order_id}"
-    key = next((key for key in written if key.startswith(place)), new)
+    ended = newest_first(state.updated_at)
+    key = f"{ENDED_PREFIX}{state.situation}|{ended}|{state.order_id}"
     return {key: AgendaRow(key=key, order_id=state.order_id, data=summary(snapshot))}
 
 

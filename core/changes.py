@@ -97,7 +97,7 @@ class Change:
         An order that is over is owed nothing; its one row lists it.
         """
         before = self.before.state.agenda if self.before else ()
-        owed = agenda.obligations(self.after) | agenda.listed_end(self.after, before)
+        owed = agenda.obligations(self.after) | agenda.listed_end(self.after)
         return [key for key in before if key not in owed], owed
 
 
@@ -158,6 +158,16 @@ def transition(
     elif after.is_pausing and after.state.not_before:
         messages = (*messages, later(wake_up(after, before), after.state.not_before))
     return Change(before=before, after=after, entry=entry, messages=messages)
+
+
+def amendment(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Return the change of an order's records that moves nothing of it, such as an erasure.
+
+    The order keeps its last change, its age and its place in every list, and wakes nobody.
+    """
+    return Change(
+        before=before, after=after.with_state(version=before.state.version + 1), entry=entry
+    )
 
 
 def _derived(before: Snapshot | None, after: Snapshot, now: datetime) -> Snapshot:

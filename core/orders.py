@@ -131,7 +131,8 @@ class OrderState:
     def is_set_going(self, was: "OrderState") -> bool:
         """Whether an order that was so goes on anew: it had ended, turned back, or was held."""
         released = was.is_held and not self.is_held
-        return was.process_state in ENDED or was.direction is not self.direction or released
+        goes_on = was.process_state in ENDED and self.process_state not in ENDED
+        return goes_on or was.direction is not self.direction or released
 
     @property
     def shown_reason(self) -> str | None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from core import answers, keys
 from core.business import Payload
-from core.changes import Change, HistoryEntry, transition
+from core.changes import Change, HistoryEntry, amendment
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.happenings import ActedOn
@@ -59,10 +59,10 @@ class Found(View):
 def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
     """Return the change that erases the customer's data, also from answers (ANS-5).
 
-    Order, state and history stay.
-    Of its business keys those stay that the erased payload still has: a field that was a key once
-    may be personal now. The history records who erased it and why. Raises `RefusedError` if nothing
-    is left to erase.
+    Order, state and history stay, with the times by which lists and retention go. Of its business
+    keys those stay that the erased payload still has: a field that was a key once may be personal
+    now. The history records who erased it and why. Raises `RefusedError` if nothing is left to
+    erase.
     """
     erased = payload.erased(order.order.payload)
     steps = tuple(map(answers.erased, order.steps))
@@ -74,7 +74,7 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
     after = replace(order, order=submitted, steps=steps)
     happened = (ActedOn(what="erased", note=request.note),)
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
-    return transition(order, after, entry)
+    return amendment(order, after, entry)
 
 
 def is_over(order: ArchivedOrder, since: datetime) -> bool:

@@ -647,7 +647,8 @@ def _keeps_its_place(world: World, change: Change) -> None:
     settled = _settled(before) != _settled(after)
     turned = before.state.direction is not after.state.direction
     released = before.state.held_since and not after.state.held_since
-    anew = settled or turned or released or before.state.process_state in ENDED
+    ended = (each.state.process_state in ENDED for each in (before, after))
+    anew = settled or turned or released or tuple(ended) == (True, False)
     pauses = _pauses(after, ready(after, world.deployed.workflows))
     until = None if pauses else after.state.not_before
     place = until or (now if anew else min(before.state.waits_since, now))

@@ -188,3 +188,11 @@ def test_a_step_that_is_turned_back_or_resubmitted_waits_for_no_retry():
     resubmitted = resubmit(ended, ANYBODY, LATER).after
     assert resubmitted.state.complete_by is None
     assert [step.retry_by for step in resubmitted.steps] == [None, None]
+
+
+@pytest.mark.proves("SCH-11")
+def test_an_order_that_stays_in_error_has_waited_since_it_did():
+    """Only what lets it go on begins its age anew."""
+    order = STANDS["in error"]
+    assert transition(order, order, ENTRY).after.state.waits_since == NOW
+    assert transition(order, order.resumed(), ENTRY).after.state.waits_since == LATER

@@ -1,0 +1,51 @@
+"""An erasure takes who the customer is out of the records, and moves nothing of the order."""
+
+from dataclasses import replace
+
+import pytest
+from builders import NOW, PAYLOAD, claimed, new_order, scheduler, seconds, supervisor
+
+from core.agenda import obligations
+from core.life import Outcome, ProcessState
+from operators.requests import OperatorRequest
+from operators.retention import erase, is_over
+from stores.archive import ArchivedOrder
+
+ASKED = OperatorRequest(operator="grace", note="asked for it")
+DAY = seconds(86_400)
+STANDS = {
+    "pending": new_order(),
+    "waits for a time": new_order(not_before=NOW + seconds(60), waits_since=NOW + seconds(60)),
+    "handled": claimed(),
+    "waits for a retry": supervisor.recover(claimed(), NOW + seconds(7)).after,
+    "in error": new_order(process_state=ProcessState.ERROR, outcome=Outcome.FAILED),
+    "processed": new_order(process_state=ProcessState.PROCESSED),
+}
+
+
+@pytest.mark.proves("OPR-1", "SCH-11", "ALR-1")
+@pytest.mark.parametrize("how", STANDS)
+def test_an_erasure_leaves_an_order_where_it_was(how):
+    """Its place in the queue and in the list of errors, its age and its last change (engine 29f)."""
+    order = STANDS[how]
+    change = erase(order, ASKED, PAYLOAD, NOW + DAY)
+    assert change.after.state == replace(order.state, version=order.state.version + 1)
+    assert obligations(change.after).keys() == obligations(order).keys()
+    assert change.messages == ()
+    assert "Ada" not in str(change.after)
+
+
+@pytest.mark.proves("OPR-1")
+def test_an_erasure_does_not_make_retention_wait():
+    """What has ended is kept from its end on (engine 29f)."""
+    after = erase(STANDS["processed"], ASKED, PAYLOAD, NOW + DAY).after
+    kept = ArchivedOrder(order_id=after.order_id, snapshot=after, keys=())
+    assert is_over(kept, since=NOW + seconds(1))
+    assert not is_over(kept, since=NOW)
+
+
+@pytest.mark.proves("SCH-2")
+def test_an_order_that_was_erased_goes_on_as_before():
+    """It is claimed when it would have been."""
+    after = erase(new_order(), ASKED, PAYLOAD, NOW + seconds(1)).after
+    assert scheduler.claim(after, NOW + seconds(2)).after.state.process_state == "Processing"
