@@ -89,10 +89,16 @@ class Watch:
         return longest
 
     async def _look_into(self, bucket: str, now: datetime, waiting: list[AgendaRow]) -> None:
-        """Add the first due orders of each lane to `waiting`."""
-        late = now - self.longest_pending
+        """Add the first due orders of each lane to `waiting`.
+
+        An order that waits since a time far to come was changed by a process whose clock is ahead.
+        Nobody knows how long it has waited, so it counts as late.
+        """
+        late, ahead = now - self.longest_pending, now + self.longest_pending
 
         def is_late(row: AgendaRow) -> AgendaRow | None:
+            if agenda.waits_since_after(row, ahead):
+                row = agenda.waiting_since(row, late - timedelta.resolution)
             due = _due(row)
             if due is None:
                 return None
@@ -100,7 +106,9 @@ class Watch:
                 waiting.append(row)
             return row if due < late else None
 
-        look = BucketLook(store=self.store, bucket=bucket, due=late, choose=is_late)
+        look = BucketLook(
+            store=self.store, bucket=bucket, due=late, choose=is_late, passed_over=(late, ahead)
+        )
         await look.at_pending()
 
     async def _agents(

@@ -7,7 +7,7 @@ store has held (SUP-2).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -263,9 +263,25 @@ def since(row: AgendaRow) -> datetime:
 
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
-    """Whether the order may be claimed at `due`; if so, all before it in its lane may be too."""
-    place = pending.key.split("|", 3)[-1].removeprefix(f"{LATER}|")
-    return place <= f"{sortable(due)}|{LAST}"
+    """Whether the order may be claimed at `due`; if so, all before it in its lane may be too.
+
+    Only a chosen time holds it back. The time since which an order waits may be that of a process
+    whose clock is ahead.
+    """
+    place = pending.key.split("|", 3)[-1]
+    return not place.startswith(LATER) or place <= f"{LATER}|{sortable(due)}|{LAST}"
+
+
+def waits_since_after(pending: AgendaRow, time: datetime) -> bool:
+    """Whether the order waits since a time after this one, and for no chosen time."""
+    place = pending.key.split("|", 3)[-1]
+    return f"{sortable(time)}|{LAST}" < place < LATER
+
+
+def waiting_since(pending: AgendaRow, time: datetime) -> AgendaRow:
+    """Return the row of an order without a chosen time as if the order waited since this time."""
+    *lane, _, order_id = pending.key.split("|")
+    return replace(pending, key="|".join([*lane, sortable(time), order_id]))
 
 
 def pauses(pending: AgendaRow, now: datetime) -> bool:
@@ -282,6 +298,12 @@ def was_announced(pending: AgendaRow) -> bool:
     """
     waits = pending.key.split("|")[3] == LATER or "NotBefore" in pending.data
     return not waits and pending.data["ProcessState"] == ProcessState.PENDING
+
+
+def ahead(pending: AgendaRow, time: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders of the same lane that wait since after this time."""
+    claim_lane = "|".join(pending.key.split("|")[:3])
+    return f"{claim_lane}|{sortable(time)}|{LAST}", f"{claim_lane}|{LATER}"
 
 
 def due_later(pending: AgendaRow, due: datetime) -> tuple[str, str]:

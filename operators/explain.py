@@ -164,15 +164,20 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
     """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
     found = [_recovery(order, rules, now)]
     if order.can_go_on:
-        found.append(_claim(order, rules, max(now, _polled_from(order, rules))))
+        found.append(_claim(order, rules, max(now, _polled_from(order, rules, now))))
     others = (Actor.AGENT, Actor.OUTSIDE)
     acts = (each for each in found if each and each.at and each.actor not in others)
     return min(acts, key=lambda each: each.at or now, default=None)
 
 
-def _polled_from(order: Snapshot, rules: ActingRules) -> datetime:
-    """Return when every process may claim the order: at its chosen time, or after its wake-up."""
-    return order.state.not_before or order.state.updated_at + rules.poll_delay
+def _polled_from(order: Snapshot, rules: ActingRules, now: datetime) -> datetime:
+    """Return when every process may claim the order: at its chosen time, or after its wake-up.
+
+    A last change far to come is the time of a clock that is ahead: nobody waits for that.
+    """
+    changed = order.state.updated_at
+    soon = changed + rules.poll_delay if changed < now + rules.poll_delay else now
+    return order.state.not_before or soon
 
 
 def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None:
@@ -310,7 +315,7 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
     if expected.circuits_open:
         why = _why_closed(needs, rules, max(now, order.state.not_before or now))
         return f", once an agent for {needs} makes calls again ({why})"
-    if now > _polled_from(order, rules):
+    if now > _polled_from(order, rules, now):
         loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
         waits = f", for which it waits since {_clock(since)} ({loads})"
         return f", once an agent for {needs} has room{waits}"

@@ -31,8 +31,10 @@ class BucketLook(Generic[T]):
     store: OrderStore
     bucket: str
     due: datetime
-    """The time by which a claimable order's own time has come."""
+    """The time by which the chosen time of a claimable order has come."""
     choose: Callable[[AgendaRow], T | None]
+    passed_over: tuple[datetime, datetime] | None = None
+    """Claimable orders that wait since a time between these need not be read; None reads all."""
     chosen: list[T] = field(default_factory=list)
     running: list[AgendaRow] = field(default_factory=list)
     _count: Counter[str] = field(default_factory=Counter)
@@ -62,7 +64,7 @@ class BucketLook(Generic[T]):
             elif self._needs_more(last):
                 start, size = beyond, LONG_PAGE
             else:
-                await self._read_due_later(last)
+                await self._read_beyond(last)
                 start, size = max(agenda.end_of_claim_lane(last), beyond), PAGE
 
     def _take(self, row: AgendaRow) -> None:
@@ -75,11 +77,24 @@ class BucketLook(Generic[T]):
     def _needs_more(self, last: AgendaRow) -> bool:
         """Whether the lane has more claimable orders, and too few of them are chosen."""
         chosen = self._count[agenda.end_of_claim_lane(last)]
-        return agenda.may_be_claimed(last, self.due) and chosen < PAGE
+        wanted = agenda.may_be_claimed(last, self.due) and not self._is_passed_over(last)
+        return wanted and chosen < PAGE
 
-    async def _read_due_later(self, last: AgendaRow) -> None:
-        """Read the lane's orders whose chosen time has come; they follow those without one."""
-        start, end = agenda.due_later(last, self.due)
-        if last.key < start:
-            for row in await self.store.agenda(self.bucket, start, end, PAGE):
-                self._take(row)
+    def _is_passed_over(self, last: AgendaRow) -> bool:
+        if self.passed_over is None:
+            return False
+        first, end = (agenda.waits_since_after(last, time) for time in self.passed_over)
+        return first and not end
+
+    async def _read_beyond(self, last: AgendaRow) -> None:
+        """Read on in the lane: behind orders that are passed over, and at those with a chosen time.
+
+        Those whose chosen time has come follow all orders without one.
+        """
+        ranges = [agenda.due_later(last, self.due)]
+        if self.passed_over:
+            ranges.append(agenda.ahead(last, self.passed_over[1]))
+        for start, end in ranges:
+            if last.key < start:
+                for row in await self.store.agenda(self.bucket, start, end, PAGE):
+                    self._take(row)

@@ -88,13 +88,13 @@ def test_what_an_order_owes_follows_from_its_steps(how):
     ("order", "late", "may"),
     [
         (new_order(), 0, True),
-        (new_order(), -0.001, False),
+        (new_order(), -3 * 3600, True),
         (new_order(not_before=NOW + seconds(60)), 59.999, False),
         (new_order(not_before=NOW + seconds(60)), 60, True),
     ],
 )
 def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
-    """The key of its row alone says so."""
+    """The key of its row alone says so. A time since which it waits is no such time (engine 24)."""
     (row,) = obligations(order).values()
     assert agenda.may_be_claimed(row, NOW + seconds(late)) is may
     assert agenda.since(row) == (order.state.not_before or NOW)
@@ -197,6 +197,31 @@ async def test_who_has_waited_out_a_chosen_time_is_found_however_many_may_be_cla
     assert set(due) <= set(chosen)
     assert len(store.queries) <= 3
     assert len(chosen) == min(before, PAGE) + len(due)
+
+
+@pytest.mark.proves("SCH-1", "FLT-9")
+@pytest.mark.parametrize("before", [0, 5, PAGE - 5])
+async def test_who_waits_since_a_time_to_come_is_found_before_chosen_times(store, before):
+    """A process whose clock is ahead has changed it: that holds nobody back (engine 24)."""
+    store.fill(before)
+    ids = store.fill(3, waits_since=LATER)
+    store.fill(500, not_before=LATER, waits_since=LATER)
+    assert set(ids) <= set((await looked(store)).chosen)
+
+
+@pytest.mark.proves("SUP-7", "WRK-3")
+@pytest.mark.parametrize("waiting", [0, 10, 5_000])
+async def test_who_waits_since_times_that_are_passed_over_is_not_read(store, waiting):
+    """The watch looks for those that wait for long, and those of a clock that is ahead."""
+    old, young = NOW - seconds(60), NOW + seconds(60)
+    late = store.fill(3, waits_since=old - seconds(1))
+    store.fill(waiting, waits_since=NOW)
+    ahead = store.fill(3, waits_since=LATER)
+    due = store.fill(3, not_before=old)
+    store.fill(500, not_before=LATER)
+    look = BucketLook(store=store, bucket=BUCKET, due=old, choose=who_may, passed_over=(old, young))
+    assert {*late, *ahead, *due} <= set(await look.at_pending())
+    assert sum(store.queries) <= 4 * PAGE
 
 
 @pytest.mark.proves("SCH-1", "FLT-12")

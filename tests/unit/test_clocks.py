@@ -14,8 +14,9 @@ from core.changes import Change, HistoryEntry, transition
 from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from core.errors import UnavailableError
 from core.keys import buckets
-from core.life import ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 from core.messages import WakeUp
+from core.orders import Snapshot
 from stores.clock_guard import TELL_AGAIN_SECONDS
 
 FAR = 70.0
@@ -225,6 +226,31 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
     [request] = world.requests()
     await app.scheduler.receive(answer_to(request, result={}), "payment")
     assert (await world.load(order_id)).step("payment").state is StepState.COMPLETED
+
+
+STOPPED = {
+    "releases": (lambda order: order.put_on_hold("grace", "a note", NOW), Snapshot.released),
+    "resubmits": (lambda order: order.ended(Outcome.FAILED, "declined"), Snapshot.resumed),
+}
+
+
+@pytest.mark.proves("FLT-9", "SCH-1")
+@pytest.mark.parametrize("does", ["records", *STOPPED])
+async def test_others_claim_what_a_process_with_a_clock_that_is_ahead_has_changed(world, does):
+    """The order waits since a time to come, and its wake-up has found no room (engine 24)."""
+    ahead = NOW + seconds(3 * 3600)
+    order_id = await world.record(since=ahead if does == "records" else NOW)
+    if does in STOPPED:
+        for time, act in zip((NOW, ahead), STOPPED[does], strict=True):
+            order = await world.load(order_id)
+            entry = HistoryEntry(at=time, actor="t", happened=some("noted"))
+            await world.store.commit(transition(order, act(order), entry))
+    assert (await world.load(order_id)).state.waits_since == ahead
+    world.now += seconds(3)
+    await world.app(instance_id="right").scheduler.poll()
+    order = await world.load(order_id)
+    assert order.state.process_state is ProcessState.PROCESSING
+    assert order.state.waits_since <= world.now + TOLERANCE
 
 
 @pytest.mark.proves("FLT-9", "SUP-5")

@@ -1,7 +1,7 @@
 """How long orders wait to be claimed."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from unittest.mock import AsyncMock, patch
 
 import pytest
@@ -94,6 +94,30 @@ async def test_who_need_not_be_claimed_does_not_wait():
 async def test_an_order_that_waited_for_a_chosen_time_waits_since_then():
     """What a workflow or an operator chose is no delay, however long it was."""
     assert await waiting(pending_since(seconds(30), not_before=NOW - seconds(30))) == seconds(30)
+
+
+@pytest.mark.proves("SUP-7", "FLT-9")
+@pytest.mark.parametrize("beside", [0, PAGE + 1])
+async def test_an_order_that_waits_since_a_time_far_to_come_is_announced(beside):
+    """A clock was ahead: how long the order waits is not known, so it counts as late (engine 24)."""
+    others = [pending_since(seconds(1), order_id=f"b03-{each:026d}") for each in range(beside)]
+    ahead = pending_since(seconds(-3 * 3600))
+    watch, store = await watched(*others, ahead)
+    assert seconds(120) < await watch.look() < seconds(121)
+    (event,) = await announced(store)
+    assert (event.subject, event.data["orders"]) == ("orders-waiting/payment", [ORDER_ID])
+    assert NOW - seconds(121) < datetime.fromisoformat(event.data["since"]) < NOW
+
+
+@pytest.mark.proves("SUP-7", "FLT-9")
+async def test_an_order_that_waits_since_a_moment_to_come_will_be_late_soon_enough():
+    """Clocks differ a little. A chosen time may be far away."""
+    watch, store = await watched(
+        pending_since(seconds(-119)),
+        pending_since(seconds(-7200), order_id=f"b03-{1:026d}", not_before=NOW + seconds(7200)),
+    )
+    assert await watch.look() == timedelta()
+    assert await announced(store) == []
 
 
 @pytest.mark.proves("SUP-7", "SCH-10")
