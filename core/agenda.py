@@ -40,10 +40,13 @@ LISTS = {
     "Error": Kind.ERROR,
     "Held": Kind.HELD,
 }
-"""The lists of open orders that operators have; a list of a state has the orders in that state.
+"""The lists of open orders that operators have; each open order is in one of them (`list_of`).
 
 The list of those that wait for an answer from outside begins with the first that is due.
 """
+
+LIST_OF = {kind: name for name, kind in LISTS.items()}
+"""The name of the list that is read from the rows of each kind."""
 
 
 ENDED_LISTS = {each.word: situation for situation, each in MEANINGS.items() if each.is_over}
@@ -181,12 +184,32 @@ def _place(snapshot: Snapshot) -> str:
     return sortable(state.waits_since)
 
 
+def list_of(snapshot: Snapshot) -> str:
+    """Return the one list that has the order (OPR-1).
+
+    Who looks at what is awaited from outside finds all of it in one list. A pending order that no
+    scheduler could go on with is in the list of those on which somebody works.
+    """
+    state = snapshot.state
+    if state.meaning.is_over:
+        return state.meaning.word
+    if state.meaning.waits_for_operator:
+        return LIST_OF[Kind.ERROR]
+    if state.is_held:
+        return LIST_OF[Kind.HELD]
+    if snapshot.awaited():
+        return LIST_OF[Kind.WAITING]
+    waits = state.process_state is ProcessState.PENDING and snapshot.can_go_on
+    return LIST_OF[Kind.PENDING if waits else Kind.RUNNING]
+
+
 def summary(snapshot: Snapshot) -> dict[str, Any]:
     """Return what lists show of the order; a table stores no nulls, so those are left out."""
     state, failed = snapshot.state, snapshot.in_state(StepState.FAILED)
     if state.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
         failed = tuple(step for step in failed if step.undo_failed) or failed
     known = {
+        "List": list_of(snapshot),
         "Situation": str(state.situation),
         "ProcessState": str(state.process_state),
         "FailureCount": state.failure_count,

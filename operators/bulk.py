@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from core import agenda
 from core.actions import BY_NAME, Action
-from core.agenda import LISTS, AgendaRow, Kind
+from core.agenda import LIST_OF, AgendaRow, Kind
 from core.answers import checked
 from core.changes import Change
 from core.errors import (
@@ -40,8 +40,6 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 16
 """Maximum number of orders that are changed at a time."""
-
-LIST_OF = {kind: name for name, kind in LISTS.items()}
 
 
 class NotDone(View):

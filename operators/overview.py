@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from core.agenda import LISTS, AgendaRow, Kind
 from core.errors import UnavailableError
-from core.life import ProcessState
 from core.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
@@ -124,20 +123,13 @@ class OverviewService:
     async def look(self, reading: Reading = SHARED) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
         owed = await (self.owed.look() if reading.fresh else self.owed.recent(SHARED_FOR))
-        waiting, running = owed.orders[Kind.PENDING], owed.orders[Kind.RUNNING]
-        pending = {order_id for order_id, row in waiting.items() if not _is_processing(row)}
-        processing = running.keys() - pending  # of a pending order, other steps may still run
-        known = {
-            "Pending": Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
-            "Processing": Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
-        }
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
         holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
             at=owed.at,
             waiting_for_operator=waiting_causes(owed.rows[Kind.ERROR]),
-            open_orders={name: _count(owed, kind) for name, kind in LISTS.items()} | known,
+            open_orders={name: _listed(owed, name) for name in LISTS},
             unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
             unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),
@@ -196,9 +188,12 @@ def _waiting_for(step: str | None, reason: str | None, orders: list[ListedOrder]
     )
 
 
-def _is_processing(row: AgendaRow) -> bool:
-    """Whether the order is `Processing`: some of its steps run while others wait."""
-    return row.data.get("ProcessState") == ProcessState.PROCESSING
+def _listed(owed: Look, name: str) -> Count:
+    """Count the orders of a list; a row that does not say which list has its order counts too."""
+    kind = LISTS[name]
+    rows = owed.orders[kind].values()
+    count = sum(row.data.get("List", name) == name for row in rows)
+    return Count(count=count, at_least=owed.more(kind))
 
 
 def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:

@@ -11,7 +11,7 @@ from core.actions import BY_NAME
 from core.agenda import ENDED_LISTS, LISTS
 from core.business import MAX_KEY
 from core.keys import ORDER_ID
-from core.life import Outcome, ProcessState
+from core.life import Outcome
 from core.messages import Moment, OrderId, Seen, StepName, Text
 from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
@@ -113,8 +113,8 @@ class OrdersPage(Filter, Page):
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
     def _lists(self, order: ListedOrder) -> bool:
-        """Whether the list has this order; some lists have orders in any state."""
-        return self.state not in list(ProcessState) or order.process_state == self.state
+        """Whether this is the order's list; the row of another one may lead to it too."""
+        return self.state is None or order.in_list in (None, self.state)
 
 
 class AuditPage(Page):

@@ -225,6 +225,8 @@ class ListedOrder(View):
     )
 
     order_id: str
+    in_list: Annotated[str | None, Field(validation_alias="List", exclude=True)] = None
+    """The one list that has the order; None if its row does not say that."""
     process_state: ProcessState
     failure_count: int
     priority: Priority

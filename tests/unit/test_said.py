@@ -319,17 +319,20 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
     [
         (
             new_order(not_before=LATER),
-            AT_PAYMENT | {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER},
+            AT_PAYMENT
+            | {"List": "Pending", "Situation": "pending", "ProcessState": "Pending"}
+            | {"NotBefore": LATER},
         ),
         (
             claimed(),
             AT_PAYMENT
-            | {"Situation": "processing", "ProcessState": "Processing", "Agents": "payment"}
-            | {"CompleteBy": claimed().state.complete_by},
+            | {"List": "Processing", "Situation": "processing", "ProcessState": "Processing"}
+            | {"Agents": "payment", "CompleteBy": claimed().state.complete_by},
         ),
         (
             failed_order(),
             {
+                "List": "Error",
                 "Situation": "failed",
                 "ProcessState": "Error",
                 "Outcome": "failed",
