@@ -347,10 +347,14 @@ class Step:
 
     @property
     def cools_down(self) -> bool:
-        """Whether the step waits since it reached its threshold, and not for a chosen date."""
+        """Whether the step waits since it reached its threshold, and not for a chosen date.
+
+        So an undo may, too.
+        """
         has_failed = self.cooldowns > 0 and not self.failure_count
-        waits = self.state is StepState.NOT_STARTED and self.not_before is not None
-        return has_failed and waits and self.answer_by is None and not self.pauses
+        waits = self.state is StepState.NOT_STARTED or self.waits_for_undo
+        is_dated = self.not_before is not None and self.answer_by is None and not self.pauses
+        return has_failed and waits and is_dated
 
     @property
     def pauses(self) -> bool:

@@ -27,7 +27,8 @@ from core.orders import Priority
 from operators.requests import ActRequest
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
-LATER = NOW + seconds(60)
+LATER_BY = seconds(60)
+LATER = NOW + LATER_BY
 
 
 def kinds(order):
@@ -210,3 +211,35 @@ def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
     ((was,), (now,)) = (tuple(agenda.obligations(order)) for order in (before, after))
     assert now < was
     assert after.state.waits_since == before.state.waits_since
+
+
+def cooling_down():
+    """An order whose undo has reached its threshold, and cools down."""
+    rests = {"threshold": 1, "max_cooldowns": 2, "cooldown": 10 * LATER_BY, "undoable": True}
+    step = replace(claimed().steps[0], state=StepState.UNDOING, **rests)
+    undone = replace(claimed(), steps=(step,)).with_state(direction=Direction.UNDO)
+    return supervisor.recover(undone, timed_out(undone)).after
+
+
+@pytest.mark.proves("OPR-8", "UND-4")
+def test_a_hurry_ends_the_cooldown_of_an_undo_too():
+    """Also of an order that has high priority already (engine 23)."""
+    order = cooling_down()
+    assert order.steps[0].cooldowns == 1
+    for resting in (order, order.with_state(priority=Priority.HIGH)):
+        change = hurry(resting, GRACE, LATER)
+        assert change.after.steps[0].not_before is None
+        assert change.messages
+        begun = scheduler.claim(change.after, LATER).after
+        assert begun.steps[0].runs
+        assert begun.state.direction is Direction.UNDO
+
+
+@pytest.mark.proves("OPR-8", "UND-2")
+def test_a_hurry_does_not_end_the_wait_until_no_call_can_take_effect():
+    """It is no cooldown, although the step has cooled down before it was to be undone."""
+    settled = LATER + 10 * LATER_BY
+    step = replace(claimed().steps[0], complete_by=None, undoable=True, cooldowns=1)
+    rested = replace(step, state=StepState.NOT_STARTED, settled_at=settled)
+    order = cancel(replace(claimed(), steps=(rested,)).requeued(), GRACE, LATER).after
+    assert hurry(order, GRACE, LATER).after.steps[0].not_before == settled
