@@ -325,14 +325,16 @@ class PutBack(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waits(OfOrder):
-    """No step of the order runs, and the next one begins at a chosen time (SCH-15)."""
+    """No step of the order runs, and it waits for a chosen time or for its release (SCH-15)."""
 
     what: Literal["waits"] = "waits"
-    until: AwareDatetime
+    until: AwareDatetime | None = None
+    """The chosen time; None if an operator holds the order."""
+    held_by: str | None = None
 
     @property
     def words(self) -> str:
-        return f"waits until {self.until:{CLOCK}}"
+        return f"waits until {self.until:{CLOCK}}" if self.until else f"{self.held_by} holds it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -284,11 +284,16 @@ class Progress:
         return {self.providers[name] for name in offering or self.providers}
 
     def _wait(self, after: Snapshot) -> Change:
-        """Give the order back until a step's time comes or an agent has room."""
-        until = after.chosen_time(self.entry.at)
-        chosen = any(step.not_before == until and not step.attempts for step in after.ready())
-        entry = self.entry.also(Waits(until=until) if until and chosen else PutBack(until=until))
+        """Give the order back until it is released, a step's time comes or an agent has room."""
+        entry = self.entry.also(self._why_it_waits(after))
         return transition(self.before, after.requeued(), entry)
+
+    def _why_it_waits(self, order: Snapshot) -> Waits | PutBack:
+        if order.state.is_held:
+            return Waits(held_by=order.state.held_by)
+        until = order.chosen_time(self.entry.at)
+        chosen = any(step.not_before == until and not step.attempts for step in order.ready())
+        return Waits(until=until) if until and chosen else PutBack(until=until)
 
     def _requests(
         self, order: Snapshot, started: Sequence[Step]

@@ -81,6 +81,7 @@ EACH = {
         step="ship", until=NOW, by="tomorrow"
     ): "ship begins at 2026-01-31 08:15:00 UTC: tomorrow",
     Waits(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
+    Waits(held_by="grace"): "grace holds it",
     NotNeeded(step="approve", predicate="above_limit"): "approve is not needed: above_limit",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"

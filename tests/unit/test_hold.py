@@ -20,7 +20,7 @@ from core import agenda
 from core.agenda import Kind
 from core.changes import NotClaimed
 from core.errors import RefusedError
-from core.happenings import ActedOn
+from core.happenings import ActedOn, Waits
 from core.life import Direction, Outcome, ProcessState, Situation, StepState, WhyNot
 from core.messages import WakeUp, decode
 from core.orders import Priority
@@ -159,6 +159,17 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
     assert failed.after.state.outcome is Outcome.FAILED
     assert kinds(failed.after) == [Kind.ERROR, Kind.HELD]
     assert told(failed)[0].data["actions"][-1] == "release"
+
+
+@pytest.mark.proves("OPR-1", "OPR-7")
+@pytest.mark.parametrize("reply", [answer(), answer(outcome="notTried", reason="no place")])
+def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
+    """Every agent has room, and nothing has failed (engine 28)."""
+    order = held(claimed(replace(new_order(), steps=(new_order().steps[0], next_step()))))
+    change = scheduler.receive(order, reply, NOW + seconds(1))
+    assert change.entry.happened[-1] == Waits(held_by="grace")
+    assert not Waits.is_failure
+    assert change.after.state.process_state is ProcessState.PENDING
 
 
 @pytest.mark.proves("OPR-6", "OPR-7", "OPR-8")
