@@ -8,6 +8,7 @@ from functools import cached_property
 from adapters.settings import Settings
 from core.business import Agent, Business, Door, offers_of
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from core.orders import OUTSIDE
 from core.workflow import StepDefinition, Workflows
 from simulator.rules import filled
 
@@ -135,12 +136,14 @@ class Deployment:
         return self.agents[self.requests[kind]]
 
     def answer_of(self, step: str) -> Answer:
-        """Return what the service answers that does this step."""
+        """Return the answer to this step: of its service, or of somebody outside."""
         if step in self.answers:
             return self.answers[step]
-        definitions = [each.definition(step) for each in self.workflows.all]
-        answer: dict[str, object] = {"reference": "r"}
-        for each in filter(None, definitions):
+        found = [each.definition(step) for each in self.workflows.all]
+        definitions = [each for each in found if each is not None]
+        is_external = any(each.capability == OUTSIDE for each in definitions)
+        answer: dict[str, object] = {} if is_external else {"reference": "r"}
+        for each in definitions:
             answer |= {**dict.fromkeys(each.result_fields, "r"), **self._example(each)}
         return answer
 

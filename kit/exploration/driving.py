@@ -45,6 +45,10 @@ class Raised:
 Answer = Returned | Raised
 
 
+class HealthRows(list[Any]):
+    """The agents' health rows, as one look finds them: in a log they differ from other lists."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """What started a handler: a message, or a timer, or a person."""

@@ -32,7 +32,7 @@ from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, reque
 from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import StepDefinition, Workflows, results_for
 from kit.exploration.deployment import CUSTOMER_CANCEL, ERASE, SAYS
-from kit.exploration.driving import Answer, Effect, Handler, Job, Returned
+from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.roles import decode
 from kit.exploration.told import OF_ENDS, check_alert, check_notices, stands, unsent
@@ -273,7 +273,7 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
             demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
         if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
             held = entry.event == "claimed"
-        elif waits and entry.actor.startswith("operator/"):
+        elif waits and (entry.actor.startswith("operator/") or entry.actor == CUSTOMER):
             held = None  # nobody holds what only waited for an answer: it may be given back
     is_handled = order.state.process_state is ProcessState.PROCESSING
     demand(held in (None, is_handled), f"{order.state.process_state}, held: {held}")
@@ -355,14 +355,15 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
     waits = [step.complete_by for step in awaited(order)]
     if may_go_on(order, world.deployed.workflows):
         turn = ready(order, world.deployed.workflows)
-        first = min(map(partial(_needed, order), turn))[-1] if turn else "-"
+        first = min(turn, key=partial(_turn_of, order), default=None)
+        need = first.capability if first and first.capability != OUTSIDE else "-"
         rank = {"high": 0, "normal": 1}[state.priority]
         place = (
             f"later|{sortable(state.not_before)}"
             if state.not_before and not _pauses(order, turn)
             else sortable(state.waits_since)
         )
-        yield f"!pending|{rank}|{first}|{place}|{state.order_id}"
+        yield f"!pending|{rank}|{need}|{place}|{state.order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
     if waits and not state.held_since:
@@ -373,10 +374,12 @@ def _owed(world: World, order: Snapshot) -> Iterator[str]:
         yield f"!held|{sortable(state.held_since)}|{state.order_id}"
 
 
-def _needed(order: Snapshot, step: Step) -> tuple[datetime, bool, str]:
-    """From when on a step needs what; an answer from outside needs no agent, and comes first."""
-    asks = step.capability != OUTSIDE
-    return step.not_before or order.state.waits_since, asks, step.capability if asks else "-"
+def _turn_of(order: Snapshot, step: Step) -> tuple[datetime, bool]:
+    """From when on a step waits, and whether for an agent; an answer from outside comes first.
+
+    Of steps that are alike the first one of the workflow names the need.
+    """
+    return step.not_before or order.state.waits_since, step.capability != OUTSIDE
 
 
 def _begins_at(order: Snapshot, step: Step) -> datetime | None:
@@ -512,12 +515,15 @@ def check_charged(handler: Handler, change: Change) -> None:
         )
 
 
+def is_health(answer: Answer) -> bool:
+    """Whether the answer is a look at the agents' health rows, of which there may be none."""
+    return isinstance(answer, Returned) and isinstance(answer.value, HealthRows)
+
+
 def health_in(answer: Answer) -> list[AgentHealth]:
-    """What the agents were heard to have begun, if this is the answer that says so."""
+    """Return the agents' health rows, if the answer is a look at them."""
     value = answer.value if isinstance(answer, Returned) else None
-    return (
-        [each for each in value if isinstance(each, AgentHealth)] if isinstance(value, list) else []
-    )
+    return list(value) if isinstance(value, HealthRows) else []
 
 
 def _expiries(step: Step) -> int:
@@ -815,10 +821,10 @@ def _deadlines_move_by_the_time_held(change: Change) -> None:
 
 
 def check_held(handler: Handler, change: Change) -> None:
-    """Check that who has heard of a hold sends that agent nothing until it is over (OPR-9)."""
+    """Check that a scheduler sends nothing to an agent that was held at its last look (OPR-9)."""
     if change.before is None:
         return
-    heard = [row for answer in handler.log for row in health_in(answer)]
+    heard = next((health_in(each) for each in reversed(handler.log) if is_health(each)), [])
     ran = {(step.name, step.attempts) for step in change.before.running()}
     begun = [step for step in change.after.running() if (step.name, step.attempts) not in ran]
     held = [step.agent for step in begun if hold_of(heard, step.agent, change.entry.at)]
@@ -945,7 +951,8 @@ def check_call(world: World, request: AgentRequest) -> None:
         before = set(definition.after if definition else ())
         demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
-        standing = (done - undone - skipped) & dependents(workflow, request.step)
+        to_undo = {each.name for each in workflow.steps if each.compensation is not None}
+        standing = (done - undone - skipped) & dependents(workflow, request.step) & to_undo
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
 
 

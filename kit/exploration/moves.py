@@ -28,6 +28,7 @@ from kit.exploration.driving import (
     Effect,
     Ended,
     Handler,
+    HealthRows,
     Job,
     Raised,
     Returned,
@@ -305,7 +306,8 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
     if effect.name == "choose":
         return world, Returned(value=False)
     if effect.name == "heard":
-        return world, Returned(begun_by(world) if handler.job.kind == "sweep" else _circuits(world))
+        sweeps = handler.job.kind == "sweep"
+        return world, Returned(HealthRows(begun_by(world) if sweeps else _circuits(world)))
     if effect.name == "load":
         return world, Returned(world.about(*effect.args).order())
     method = getattr(MemoryStateStore, effect.name)

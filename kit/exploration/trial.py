@@ -195,7 +195,8 @@ def _check_answers(deployed: Deployment, workflow: str) -> None:
             try:
                 step.read_answer(deployed.answer_of(step.name))
             except InvalidError as error:
-                faults += [f"answers[{step.name!r}]: {fault}" for fault in error.faults]
+                needed = f"answers[{step.name!r}] has to be an answer to the step"
+                faults += [f"{needed}: {fault}" for fault in error.faults]
     if faults:
         raise InvalidError(faults)
 
