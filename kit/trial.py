@@ -118,6 +118,7 @@ class Trial:
         content: BaseModel | Mapping[str, Any] | None = None,
         workflow: str | None = None,
         *,
+        not_before: datetime | None = None,
         faults: int = 1,
         acts: Sequence[str] = (),
         instances: Literal[1, 2] = 1,
@@ -129,15 +130,16 @@ class Trial:
     ) -> Coverage:
         """Try every course of events of one order: each crash, loss, doubling and race.
 
-        It begins anew, with this trial's business and settings; the content is that of `submit`,
-        or the business's sample. Up to `faults` things go wrong in each course, and somebody may
-        take one of the `acts` at any moment: an action of operators such as `cancel`, a customer's
-        `customer-cancel`, `hold-agent` or `erase`. Services are as their agents declare them; of
-        each step they answer a text for every field that is kept, or what `answers` says. Somebody
-        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
-        It stops at so many `states`, or `seconds` of processor time; what it
-        has covered is printed and returned. Meanwhile it prints every few seconds to standard error
-        how many states it has looked at: with `progress`, and if that is None, in a terminal only.
+        It begins anew, with this trial's business and settings; content and `not_before` are those
+        of `submit`, the content else the business's sample. Up to `faults` things go wrong in each
+        course, and somebody may take one of the `acts` at any moment: an action of operators such
+        as `cancel`, a customer's `customer-cancel`, `hold-agent` or `erase`. Services are as their
+        agents declare them; of each step they answer a text for every field that is kept, or what
+        `answers` says. Somebody outside who is asked may answer so too, early, late or again, may
+        refuse to, or say nothing. It stops at so many `states`, or `seconds` of processor time;
+        what it has covered is printed and returned. Meanwhile it prints every few seconds to
+        standard error how many states it has looked at: with `progress`, and if that is None, in a
+        terminal only.
 
         Raises LookupError for an act that there is not, `InvalidError` for `answers` from outside
         that the workflow does not take, and `FoundError`, an AssertionError with
@@ -147,7 +149,7 @@ class Trial:
         """
         if content is None:
             content, workflow = self._sample(workflow)
-        body = self._submission(ORDER_ID, content, workflow)
+        body = self._submission(ORDER_ID, content, workflow, not_before)
         shows_progress = sys.stderr.isatty() if progress is None else progress
         wanted = Wanted(
             faults=faults,

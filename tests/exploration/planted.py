@@ -33,6 +33,7 @@ from exploration.worlds import (
     CIRCUIT,
     CLOCKS_DIFFER,
     ELSEWHERE,
+    FOR_A_TIME,
     FOR_A_TIME_ANSWERED,
     FORGOTTEN,
     GIVEN_UP,
@@ -128,6 +129,8 @@ original_idempotency_key = progress.idempotency_key
 original_lane = admission._lane
 original_go_forward = Progress.go_forward
 original_judge = progress.judge
+original_started = Progress._started
+original_why_not = Snapshot.why_not_now
 OVER = (StepState.COMPLETED, StepState.SKIPPED)
 
 
@@ -586,6 +589,20 @@ def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
         return step.not_before if step.after else original_begins_at(self, step)
 
     return patch.object(Snapshot, "begins_at", begins_at)
+
+
+def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
+    def started(self, order, ready):
+        return original_started(
+            self, replace(order, order=replace(order.order, not_before=None)), ready
+        )
+
+    return _Both(
+        patch.object(Progress, "_started", started),
+        patch.object(Snapshot, "why_not_now", lambda order, now=None: original_why_not(order)),
+        patch.object(agenda, "may_be_claimed", lambda row, now: True),
+        patch.object(agenda, "pauses", lambda row, now: False),
+    )
 
 
 def repeats_without_a_pause() -> AbstractContextManager[Any]:
@@ -1077,6 +1094,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     ),
     "SCH-16 takes a pause for a chosen time": (takes_a_pause_for_a_chosen_time, CIRCUIT),
     "SUB-9 dates the first steps alone": (dates_the_first_steps_alone, FOR_A_TIME_ANSWERED),
+    "SUB-9 starts orders whatever their date": (starts_orders_whatever_their_date, FOR_A_TIME),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
     "OPR-12 leaves an order without a way out": (leaves_an_order_without_a_way_out, PIVOT_BESIDE),
@@ -1106,6 +1124,7 @@ SAID_OF: Mapping[str, str] = {
     "AGT-8 forgets the pause that an agent names": "AGT-8",
     "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
+    "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "OPR-12 leaves an order without a way out": "nothing can end its doubt",

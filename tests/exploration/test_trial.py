@@ -266,6 +266,19 @@ def test_what_cannot_be_undone_does_not_stand_in_the_way():
     assert coverage.ends["undone"] > 0
 
 
+@pytest.mark.proves("SUB-9")
+def test_an_order_with_a_date_begins_at_that_date():
+    """In every course of events; an answer may come before it (engine 9, proof 33a)."""
+    trial = Trial(asked_first())
+    date = trial.now + timedelta(days=20)
+    coverage = trial.explore(faults=0, not_before=date)
+    assert coverage.whole
+    assert coverage.explored.longest >= timedelta(days=20)
+    plant, _ = PLANTED["SUB-9 starts orders whatever their date"]
+    with plant(), pytest.raises(FoundError, match="SUB-9"):
+        trial.explore(faults=0, not_before=date)
+
+
 def test_there_is_no_such_act():
     """An act that would never happen is no exploration."""
     with pytest.raises(LookupError, match="there is no act dance; there are resubmit, "):
