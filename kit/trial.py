@@ -6,7 +6,7 @@ import sys
 import time
 import weakref
 from asyncio import get_running_loop
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -123,6 +123,7 @@ class Trial:
         acts: Sequence[str] = (),
         instances: Literal[1, 2] = 1,
         answers: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        callbacks: Collection[str] = (),
         holds: Callable[[Seen], None] = anything,
         states: float = math.inf,
         seconds: float = 50.0,
@@ -135,17 +136,18 @@ class Trial:
         course, and somebody may take one of the `acts` at any moment: an action of operators such
         as `cancel`, a customer's `customer-cancel`, `hold-agent` or `erase`. Services are as their
         agents declare them; of each step they answer a text for every field that is kept, or what
-        `answers` says. Somebody outside who is asked may answer so too, early, late or again, may
-        refuse to, or say nothing. It stops at so many `states`, or `seconds` of processor time;
-        what it has covered is printed and returned. Meanwhile it prints every few seconds to
-        standard error how many states it has looked at: with `progress`, and if that is None, in a
-        terminal only.
+        `answers` says. The agents in `callbacks` have services that may answer 202 without a time,
+        and then over their links (ANS-8), which those do too that declare `calls_back`. Somebody
+        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
+        It stops at so many `states`, or `seconds` of processor time; what it has covered is printed
+        and returned. Meanwhile it prints every few seconds to standard error how many states it has
+        looked at: with `progress`, and if that is None, in a terminal only.
 
-        Raises LookupError for an act that there is not, `InvalidError` for `answers` from outside
-        that the workflow does not take, and `FoundError`, an AssertionError with
-        the shortest way there as numbered lines, for a state in which a law of the pattern does not
-        hold (docs/pattern.md, 10), or in which `holds` raises AssertionError; also if from some
-        state no end can be reached.
+        Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
+        from outside or over a link that the workflow does not take, and `FoundError`, an
+        AssertionError with the shortest way there as numbered lines, for a state in which a law of
+        the pattern does not hold (docs/pattern.md, 10), or in which `holds` raises AssertionError;
+        also if from some state no end can be reached.
         """
         if content is None:
             content, workflow = self._sample(workflow)
@@ -157,6 +159,7 @@ class Trial:
             limit=Limit(states=states, seconds=seconds),
             instances=instances,
             answers=answers,
+            callbacks=callbacks,
             holds=holds,
             progress=_Progress().show if shows_progress else silent,
         )

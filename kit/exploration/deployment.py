@@ -29,6 +29,9 @@ ERASE = "erase"
 SAYS = (ANSWER, OTHERWISE, REFUSE) = ("answer", "answer-otherwise", "refuse")
 """What somebody outside says to a step: an answer, another one, or that there is none."""
 
+CALLS_BACK = (CALL_BACK, CALL_BACK_REFUSAL) = ("call-back", "call-back-refusal")
+"""What a service says over the link of a call: its answer, or that it refuses."""
+
 SCHEDULERS = ("wake", "reply", "poll")
 """What schedulers do."""
 
@@ -54,6 +57,8 @@ class Deployment:
     """By instance how much its clock is ahead of the true time (FLT-9)."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """By step what its service answers, if that is not just a text for each field that is kept."""
+    callbacks: frozenset[str] = frozenset()
+    """The agents whose services may answer 202 without a time, and then over the link (ANS-8)."""
     answered: bool = True
     """Whether agents live to tell how a call went; if not, each call kills its process."""
     has_just_spoken: bool = False
@@ -74,6 +79,11 @@ class Deployment:
     def agents(self) -> Mapping[str, Agent]:
         """The agents by their names."""
         return {agent.name: agent for agent in self.business.agents}
+
+    @cached_property
+    def called_back(self) -> bool:
+        """Whether any service may answer over the link of its call."""
+        return any(map(self.calls_back, self.business.agents))
 
     @cached_property
     def offers(self) -> Mapping[str, Sequence[str]]:
@@ -126,6 +136,10 @@ class Deployment:
     def margin(self) -> timedelta:
         """What agents keep free before the complete-by time."""
         return timedelta(seconds=self.settings.agent_margin_seconds)
+
+    def calls_back(self, agent: Agent) -> bool:
+        """Whether the agent's service may answer over the link of its call."""
+        return agent.calls_back or agent.name in self.callbacks
 
     def door_of(self, workflow: str) -> Door | None:
         """Return the door of a workflow; None if it has none."""

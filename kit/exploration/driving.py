@@ -40,6 +40,12 @@ class Raised:
 
     kind: type[Exception]
     text: str = "it was away"
+    more: tuple[tuple[str, Any], ...] = ()
+    """The other arguments of the error, by name."""
+
+    def error(self) -> Exception:
+        """Return the error."""
+        return self.kind(self.text, **dict(self.more))
 
 
 Answer = Returned | Raised
@@ -62,6 +68,8 @@ class Job:
     """Which step somebody outside answers, or an operator settles."""
     done: bool = False
     """Whether the operator found that the step was done."""
+    right: str = ""
+    """What the link carries over which a service answers."""
 
     def __str__(self) -> str:
         return self.kind
@@ -131,7 +139,7 @@ def run(
         effect = coroutine.send(None)
         while (answer := tape.next()) is not None:
             effect = (
-                coroutine.throw(answer.kind(answer.text))
+                coroutine.throw(answer.error())
                 if isinstance(answer, Raised)
                 else coroutine.send(answer.value)
             )

@@ -31,7 +31,7 @@ from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import StepDefinition, Workflows, results_for
-from kit.exploration.deployment import CUSTOMER_CANCEL, ERASE, SAYS
+from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.roles import decode
@@ -53,6 +53,8 @@ ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "Workf
 NEVER = datetime.min.replace(tzinfo=UTC)
 CUSTOMER = "customer"
 """The actor of what a customer asked for."""
+OVER_LINK = "outside"
+"""The actor of an answer over a link."""
 
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
@@ -273,7 +275,7 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
             demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
         if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
             held = entry.event == "claimed"
-        elif waits and (entry.actor.startswith("operator/") or entry.actor == CUSTOMER):
+        elif (waits and _is_of_people(entry)) or entry.actor == OVER_LINK:
             held = None  # nobody holds what only waited for an answer: it may be given back
     is_handled = order.state.process_state is ProcessState.PROCESSING
     demand(held in (None, is_handled), f"{order.state.process_state}, held: {held}")
@@ -282,6 +284,10 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
         (locked is not None) == bool(is_handled and at_work(order)),
         f"{order.state.process_state} and at work: {at_work(order)}, but LockedBy is {locked}",
     )
+
+
+def _is_of_people(entry: HistoryEntry) -> bool:
+    return entry.actor.startswith("operator/") or entry.actor == CUSTOMER
 
 
 def _shown_as_it_is(order: Snapshot) -> None:
@@ -569,20 +575,25 @@ def check_commit(world: World, change: Change) -> None:
         _attempted_by_the_rules(world, change, step)
         _counted_by_the_rules(change, step)
     for step in change.before.running():
-        now = change.after.step(step.name)
-        if now and now.runs and now.attempts == step.attempts:
-            continue  # this change is not about it
-        answered = now and not change.entry.actor.startswith("supervisor/")
-        if step.capability == OUTSIDE and (answered or _withdrawn(change, step)):
-            continue  # its deadline is when somebody is to give up, and no end of what counts
-        if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
-            demand(
-                world.now > step.complete_by, "a step was called expired whose time had not passed"
-            )
-            _due_again(change, step.name)
-        else:
-            in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
-            demand(in_time, f"a reply of {step.name} counted that came too late")
+        _over_in_time(world, change, step)
+
+
+def _over_in_time(world: World, change: Change, step: Step) -> None:
+    """An attempt ends by a reply in its time, or by a supervisor after it (SCH-6, SUP-2)."""
+    now, actor = change.after.step(step.name), change.entry.actor
+    if now and now.runs and now.attempts == step.attempts:
+        return  # this change is not about it
+    by_supervisor = actor.startswith("supervisor/")
+    if now and actor == OVER_LINK:
+        return  # it counts until somebody has given up (ANS-2)
+    if step.capability == OUTSIDE and ((now and not by_supervisor) or _withdrawn(change, step)):
+        return  # its deadline is when somebody is to give up, and no end of what counts
+    if by_supervisor:  # whatever its own clock says (FLT-9)
+        demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
+        _due_again(change, step.name)
+    else:
+        in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
+        demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
 def _due_again(change: Change, name: str) -> None:
@@ -904,7 +915,7 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
 
 def check_acted(world: World, handler: Handler) -> None:
     """Check what somebody was told that it is done: it stands in the state (OPR-6)."""
-    if handler.job.kind in SAYS:
+    if handler.job.kind in (*SAYS, *CALLS_BACK):
         _is_recorded(world, handler)
         return
     acted = [entry for entry in world.history() if entry.actor.startswith(handler.slot)]
@@ -918,7 +929,9 @@ def check_acted(world: World, handler: Handler) -> None:
 def _is_recorded(world: World, handler: Handler) -> None:
     """Check that who was told that an answer is recorded, or was before, finds it (ANS-3)."""
     step = world.order().step(handler.job.step)
-    told = Answered | StepFailed
+    told: Any = Answered | StepFailed
+    if handler.job.kind in CALLS_BACK:  # its agent may have told it before
+        told |= StepCompleted
     happened = (each for entry in world.history() for each in entry.happened)
     recorded = any(isinstance(each, told) and each.step == step.name for each in happened)
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")

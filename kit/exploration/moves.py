@@ -14,15 +14,21 @@ from core.changes import Change
 from core.errors import (
     ConflictError,
     NewerWorkflowError,
-    RefusedError,
     UnavailableError,
 )
 from core.keys import bucket_of
 from core.messages import BusMessage
 from core.orders import OUTSIDE, Snapshot
-from kit.exploration import invariants
+from kit.exploration import callbacks, invariants
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
-from kit.exploration.deployment import CUSTOMER_CANCEL, ERASE, HOLD_AGENT, LEASE, Deployment
+from kit.exploration.deployment import (
+    CALL_BACK,
+    CUSTOMER_CANCEL,
+    ERASE,
+    HOLD_AGENT,
+    LEASE,
+    Deployment,
+)
 from kit.exploration.driving import (
     Answer,
     Effect,
@@ -42,7 +48,7 @@ from kit.exploration.services import Outcome, outcomes_of_call, with_effect
 from kit.exploration.side_by_side import check_room, check_turn
 from kit.exploration.told import OF_ENDS, check_published
 from kit.exploration.violations import ViolationError
-from kit.exploration.world import Rows, Sent, World, forget_texts, text_of
+from kit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import OPERATOR, AgentHealth
@@ -92,6 +98,7 @@ def _moves(world: World) -> Iterator[Move]:
     """
     yield from _acts(world)
     yield from _answers(world)
+    yield from _callbacks(world)
     urgent = [*_beginnings(world), *_landings(world)]
     for handler in world.handlers.values():
         urgent += _outcomes(world, handler)
@@ -183,13 +190,38 @@ def _answers(world: World) -> Iterator[Move]:
             yield replace(_begun(world, SOMEBODY, job, label), act=True)
 
 
+def _callbacks(world: World) -> Iterator[Move]:
+    """What services may answer over the links of their calls; nobody can rely on it."""
+    if callbacks.SERVICE in world.handlers:
+        return
+    for key, job in callbacks.answers(world):
+        after = callbacks.linked(world, key, job.right)
+        if job.kind == CALL_BACK:
+            done = f"{key} do" in world.effects
+            after = after.but(effects=world.effects if done else with_effect(world, key, "do"))
+            label = f"the service of {job.step} has done it, and answers over its link"
+        else:
+            after = after.but(declined=world.declined | {key}, refused=_remembered(world, job, key))
+            label = f"the service of {job.step} refuses over its link"
+        yield replace(_begun(after, callbacks.SERVICE, job, label), act=True)
+
+
+def _remembered(world: World, job: Job, key: str) -> frozenset[str]:
+    """The refusals that services remember, once this key is refused over its link."""
+    order = world.about(job.body).order()
+    step = order.step(job.step) if order else None
+    agent = world.deployed.agents.get(step.agent) if step else None
+    return world.refused | {key} if agent and agent.remembers_refusals else world.refused
+
+
 def _wishes(world: World) -> Iterator[tuple[str, str]]:
     """What operators and the customer may want of the order, where it makes sense."""
     order = world.order()
     if order is None:
         return
     for kind in possible(order, world.now):
-        if kind in world.operator and invariants.is_true(world, order, kind):
+        pending = kind in ("renew", "settle") and callbacks.undecided(world)
+        if kind in world.operator and not pending and invariants.is_true(world, order, kind):
             yield "operator", kind
     if ERASE in world.operator:
         yield "operator", ERASE
@@ -222,7 +254,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
     That is remembered, for in most worlds where it stands here it learns the same.
     """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
-    log = map(text_of, handler.log)
+    log = [*map(text_of, handler.log), *_rights(world, handler)]
     key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
@@ -239,6 +271,13 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
 
         known = _runs[key] = (*run(handler, partial(begin, world.deployed), ask), ids)
     return known
+
+
+def _rights(world: World, handler: Handler) -> Iterator[str]:
+    """Yield the rights of links that a handler has read, where services answer over them."""
+    if world.deployed.called_back:
+        values = (each.value for each in handler.log if isinstance(each, Returned))
+        yield from (str(rights_in(each)) for each in values if isinstance(each, Snapshot))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -266,9 +305,11 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
     if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
         return _given_back(world, handler)
-    by_people = handler.slot in (*PEOPLE, SOMEBODY)
-    if error is not None and not (by_people and isinstance(error, RefusedError)):
+    by_people = handler.slot in (*PEOPLE, SOMEBODY, callbacks.SERVICE)
+    if error is not None and not (by_people and isinstance(error, callbacks.REFUSALS)):
         raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+    if handler.slot == callbacks.SERVICE:
+        callbacks.check_refused(world.about(handler.job.body), handler, error)
     if by_people and error is None:
         invariants.check_acted(world.about(handler.job.body), handler)
     return world

@@ -8,7 +8,7 @@ from typing import Any
 from agents.protection import HealthReporter
 from core.agenda import AgendaRow
 from core.changes import Change, Event, Note
-from core.errors import AcceptedError, CircuitOpenError, UnavailableError
+from core.errors import CircuitOpenError, UnavailableError
 from core.messages import AgentRequest, BusMessage
 from kit.exploration.deployment import Answer
 from kit.exploration.driving import Effect, Tape
@@ -16,13 +16,7 @@ from stores.orders import OrderStore
 
 RETRY_AFTER = timedelta(seconds=2)
 ASK_AGAIN = timedelta(seconds=3)
-
-
-class QueuedError(AcceptedError):
-    """What a service raises that has accepted a call, and does it later."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, retry_after=ASK_AGAIN)
+"""After how long a service is asked again that has accepted a call, unless it calls back."""
 
 
 class Store:

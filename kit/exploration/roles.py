@@ -12,9 +12,15 @@ from bootstrap import App
 from core import messages
 from core.actions import BY_NAME
 from core.business import Agent
+from core.links import Links
 from core.messages import AgentReply, AgentRequest, WakeUp
+from core.orders import Step
+from customers.links import Right
+from entrypoints.answers import Said
 from kit.exploration.beliefs import recalled
 from kit.exploration.deployment import (
+    CALL_BACK,
+    CALLS_BACK,
     CUSTOMER_CANCEL,
     ERASE,
     OTHERWISE,
@@ -58,6 +64,14 @@ async def tolerated() -> None:
     """Stand in for the check of the clock: clocks differ here by no more than the tolerance."""
 
 
+class CountedLinks(Links):
+    """Links whose rights follow from the attempts at their steps, and are not drawn by chance."""
+
+    def with_right(self, step: Step) -> Step:
+        """See `Links.with_right`."""
+        return step if step.right else replace(step, right=f"after-attempt-{step.attempts}")
+
+
 class Explored(App):
     """The app as one event finds it: clock and ids come off the tape."""
 
@@ -82,6 +96,12 @@ class Explored(App):
         self.poison_store: Any = Poison()
         self.agent_health: Any = AgentHealths()
         self.sweeps: Any = Sweeps()
+
+    @cached_property
+    def links(self) -> Links | None:
+        """See `App.links`."""
+        made = super().links
+        return made and CountedLinks(address=made.address, new_right=made.new_right)
 
     @cached_property
     def transitions(self) -> Transitions:
@@ -138,6 +158,14 @@ class Explored(App):
         )
         await service.answer(job.body, job.step, request)
 
+    async def call_back(self, job: Job) -> None:
+        """Answer a step over its link, as its service does."""
+        if job.kind == CALL_BACK:
+            said = Said(answer=dict(self.deployed.answer_of(job.step)))
+        else:
+            said = Said(refusal=REFUSAL)
+        await self.link_service.answer(job.body, job.step, said, Right(right=job.right))
+
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""
         answer = dict(self.deployed.answer_of(job.step)) if job.done else None
@@ -177,6 +205,7 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
 
 _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     **dict.fromkeys(SAYS, lambda app, job: app.answer(job)),
+    **dict.fromkeys(CALLS_BACK, lambda app, job: app.call_back(job)),
     ERASE: lambda app, job: app.erase(job.body),
     "submission": lambda app, job: app.submission.record(job.body.encode()),
     "wake": lambda app, job: app.scheduler.wake(decode(WakeUp, job.body)),

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from adapters.answers import LONGEST_PAUSE
 from core.business import Agent
-from core.errors import RejectedError, TransientError
+from core.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
 from core.messages import AgentRequest
-from kit.exploration import invariants
+from kit.exploration import callbacks, invariants
 from kit.exploration.driving import Answer, Handler, Raised, Returned
-from kit.exploration.ports import QueuedError
+from kit.exploration.ports import ASK_AGAIN
 from kit.exploration.world import World
 
 Outcome = tuple[str, World, Answer, bool]
@@ -25,8 +26,12 @@ def outcomes_of_call(
     if known_until and known_until <= world.now:
         yield from _call_with_a_forgotten_key(world, request)
         return
+    callbacks.check_called_once(handler, request)
     happened = _served(world, handler, request)
-    happened = happened.but(effects=with_effect(world, request.idempotency_key, request.action))
+    happened = happened.but(
+        effects=with_effect(world, request.idempotency_key, request.action),
+        declined=world.declined - {request.idempotency_key},
+    )
     rejected = Raised(RejectedError, agent.refusal)
     undone = f"{request.idempotency_key} undo" in world.effects
     if request.action == "do" and undone and not _late_effect_window(world, request):
@@ -34,25 +39,49 @@ def outcomes_of_call(
         return
     invariants.check_call(world.about(request.order_id), request)
     if world.now >= handler.since + timeout:
-        yield from _unanswered(world, happened, request)
+        yield from _unanswered(world, happened, request, agent)
     elif request.idempotency_key in world.refused and request.action == "do":
         yield "the service repeats its refusal", world, rejected, False
-    elif agent.answer_within and _call_of(request) not in world.accepted:
-        yield from _accepted(world, happened, request)
+    elif _does_it_later(world, agent, request):
+        yield from _accepted(world, happened, request, agent)
     else:
         yield from _answered(world, happened, request, agent)
 
 
-def _unanswered(world: World, happened: World, request: AgentRequest) -> Iterator[Outcome]:
+def _unanswered(
+    world: World, happened: World, request: AgentRequest, agent: Agent
+) -> Iterator[Outcome]:
+    world, happened = (callbacks.with_link(each, agent, request) for each in (world, happened))
     what, transient = "the service has not answered in time", Raised(TransientError)
     yield what, _hanging(world, request), transient, False
     yield f"{what}, though it did its work", happened, transient, False
 
 
-def _accepted(world: World, happened: World, request: AgentRequest) -> Iterator[Outcome]:
-    accepted, later = world.accepted | {_call_of(request)}, Raised(QueuedError, "queued")
-    yield "the service accepts it, to do it later", world.but(accepted=accepted), later, False
-    yield "the service accepts it, and does it", happened.but(accepted=accepted), later, False
+def _does_it_later(world: World, agent: Agent, request: AgentRequest) -> bool:
+    """Whether the service answers the call with 202: the first one, not when it is asked again."""
+    may = agent.answer_within or callbacks.may_answer(world, agent, request)
+    return bool(may) and _call_of(request) not in world.accepted
+
+
+def _accepted(
+    world: World, happened: World, request: AgentRequest, agent: Agent
+) -> Iterator[Outcome]:
+    accepted, later = world.accepted | {_call_of(request)}, _until_later(agent)
+    ways = {"accepts it, to do it later": world}
+    if request.idempotency_key not in world.declined:
+        ways["accepts it, and does it"] = happened
+    for what, after in ways.items():
+        waiting = callbacks.with_link(after, agent, request).but(accepted=accepted)
+        yield f"the service {what}", waiting, later, False
+
+
+def _until_later(agent: Agent) -> Raised:
+    """Return the error of a call that the service has accepted."""
+    if agent.answer_within is None:
+        return Raised(AnswersLaterError, "it answers over its link")
+    usual = agent.answer_within if agent.calls_back else ASK_AGAIN
+    pause = min(usual, agent.answer_within, LONGEST_PAUSE)
+    return Raised(AcceptedError, "queued", (("retry_after", pause),))
 
 
 def _answered(

@@ -1,7 +1,7 @@
 """What an author explores: every course of events of one order of their own workflow."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -46,7 +46,7 @@ FAULTS: Mapping[str, Sequence[str]] = {
 }
 """By kind of fault how the labels tell of it."""
 
-LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app"
+LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app, restored copies"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +62,8 @@ class Wanted:
     """How many processes there are of scheduler, supervisor and each agent: 1 or 2."""
     answers: Mapping[str, Mapping[str, Any]]
     """By step what its service answers, or somebody outside."""
+    callbacks: Collection[str]
+    """The agents whose services answer over links, though nothing is declared of that (ANS-8)."""
     holds: Callable[["Seen"], None]
     """The author's own law, which raises AssertionError for a state that must not be."""
     progress: Callable[[int], None]
@@ -146,7 +148,8 @@ class Coverage:
     def _left_out(self) -> str:
         races = ", races between two processes of one kind" * (self.wanted.instances == 1)
         rest = "" if self.whole else "what comes after these events, "
-        return f"{rest}{LEFT_OUT}{races}, more faults"
+        links = ", answers over links that no agent declares" * (not self.wanted.callbacks)
+        return f"{rest}{LEFT_OUT}{links}{races}, more faults"
 
 
 def explore_order(
@@ -154,10 +157,11 @@ def explore_order(
 ) -> Coverage:
     """Explore one order; raises `FoundError` with the shortest way to what must not be.
 
-    Raises LookupError for an act that there is not, and `InvalidError` where what somebody outside
-    answers is not what the workflow takes for an answer.
+    Raises LookupError for an act or an agent that there is not, and `InvalidError` where what is
+    answered from outside or over a link is not what the workflow takes for an answer.
     """
-    _refuse_unknown(wanted.acts)
+    _refuse_unknown("act", wanted.acts, [*BY_NAME, *MORE_ACTS])
+    _refuse_unknown("agent", wanted.callbacks, [agent.name for agent in business.agents])
     deployed = deployed_of(business, settings, wanted)
     _check_answers(deployed, submission.get("workflow") or business.default_workflow)
     world = _beginning(deployed, submission, wanted)
@@ -180,18 +184,17 @@ def explore_order(
     return Coverage(name=f"{name} {version}", wanted=wanted, explored=explored, ends=ends)
 
 
-def _refuse_unknown(acts: Sequence[str]) -> None:
-    known = [*BY_NAME, *MORE_ACTS]
-    unknown = [act for act in acts if act not in known]
-    if unknown:
-        raise LookupError(f"there is no act {', '.join(unknown)}; there are {', '.join(known)}")
+def _refuse_unknown(what: str, names: Collection[str], known: Sequence[str]) -> None:
+    if unknown := [name for name in names if name not in known]:
+        raise LookupError(f"there is no {what} {', '.join(unknown)}; there are {', '.join(known)}")
 
 
 def _check_answers(deployed: Deployment, workflow: str) -> None:
-    """Raise `InvalidError` for answers from outside that nobody could give."""
+    """Raise `InvalidError` for answers that nobody could give, from outside or over a link."""
     faults: list[str] = []
+    linked = {agent.offers for agent in deployed.agents.values() if deployed.calls_back(agent)}
     for step in deployed.workflows.latest(workflow).steps:
-        if step.capability == OUTSIDE and step.read_answer is not None:
+        if step.capability in {OUTSIDE, *linked} and step.read_answer is not None:
             try:
                 step.read_answer(deployed.answer_of(step.name))
             except InvalidError as error:
@@ -217,6 +220,7 @@ def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deplo
         requests=requests,
         alike=[(one, other) for one, other in sorted(pairs)],
         answers=wanted.answers,
+        callbacks=frozenset(wanted.callbacks),
     )
 
 

@@ -158,6 +158,10 @@ class World:
     """Where services remember refusals: the idempotency keys that they refuse from now on."""
     accepted: frozenset[str] = frozenset()
     """Where services do things later: what they have accepted, as in `effects`."""
+    linked: tuple[tuple[str, str], ...] = ()
+    """By idempotency key the right of the link over which a service may answer its call."""
+    declined: frozenset[str] = frozenset()
+    """Of these the ones that a service has refused over its link, and was not asked again since."""
     known: tuple[tuple[str, datetime], ...] = ()
     """Where services forget keys: the keys that they got, and until when they know them."""
     to_come: tuple["Sent", ...] = ()
@@ -232,6 +236,11 @@ class World:
         """Whether the order is recorded."""
         return order_key(self.order_id) in self.rows
 
+    def _rights(self) -> list[list[str | None]]:
+        """Return the rights of all orders' links, where services answer over them."""
+        called_back = self.deployed.called_back
+        return [rights_in(part.order()) for part in self.each()] if called_back else []
+
     def with_handler(self, handler: Handler) -> "World":
         """The world in which this handler stands where it stands now."""
         return self.but(handlers={**self.handlers, handler.slot: handler})
@@ -294,6 +303,7 @@ class World:
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
+                f"{self.linked} {sorted(self.declined)} {self._rights()}",
                 *(text_of(change) for change in self.landing),
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"
@@ -305,6 +315,11 @@ class World:
         return blake2b(
             _with_canonical_names(text, self.deployed.alike).encode(), digest_size=16
         ).digest()
+
+
+def rights_in(order: Snapshot | None) -> list[str | None]:
+    """Return the rights of an order's links, which no text of it shows."""
+    return [step.right for step in order.steps] if order else []
 
 
 NOTE = re.compile(r"\|history\|\d+\|")

@@ -16,11 +16,17 @@ from alerts.relay import Relay
 from core import actions, agenda, alerts, answers, changes, compensation, pauses
 from core.agenda import Kind
 from core.changes import Change, transition
-from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
+from core.errors import (
+    AnswersLaterError,
+    ConflictError,
+    NewerWorkflowError,
+    RejectedError,
+    TransientError,
+)
 from core.happenings import Claimed, ReplyRefused, StepCompleted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
-from core.orders import OrderState, Snapshot, Step
+from core.orders import OUTSIDE, OrderState, Snapshot, Step
 from core.workflow import Workflows
 from exploration.worlds import (
     ACCEPTED,
@@ -29,6 +35,8 @@ from exploration.worlds import (
     ANSWERED,
     ANSWERED_BETWEEN,
     ARRIVES,
+    ASKED_AGAIN,
+    CALLED_BACK,
     CANCELLED,
     CIRCUIT,
     CLOCKS_DIFFER,
@@ -129,6 +137,7 @@ original_idempotency_key = progress.idempotency_key
 original_lane = admission._lane
 original_go_forward = Progress.go_forward
 original_judge = progress.judge
+original_refused = answers._refused
 original_started = Progress._started
 original_why_not = Snapshot.why_not_now
 OVER = (StepState.COMPLETED, StepState.SKIPPED)
@@ -906,6 +915,32 @@ def takes_answers_of_what_was_withdrawn() -> AbstractContextManager[Any]:
     return patch.object(answers, "why_closed", lambda order, step: "")
 
 
+def calls_again_what_is_answered_over_its_link() -> AbstractContextManager[Any]:
+    async def call(self, request, *, first):
+        try:
+            return await original_call(self, request, first=first)
+        except AnswersLaterError:
+            return await original_call(self, request, first=False)
+
+    return patch.object(AgentService, "_call", call)
+
+
+def refuses_what_a_service_says() -> AbstractContextManager[Any]:
+    why_not = answers.why_closed
+
+    def why_closed(order, step):
+        return "its agent was asked" if step.capability != OUTSIDE else why_not(order, step)
+
+    return patch.object(answers, "why_closed", why_closed)
+
+
+def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
+    def refused(order, step, *args, **more):
+        return original_refused(order, replace(step, answer_by=None), *args, **more)
+
+    return patch.object(answers, "_refused", refused)
+
+
 def begins_before_a_timer() -> AbstractContextManager[Any]:
     def judge(order, step, definition, now):
         judged, told = original_judge(order, step, definition, now)
@@ -1098,6 +1133,15 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
     "OPR-12 leaves an order without a way out": (leaves_an_order_without_a_way_out, PIVOT_BESIDE),
+    "ANS-8 calls again what is answered over its link": (
+        calls_again_what_is_answered_over_its_link,
+        CALLED_BACK,
+    ),
+    "ANS-6 refuses what a service says over its link": (refuses_what_a_service_says, CALLED_BACK),
+    "AGT-11 leaves no doubt of a call that asks again": (
+        leaves_no_doubt_of_a_call_that_asks_again,
+        ASKED_AGAIN,
+    ),
     "SCH-15 begins before a timer": (begins_before_a_timer, LATER_BESIDE),
     "SCH-12 lets a wait hold up the end": (lets_a_wait_hold_up_the_end, WITHDRAWN),
     "ANS-1 locks what nobody holds": (keeps_nobody_s_lock, WAITS_ALONE),
@@ -1129,6 +1173,9 @@ SAID_OF: Mapping[str, str] = {
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "OPR-12 leaves an order without a way out": "nothing can end its doubt",
     "SUP-3 forgets when the retry is due": "SUP-3",
+    "ANS-8 calls again what is answered over its link": "ANS-8",
+    "ANS-6 refuses what a service says over its link": "is refused, which is .*ANS-2",
+    "AGT-11 leaves no doubt of a call that asks again": "the order goes back, though .* was done",
     "SCH-15 begins before its time": "begun before",
     "SCH-15 begins before a timer": "begun before its time: .*SCH-15",
     "SCH-12 lets a wait hold up the end": "the end of the order waits for an answer",

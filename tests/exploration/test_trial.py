@@ -268,12 +268,13 @@ def test_what_cannot_be_undone_does_not_stand_in_the_way():
 
 @pytest.mark.proves("SUB-9")
 def test_an_order_with_a_date_begins_at_that_date():
-    """In every course of events; an answer may come before it (engine 9, proof 33a)."""
+    """An answer, which without an example is a text, may come before it (engine 9, proofs 33a and 33b)."""
     trial = Trial(asked_first())
     date = trial.now + timedelta(days=20)
     coverage = trial.explore(faults=0, not_before=date)
     assert coverage.whole
     assert coverage.explored.longest >= timedelta(days=20)
+    assert coverage.explored.happened("outside: commits “step-answered”")
     plant, _ = PLANTED["SUB-9 starts orders whatever their date"]
     with plant(), pytest.raises(FoundError, match="SUB-9"):
         trial.explore(faults=0, not_before=date)
@@ -348,6 +349,52 @@ def test_somebody_outside_may_answer_at_any_moment_or_not_at_all():
     assert coverage.explored.longest > timedelta(days=2)
 
 
+def answering_over_its_link(**declared):
+    """A business whose clerk answers later: of a desk where nothing is declared, nobody knows it."""
+    flow = Flow("linked", Form)
+
+    @flow.step(desk.book)
+    def book(form: Form) -> Form:
+        return form
+
+    return flow_business(flow, agents=[Desk("desk", **declared)], sample=Form(who="Ada"))
+
+
+class Desk(Agent_):
+    """A service that takes its time."""
+
+    book = Operation(Form, answers=Consent)
+
+
+desk = Desk("desk")
+
+
+@pytest.mark.proves("ANS-8")
+def test_a_service_may_answer_over_its_link():
+    """Early, late, again, refusing or never: in any course of events the order ends (engine 9, proof 33)."""
+    for declared, callbacks in (
+        ({}, ["desk"]),
+        ({"answer_within": timedelta(minutes=2), "calls_back": True}, []),
+    ):
+        trial = Trial(answering_over_its_link(**declared), failure_threshold=1)
+        coverage = trial.explore(faults=0, callbacks=callbacks)
+        assert coverage.whole
+        assert set(coverage.ends) == {"Processed", "failed"}
+        assert coverage.explored.happened("service: commits “step-answered”")
+
+
+def test_what_is_left_out_is_told():
+    """Links that no agent declares, unless they are asked for, and copies (engine 9, proof 33)."""
+    trial = Trial(answering_over_its_link())
+    told = str(trial.explore(states=1))
+    assert "answers over links that no agent declares" in told
+    assert "restored copies" in told
+    told = str(trial.explore(states=1, callbacks=["desk"]))
+    assert "answers over links" not in told
+    with pytest.raises(LookupError, match="no agent office; there are desk"):
+        trial.explore(callbacks=["office"])
+
+
 def test_an_answer_that_nobody_could_give_is_refused():
     """The error names the argument and every fault (engine 9, proof 33b)."""
     with pytest.raises(InvalidError) as found:
@@ -355,12 +402,6 @@ def test_an_answer_that_nobody_could_give_is_refused():
     (fault,) = found.value.faults
     assert fault.startswith("answers['consent']")
     assert "days" in fault
-
-
-def test_an_answer_of_texts_needs_no_example():
-    """Somebody outside answers with a text for each field, and with no other field (engine 9, proof 33b)."""
-    explored = Trial(asked_first()).explore(faults=0, states=200).explored
-    assert explored.happened("outside: commits “step-answered”")
 
 
 @pytest.mark.soak

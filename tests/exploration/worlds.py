@@ -333,6 +333,11 @@ class WorldOf:
     """Whether the service repeats a refusal for its idempotency key."""
     accepts: bool = False
     """Whether the service accepts each call at first, and does it at once or when it is asked again."""
+    callbacks: bool = False
+    """Whether the service answers the first call with 202, and then over its link or never.
+
+    It says no time for that, unless it `accepts`.
+    """
     forgets: bool = False
     """Whether the service forgets a key soon after an attempt with it has timed out."""
     broken: tuple[str, ...] = ()
@@ -370,6 +375,7 @@ class WorldOf:
             "" if self.one_provider else f"providers of {' and '.join(self.agents)}",
             "the service remembers refusals" if self.remembers else "",
             "the service accepts, and does it later" if self.accepts else "",
+            "the service answers over its link" if self.callbacks else "",
             "the service forgets keys" if self.forgets else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
             "side by side in either order" if self.either_way else "",
@@ -458,8 +464,9 @@ class WorldOf:
     def _way(self, step: StepDefinition) -> timedelta:
         cooldowns, tries = self._cooldowns(step), self._tries(step)
         if self._is_answered():
-            cooldowns, tries = min(cooldowns, 1), 1
-        later = 2 * ASK_AGAIN if self.accepts else timedelta()
+            cooldowns, tries = min(cooldowns, 1), 1 + self.callbacks
+        asked_again = LONG if self.callbacks else ASK_AGAIN
+        later = 2 * asked_again if self.accepts else timedelta()
         later += BEGINS - NOW if step.begins else timedelta()
         return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window + later
 
@@ -530,6 +537,7 @@ class WorldOf:
             known={slot: Workflows(workflow) for slot, workflow in self.others},
             lacks={slot: (agent,) for slot, agent in self.lacks},
             clocks=dict(self.clocks),
+            callbacks=frozenset(self.agents if self.callbacks else ()),
             answered=self.answered,
             has_just_spoken=self.busy,
             most_attempts=self._most_attempts(),
@@ -547,6 +555,7 @@ class WorldOf:
             provider="psp" if self.one_provider else name,
             remembers_refusals=self.remembers,
             answer_within=LONG if self.accepts else None,
+            calls_back=self.accepts and self.callbacks,
             keys_last=self._keys_last(),
         )
 
@@ -789,6 +798,12 @@ STRIPE_LIKE = WorldOf(
 """A payment service: it repeats a refusal for its key for a day, and then forgets the key."""
 CARRIER_LIKE = replace(STRIPE_LIKE, remembers=False, accepts=True)
 """A carrier: it accepts a call, does it later, and forgets keys."""
+CALLED_BACK = WorldOf(workflow=ONE, callbacks=True, alone=True)
+"""The service answers early, late, again or never, or refuses over its link."""
+CALLED_BACK_IN_TIME = replace(CALLED_BACK, accepts=True, threshold=1)
+"""Its agent declares how long that may take, and asks again after it."""
+ASKED_AGAIN = replace(CALLED_BACK_IN_TIME, workflow=NO_WAY_BACK)
+"""The call that asks again may come after the refusal over the link of the first one."""
 NOT_NEEDED = WorldOf(faults=1, threshold=1, workflow=LAST_NOT_NEEDED, alone=True)
 JUDGED_ONCE = WorldOf(
     faults=1, workflow=LAST_NEEDED, others=(("scheduler-2", LAST_NOT_NEEDED),), alone=True
@@ -947,6 +962,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ANSWERED: ("ANS-3",),
     REMINDED: (),
     AWAITED_BESIDE: (),
+    CALLED_BACK: ("ANS-8",),
     LATER_BESIDE: (),
     replace(WITHOUT_AND_A_REST, faults=1): (),
     PIVOT_BESIDE: (),
@@ -1003,6 +1019,17 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(PIVOT_BESIDE, acts=1, operator=ALL_ACTS): (),
     replace(PIVOT_BESIDE, acts=2, operator=("settle", "cancel", "resubmit")): ("OPR-12",),
     replace(JUDGED_UPGRADED, only=()): (),
+    replace(CALLED_BACK, faults=1, only=("too late", "delivered twice", "is lost")): ("ANS-8",),
+    replace(CALLED_BACK, threshold=1, acts=1, operator=("cancel",)): (),
+    replace(CALLED_BACK, threshold=1, workflow=NO_WAY_BACK_BESIDE): (),
+    replace(
+        CALLED_BACK, threshold=1, workflow=ASKED, remembers=True, acts=1, operator=ALL_ACTS
+    ): (),
+    replace(CALLED_BACK, forgets=True, workflow=PLAIN, acts=1, operator=("resubmit", "renew")): (),
+    CALLED_BACK_IN_TIME: ("AGT-11",),
+    replace(CALLED_BACK_IN_TIME, workflow=PAIR): (),
+    replace(CALLED_BACK_IN_TIME, acts=1, operator=("cancel",)): (),
+    ASKED_AGAIN: (),
 }
 """The worlds of `make soak`."""
 
@@ -1116,6 +1143,12 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “processed”",
     ),
     "ANS-4": ("outside begins to answer: w", "commits “undone”", "commits “processed”"),
+    "ANS-8": (
+        "answers over its link",
+        "refuses over its link",
+        "service: commits “step-answered”",
+        "commits “recovered”",
+    ),
     "ANS-5": ("commits “erased”", "commits “step-answered”"),
     "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),

@@ -1,0 +1,115 @@
+"""Services that answer a call later, over the link that it carried (ANS-6, ANS-8).
+
+They may do so early, which is before the call itself has an answer, late, again, or never. What a
+service has said it does not take back, unless it is called anew.
+"""
+
+from collections.abc import Iterator
+
+from core.business import Agent
+from core.errors import AnswersLaterError, InvalidLinkError, RefusedError
+from core.life import ENDED, Direction, StepState
+from core.messages import AgentRequest
+from kit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
+from kit.exploration.driving import Handler, Job, Raised
+from kit.exploration.violations import demand
+from kit.exploration.world import World
+
+SERVICE = "service"
+"""The slot in which a service answers over a link."""
+
+REFUSALS = (RefusedError, InvalidLinkError)
+"""What a service may get for its answer."""
+
+
+def may_answer(world: World, agent: Agent, request: AgentRequest) -> bool:
+    """Whether the agent's service answers this call over its link; no undo carries one."""
+    carries_link = request.action == "do" and request.answer_url is not None
+    return carries_link and world.deployed.calls_back(agent)
+
+
+def with_link(world: World, agent: Agent, request: AgentRequest) -> World:
+    """Return the world in which the service may answer over the link of this call."""
+    if not may_answer(world, agent, request):
+        return world
+    return linked(world, request.idempotency_key, _right_of(request))
+
+
+def linked(world: World, key: str, right: str) -> World:
+    """Return the world in which the service has this link for the key; it uses no older one."""
+    others = (each for each in world.linked if each[0] != key)
+    return world.but(linked=tuple(sorted([*others, (key, right)])))
+
+
+def _right_of(request: AgentRequest) -> str:
+    return str(request.answer_url).rpartition("=")[2]
+
+
+def _open_calls(world: World) -> dict[str, str]:
+    """Return by its key the right of each call that a service may answer over its link."""
+    return {**dict(world.linked), **dict(_under_way(world))}
+
+
+def _under_way(world: World) -> Iterator[tuple[str, str]]:
+    for handler in world.handlers.values():
+        if handler.pending and handler.pending.name == "call":
+            request = handler.pending.args[0]
+            agent = world.deployed.agent_asked(handler.job.kind)
+            if may_answer(world, agent, request) and _is_known(world, request.idempotency_key):
+                yield request.idempotency_key, _right_of(request)
+
+
+def _is_known(world: World, key: str) -> bool:
+    """Whether the service has not forgotten this key."""
+    return all(until > world.now for known, until in world.known if known == key)
+
+
+def undecided(world: World) -> list[str]:
+    """Return the keys of accepted calls whose services have neither done nor refused the work."""
+    return [
+        key
+        for key, _ in world.linked
+        if key not in world.declined
+        and f"{key} do" not in world.effects
+        and f"{key} undo" not in world.effects
+    ]
+
+
+def answers(world: World) -> Iterator[tuple[str, Job]]:
+    """Yield by its key each answer that a service may give over a link now.
+
+    Of work that is not decided it may give either.
+    """
+    for key, right in sorted(_open_calls(world).items()):
+        order_id, step = key.split(":")[:2]
+        done, undone = (f"{key} {action}" in world.effects for action in ("do", "undo"))
+        if done or not (undone or key in world.declined):
+            yield key, Job(kind=CALL_BACK, body=order_id, step=step, right=right)
+        if not done:
+            yield key, Job(kind=CALL_BACK_REFUSAL, body=order_id, step=step, right=right)
+
+
+def check_called_once(handler: Handler, request: AgentRequest) -> None:
+    """Check that no call follows in an attempt whose service answers over its link (ANS-8)."""
+    later = [
+        each for each in handler.log if isinstance(each, Raised) and each.kind is AnswersLaterError
+    ]
+    demand(not later, f"{request.step} is called again, and its service has the link (ANS-8)")
+
+
+def check_refused(world: World, handler: Handler, error: Exception | None) -> None:
+    """Check that no answer over a link is refused while the step can still be done (ANS-2).
+
+    A step that begins afresh has another link, and the former one is not valid any more.
+    """
+    order = world.order()
+    step = order.step(handler.job.step) if order else None
+    if step is None or error is None or step.right != handler.job.right:
+        return
+    goes_on = order.state.process_state not in ENDED and order.state.direction is Direction.FORWARD
+    is_open = step.state in (StepState.NOT_STARTED, StepState.RUNNING)
+    refused = isinstance(error, REFUSALS)
+    demand(
+        not (refused and goes_on and is_open),
+        f"an answer to {step.name} is refused, which is {step.state}: {error} (ANS-2)",
+    )
