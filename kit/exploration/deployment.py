@@ -69,6 +69,10 @@ class Deployment:
     """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
     either_way: bool = False
     """Whether what is done side by side is done from the last to the first as well."""
+    following: "Deployment | None" = None
+    """The next version of the app, which may take the place of this one at any moment."""
+    gone: Mapping[str, str] = field(default_factory=dict)
+    """By their names the providers of agents that the version before had."""
 
     @property
     def workflows(self) -> Workflows:
@@ -92,13 +96,15 @@ class Deployment:
 
     @cached_property
     def providers(self) -> Mapping[str, str]:
-        """By agent the provider that knows its idempotency keys."""
-        return {agent.name: agent.provider or agent.name for agent in self.business.agents}
+        """By agent the provider that knows its idempotency keys, also of agents that are gone."""
+        here = {agent.name: agent.provider or agent.name for agent in self.business.agents}
+        return {**self.gone, **here}
 
     @cached_property
     def has_strangers(self) -> bool:
         """Whether agents of one capability lead to several providers."""
-        return any(len(self._providers_of(names)) > 1 for names in self.offers.values())
+        several = any(len(self._providers_of(names)) > 1 for names in self.offers.values())
+        return several or bool(self.gone)
 
     def _providers_of(self, agents: Iterable[str]) -> set[str]:
         return {self.providers[agent] for agent in agents}
@@ -131,6 +137,11 @@ class Deployment:
     def tolerance(self) -> timedelta:
         """By how much clocks may differ."""
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
+
+    @cached_property
+    def longest_upgrade(self) -> timedelta:
+        """How long what this version does not know is left to a newer one (FLT-12)."""
+        return timedelta(seconds=self.settings.longest_upgrade_seconds)
 
     @cached_property
     def margin(self) -> timedelta:

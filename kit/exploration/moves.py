@@ -118,6 +118,8 @@ def _moves(world: World) -> Iterator[Move]:
             "another order is submitted", world.but(to_come=rest).with_messages([message]), act=True
         )
     yield from _late_effects(world)
+    if following := world.deployed.following:
+        yield Move("a new version takes over", _deployed_anew(world, following), act=True)
     if world.faults_left:
         yield from _faults(_spoiled(world))
 
@@ -214,6 +216,22 @@ def _remembered(world: World, job: Job, key: str) -> frozenset[str]:
     return world.refused | {key} if agent and agent.remembers_refusals else world.refused
 
 
+def _deployed_anew(world: World, following: Deployment) -> World:
+    """Return the world in which another version runs: nobody reads the queues of agents it lacks.
+
+    What was under way has been cut off, and its messages come again.
+    """
+    for handler in world.handlers.values():
+        world = _given_back(world.without_handler(handler.slot), handler)
+    here = {*following.agents}
+    queue = tuple(
+        sent
+        for sent in world.queue
+        if sent.agent in {"", *here} and world.deployed.requests.get(sent.kind, "") in {"", *here}
+    )
+    return world.but(deployed=following, queue=queue, beliefs={}, open=world.open & here)
+
+
 def _wishes(world: World) -> Iterator[tuple[str, str]]:
     """What operators and the customer may want of the order, where it makes sense."""
     order = world.order()
@@ -255,7 +273,8 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
     """
     belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = [*map(text_of, handler.log), *_rights(world, handler)]
-    key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
+    place = (id(world.deployed), handler.slot, handler.job, belief)
+    key = (*place, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
 
@@ -628,6 +647,8 @@ def _set_moments(world: World) -> Iterator[datetime]:
 
 def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
     deployed = world.deployed
+    if deployed.gone:  # a step waits for a newer version that leads to its provider (FLT-12)
+        yield order.state.waits_since + deployed.longest_upgrade + INSTANT
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
         looks = map(next_look, () if world.open or world.held else world.beliefs.values())

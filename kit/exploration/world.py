@@ -284,6 +284,7 @@ class World:
         rest = "\n".join(
             (
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease} {self.late}",
+                f"{self.deployed.following is None}",
                 *(text_of(sent) for sent in self.queue),
                 *(
                     f"{slot} {text}"

@@ -44,6 +44,7 @@ from exploration.worlds import (
     FOR_A_TIME,
     FOR_A_TIME_ANSWERED,
     FORGOTTEN,
+    FORGOTTEN_LATER,
     GIVEN_UP,
     GONE,
     HELD,
@@ -72,6 +73,7 @@ from exploration.worlds import (
     SKIPPED,
     STARTS_BESIDE,
     TAKEN_BACK,
+    TAKEN_OUT,
     TOLD,
     TOLERANCE,
     TRIED_AGAIN,
@@ -941,6 +943,21 @@ def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
     return patch.object(answers, "_refused", refused)
 
 
+def undoes_by_a_forgotten_key() -> AbstractContextManager[Any]:
+    return patch.object(Step, "is_undone_by_key", False)
+
+
+def asks_a_stranger_once_its_agent_is_gone() -> AbstractContextManager[Any]:
+    def agent_for(self, step):
+        is_here = step.provider in self.providers.values()
+        return original_agent_for(self, step if is_here else replace(step, provider=None))
+
+    return _Both(
+        patch.object(Progress, "unreachable", lambda self, steps: []),
+        patch.object(Progress, "_agent_for", agent_for),
+    )
+
+
 def begins_before_a_timer() -> AbstractContextManager[Any]:
     def judge(order, step, definition, now):
         judged, told = original_judge(order, step, definition, now)
@@ -1106,6 +1123,11 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     ),
     "AGT-3 begins a round in doubt": (begins_a_round_in_doubt, REFUSED_FOR_GOOD),
     "AGT-12 sends what is forgotten": (sends_what_is_forgotten, FORGOTTEN),
+    "AGT-12 undoes by a forgotten key": (undoes_by_a_forgotten_key, FORGOTTEN_LATER),
+    "AGT-3 asks a stranger once its agent is gone": (
+        asks_a_stranger_once_its_agent_is_gone,
+        TAKEN_OUT,
+    ),
     "AGT-3 undoes the first round": (undoes_the_first_round, REFUSED_FOR_GOOD),
     "SCH-11 sends it to the end of the queue": (sends_it_to_the_end_of_the_queue, TRIED_AGAIN),
     "SCH-11 takes the newest first": (takes_the_newest_first, ARRIVES),
@@ -1165,7 +1187,9 @@ SAID_OF: Mapping[str, str] = {
     "SCH-16 repeats without a pause": "SCH-16",
     "SCH-16 pauses ever as long": "SCH-16",
     "AGT-3 asks another provider": "AGT-3",
+    "AGT-3 asks a stranger once its agent is gone": "may have been done at payment, and goes to",
     "AGT-8 forgets the pause that an agent names": "AGT-8",
+    "AGT-12 undoes by a forgotten key": "the order is called undone, but these rounds stand",
     "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",

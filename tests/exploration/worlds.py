@@ -1,6 +1,6 @@
 """The named worlds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -29,6 +29,7 @@ ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
 TOLERANCE = timedelta(seconds=1)
 COOLDOWN = timedelta(seconds=60)
+LONGEST_UPGRADE = timedelta(days=1)
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "submission": ("submission",),
     "wake": ("scheduler-1", "scheduler-2"),
@@ -329,6 +330,8 @@ class WorldOf:
     """Whether agents have said something a moment ago, so that they do not say at once what they begin."""
     one_provider: bool = True
     """Whether the agents lead to one provider, which shares its idempotency keys."""
+    takes_out: str = ""
+    """The agent that a new version of the app has not, which takes over at any moment."""
     remembers: bool = False
     """Whether the service repeats a refusal for its idempotency key."""
     accepts: bool = False
@@ -373,6 +376,7 @@ class WorldOf:
             "" if self.answered else "each call kills its agent",
             "agents have just spoken" if self.busy else "",
             "" if self.one_provider else f"providers of {' and '.join(self.agents)}",
+            f"{self.takes_out} is taken out" if self.takes_out else "",
             "the service remembers refusals" if self.remembers else "",
             "the service accepts, and does it later" if self.accepts else "",
             "the service answers over its link" if self.callbacks else "",
@@ -455,6 +459,7 @@ class WorldOf:
         ways = [self._way(step) for step in workflow.steps if step.capability != OUTSIDE]
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())
         later = BEGINS - NOW if self.later else timedelta()
+        later += LONGEST_UPGRADE if self.takes_out else timedelta()
         return time + sum(waits, later)
 
     def _wait(self, step: StepDefinition) -> timedelta:
@@ -513,11 +518,23 @@ class WorldOf:
 
     def deployed(self) -> Deployment:
         """What is explored."""
+        if not self.takes_out:
+            return self._deployed_with(self.agents)
+        rest = [agent for agent in self.agents if agent != self.takes_out]
+        following = replace(self._deployed_with(rest), gone=self._provider_of(self.takes_out))
+        return replace(self._deployed_with(self.agents), following=following)
+
+    def _provider_of(self, agent: str) -> Mapping[str, str]:
+        """Return the provider of an agent by its name."""
+        return {agent: self._agent(agent).provider or agent}
+
+    def _deployed_with(self, agents: Sequence[str]) -> Deployment:
+        """What is explored, with these agents."""
         known = dict.fromkeys(filter(None, (self.workflow, self._second())))
         business = Business(
             workflows=Workflows(*known),
             default_workflow="order",
-            agents=[self._agent(name) for name in self.agents],
+            agents=[self._agent(name) for name in agents],
             payload=MEASURED.payload,
         )
         differ = (
@@ -532,12 +549,12 @@ class WorldOf:
             business=business,
             settings=self._settings(business),
             slots={kind: self._slots(kind) for kind in SLOTS},
-            requests={kind: agent for kind, agent in ASKED_OF.items() if agent in self.agents},
+            requests={kind: agent for kind, agent in ASKED_OF.items() if agent in agents},
             alike=() if differ else ALIKE,
             known={slot: Workflows(workflow) for slot, workflow in self.others},
             lacks={slot: (agent,) for slot, agent in self.lacks},
             clocks=dict(self.clocks),
-            callbacks=frozenset(self.agents if self.callbacks else ()),
+            callbacks=frozenset(agents if self.callbacks else ()),
             answered=self.answered,
             has_just_spoken=self.busy,
             most_attempts=self._most_attempts(),
@@ -774,6 +791,22 @@ FORGOTTEN = WorldOf(
     alone=True,
 )
 """What is in doubt is resubmitted while its key is known; later an operator has to find out."""
+FORGOTTEN_LATER = WorldOf(
+    acts=1, operator=("cancel",), workflow=BEGINS_LATER, forgets=True, alone=True
+)
+"""Of the first step nothing is kept, and its key is forgotten when the order is cancelled."""
+TAKEN_OUT = WorldOf(
+    faults=1,
+    only=("request is lost",),
+    acts=1,
+    operator=("cancel",),
+    workflow=PAIR,
+    agents=("payment", "payment-backup"),
+    one_provider=False,
+    takes_out="payment",
+    alone=True,
+)
+"""A new version of the app, which knows one of two agents, takes over at any moment."""
 ACCEPTED = WorldOf(
     faults=1,
     only=("is lost", "too late", "request is delivered twice", "crashes before: send"),
@@ -996,6 +1029,8 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     RESTS_BESIDE: ("OPR-2",),
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     FORGOTTEN: ("AGT-12",),
+    FORGOTTEN_LATER: (),
+    TAKEN_OUT: (),
     SETTLES: ("UND-2",),
     SETTLES_TWICE: (),
     ONE_SLOT_CANCELLED: (),
