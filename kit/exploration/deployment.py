@@ -67,6 +67,8 @@ class Deployment:
     """How often a step may be tried."""
     believing: bool = False
     """Whether what a scheduler's process believes outlives an event, instead of beginning anew."""
+    behind_gateway: bool = False
+    """Whether a gateway before the services may turn calls away, and agents report each fault."""
     either_way: bool = False
     """Whether what is done side by side is done from the last to the first as well."""
     following: "Deployment | None" = None

@@ -29,7 +29,7 @@ from core.happenings import (
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
-from core.orders import OUTSIDE, Snapshot, Step
+from core.orders import OUTSIDE, OnFailure, Snapshot, Step
 from core.workflow import StepDefinition, Workflows, results_for
 from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
@@ -519,6 +519,39 @@ def check_charged(handler: Handler, change: Change) -> None:
         demand(
             taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)"
         )
+
+
+def check_blamed(handler: Handler, change: Change) -> None:
+    """Check that only a fault of a step's own service requests the undo, and does (SUP-3).
+
+    What a gateway turned away is for an operator, whatever becomes of other requests.
+    """
+    if handler.job.kind != "sweep" or change.before is None:
+        return
+    faults = [fault for answer in handler.log for row in health_in(answer) for fault in row.faults]
+    at_door = {request for fault in faults if fault.at_door for request in fault.requests}
+    over = [step for step in change.before.at_work() if _expired(change, step)]
+    turned_away = {
+        step.name for step in over if request_id_of(change.before.order_id, step) in at_door
+    }
+    requested = [each for each in change.entry.happened if isinstance(each, UndoRequested)]
+    blamed = turned_away.intersection(each.step for each in requested)
+    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
+    failed = [step for step in change.after.in_state(StepState.FAILED) if step.name in _names(over)]
+    asks = [
+        step.name
+        for step in failed
+        if step.on_failure is OnFailure.UNDO and step.name not in turned_away
+    ]
+    ended = [each for each in change.entry.happened if isinstance(each, Ended)]
+    stays = ended and not change.after.passed_pivots()
+    demand(
+        not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
+    )
+
+
+def _names(steps: Collection[Step]) -> set[str]:
+    return {step.name for step in steps}
 
 
 def is_health(answer: Answer) -> bool:

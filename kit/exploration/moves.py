@@ -51,7 +51,7 @@ from kit.exploration.violations import ViolationError
 from kit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import OPERATOR, AgentHealth
+from stores.agent_health import OPERATOR, AgentHealth, AttemptFault
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
@@ -376,7 +376,11 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
 
 def begun_by(world: World) -> list[AgentHealth]:
     """What the agents have said of what they have begun."""
-    return [AgentHealth(agent="any", instance="1", at=world.now, begun=world.begun)]
+    faults = tuple(
+        AttemptFault(text="404" if at_door else "503", at_door=at_door, requests=(request,))
+        for request, at_door in sorted(world.faults)
+    )
+    return [AgentHealth(agent="any", instance="1", at=world.now, begun=world.begun, faults=faults)]
 
 
 def _circuits(world: World) -> list[AgentHealth]:
@@ -448,6 +452,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
     invariants.check_charged(handler, change)
+    invariants.check_blamed(handler, change)
     invariants.check_held(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
@@ -529,6 +534,13 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
     yield "says what it begins: the table is away", world, Raised(UnavailableError), True
 
 
+def _report(world: World, handler: Handler, *fault: Any) -> Iterator[Outcome]:
+    request, at_door = fault
+    after = world.but(faults=world.faults | {(request, at_door)})
+    yield "reports its fault", after.saying(world.begun), Returned(), False
+    yield "reports its fault: the table is away", world, Raised(UnavailableError), True
+
+
 def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
     yield "goes from the first to the last", world, Returned(value=False), False
     yield "goes from the last to the first", world, Returned(value=True), False
@@ -579,6 +591,7 @@ _OUTCOMES: Mapping[str, Any] = {
     "send": _send,
     "call": outcomes_of_call,
     "say": _say,
+    "report": _report,
     "choose": _choose,
     "publish": _publish,
     "confirm": _confirm,

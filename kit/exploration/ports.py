@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -150,11 +151,15 @@ class NoBulkhead:
         yield
 
 
+@dataclass(kw_only=True)
 class Reporter(HealthReporter):
     """Says which requests are begun, in an effect.
 
-    Of what else it could say, nothing follows but words.
+    Of faults it says something only where a gateway may have turned the request away: else nothing
+    follows but words.
     """
+
+    reports_faults: bool = False
 
     async def turned_away(self) -> None:
         """See `HealthReporter.turned_away`."""
@@ -163,7 +168,10 @@ class Reporter(HealthReporter):
         self, request: AgentRequest, fault: str, *, at_door: bool = False
     ) -> None:
         """See `HealthReporter.came_to_nothing`."""
-        del request, fault, at_door
+        del fault
+        if self.reports_faults:
+            with suppress(UnavailableError):
+                await Effect("report", (request.request_id, at_door))
 
     async def _publish(self) -> None:
         with suppress(UnavailableError):

@@ -131,6 +131,7 @@ class Explored(App):
             circuit=circuit,
             agent_health=self.agent_health,
             clock=clock,
+            reports_faults=self.deployed.behind_gateway,
             _said_at=clock() if self.deployed.has_just_spoken else None,
         )
         bulkhead: Any = NoBulkhead()

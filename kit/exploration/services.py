@@ -93,6 +93,11 @@ def _answered(
     yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
+    if world.deployed.behind_gateway:
+        margin = world.deployed.margin
+        shut = world.at(max(world.now, request.complete_by - margin))
+        turned_away = Raised(TransientError, "404", (("at_door", True),))
+        yield "a gateway turns it away until its time is up", shut, turned_away, True
     knows_its_work = agent.remembers_refusals or _call_of(request) in world.accepted
     if not (knows_its_work and _call_of(request) in world.effects):  # it refuses nothing it did
         rejected = Raised(RejectedError, agent.refusal)

@@ -46,7 +46,10 @@ FAULTS: Mapping[str, Sequence[str]] = {
 }
 """By kind of fault how the labels tell of it."""
 
-LEFT_OUT = "several orders at a time, clocks that differ, two versions of the app, restored copies"
+LEFT_OUT = (
+    "several orders at a time, clocks that differ, two versions of the app, restored copies, "
+    "gateways that turn calls away"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,6 +152,8 @@ class World:
     """The instances whose circuits never close again."""
     begun: tuple[str, ...] = ()
     """The requests that agents have said they have begun."""
+    faults: frozenset[tuple[str, bool]] = frozenset()
+    """By request the faults that agents have reported, and whether a gateway turned it away."""
     served: frozenset[tuple[str, str]] = frozenset()
     """Where there are several providers: by idempotency key, who has done something."""
     refused: frozenset[str] = frozenset()
@@ -259,7 +261,8 @@ class World:
         running = {
             request_id_of(order.order_id, step) for order in orders for step in order.running()
         }
-        return self.but(begun=tuple(sorted(running.intersection(begun))))
+        kept = frozenset(fault for fault in self.faults if fault[0] in running)
+        return self.but(begun=tuple(sorted(running.intersection(begun))), faults=kept)
 
     def without_handler(self, slot: str) -> "World":
         """The world in which this slot is idle."""
@@ -303,6 +306,7 @@ class World:
                     )
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
+                f"{sorted(self.faults)}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 f"{self.linked} {sorted(self.declined)} {self._rights()}",
                 *(text_of(change) for change in self.landing),

@@ -77,6 +77,7 @@ from exploration.worlds import (
     TOLD,
     TOLERANCE,
     TRIED_AGAIN,
+    TURNED_AWAY,
     TWO_AT_ONCE,
     TWO_STEPS,
     UNANSWERED,
@@ -140,6 +141,7 @@ original_lane = admission._lane
 original_go_forward = Progress.go_forward
 original_judge = progress.judge
 original_refused = answers._refused
+original_fault_of = supervisor_rules.fault_of
 original_started = Progress._started
 original_why_not = Snapshot.why_not_now
 OVER = (StepState.COMPLETED, StepState.SKIPPED)
@@ -958,6 +960,22 @@ def asks_a_stranger_once_its_agent_is_gone() -> AbstractContextManager[Any]:
     )
 
 
+def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
+    def fault_of(heard, request):
+        fault = original_fault_of(heard, request)
+        return fault and replace(fault, at_door=False)
+
+    return patch.object(supervisor_rules, "fault_of", fault_of)
+
+
+def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
+    def fault_of(heard, request):
+        faults = [fault for row in heard for fault in row.faults]
+        return max(faults, key=lambda fault: fault.at_door, default=None)
+
+    return patch.object(supervisor_rules, "fault_of", fault_of)
+
+
 def begins_before_a_timer() -> AbstractContextManager[Any]:
     def judge(order, step, definition, now):
         judged, told = original_judge(order, step, definition, now)
@@ -1081,6 +1099,11 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     ),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
     "SUP-3 rests for twice as long": (rests_for_twice_as_long, RESTED),
+    "SUP-3 undoes what a gateway turned away": (undoes_what_a_gateway_turned_away, TURNED_AWAY),
+    "SUP-3 decides by the fault of another request": (
+        decides_by_the_fault_of_another_request,
+        TURNED_AWAY,
+    ),
     "SUP-4 counts no failure of the step": (counts_no_failure_of_the_step, TRIED_AGAIN),
     "SUP-3 tries once more than the threshold": (tries_once_more, GIVEN_UP),
     "SCH-3 allows more than its time": (allows_more_than_its_time, UNDISTURBED),
@@ -1193,6 +1216,8 @@ SAID_OF: Mapping[str, str] = {
     "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
+    "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
+    "SUP-3 decides by the fault of another request": "failed at its service, and the order is not",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "OPR-12 leaves an order without a way out": "nothing can end its doubt",

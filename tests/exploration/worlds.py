@@ -345,6 +345,8 @@ class WorldOf:
     """Whether the service forgets a key soon after an attempt with it has timed out."""
     broken: tuple[str, ...] = ()
     """The instances of agents whose circuits may open, each for itself, and then never close."""
+    gateway: bool = False
+    """Whether a gateway before the service may turn a call away."""
     either_way: bool = False
     """Whether what a process does side by side is done from the first to the last as well as the other way round."""
     clocks: tuple[tuple[str, timedelta], ...] = ()
@@ -382,6 +384,7 @@ class WorldOf:
             "the service answers over its link" if self.callbacks else "",
             "the service forgets keys" if self.forgets else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
+            "behind a gateway" if self.gateway else "",
             "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
             *(
@@ -559,6 +562,7 @@ class WorldOf:
             has_just_spoken=self.busy,
             most_attempts=self._most_attempts(),
             believing=self.believes,
+            behind_gateway=self.gateway,
             either_way=self.either_way,
         )
 
@@ -795,6 +799,8 @@ FORGOTTEN_LATER = WorldOf(
     acts=1, operator=("cancel",), workflow=BEGINS_LATER, forgets=True, alone=True
 )
 """Of the first step nothing is kept, and its key is forgotten when the order is cancelled."""
+TURNED_AWAY = WorldOf(faults=1, only=("gateway",), threshold=1, workflow=PARALLEL, gateway=True)
+"""A gateway turns one of two requests away, while the service may not answer the other."""
 TAKEN_OUT = WorldOf(
     faults=1,
     only=("request is lost",),
@@ -1031,6 +1037,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     FORGOTTEN: ("AGT-12",),
     FORGOTTEN_LATER: (),
     TAKEN_OUT: (),
+    TURNED_AWAY: (),
     SETTLES: ("UND-2",),
     SETTLES_TWICE: (),
     ONE_SLOT_CANCELLED: (),
