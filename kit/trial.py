@@ -134,14 +134,15 @@ class Trial:
         It begins anew, with this trial's business and settings; content and `not_before` are those
         of `submit`, the content else the business's sample. Up to `faults` things go wrong in each
         course, and somebody may take one of the `acts` at any moment: an action of operators such
-        as `cancel`, a customer's `customer-cancel`, `hold-agent` or `erase`. Services are as their
-        agents declare them; of each step they answer a text for every field that is kept, or what
-        `answers` says. The agents in `callbacks` have services that may answer 202 without a time,
-        and then over their links (ANS-8), which those do too that declare `calls_back`. Somebody
-        outside who is asked may answer so too, early, late or again, may refuse to, or say nothing.
-        It stops at so many `states`, or `seconds` of processor time; what it has covered is printed
-        and returned. Meanwhile it prints every few seconds to standard error how many states it has
-        looked at: with `progress`, and if that is None, in a terminal only.
+        as `cancel`, a customer's `customer-cancel`, `hold-agent`, `erase`, or `restore`, by which
+        the store is restored as it was at an earlier moment. Services are as their agents declare
+        them; of each step they answer a text for every field that is kept, or what `answers` says.
+        The agents in `callbacks` have services that may answer 202 without a time, and then over
+        their links (ANS-8), which those do too that declare `calls_back`. Somebody outside who is
+        asked may answer so too, early, late or again, may refuse to, or say nothing. It stops at so
+        many `states`, or `seconds` of processor time; what it has covered is printed and returned.
+        Meanwhile it prints every few seconds to standard error how many states it has looked at:
+        with `progress`, and if that is None, in a terminal only.
 
         Raises LookupError for an act or an agent that there is not, `InvalidError` for `answers`
         from outside or over a link that the workflow does not take, and `FoundError`, an

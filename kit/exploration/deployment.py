@@ -26,6 +26,9 @@ HOLD_AGENT = "hold-agent"
 ERASE = "erase"
 """The wish of operators to forget who the customer is."""
 
+RESTORE = "restore"
+"""What operators do when the store is lost: they restore it from an earlier copy."""
+
 SAYS = (ANSWER, OTHERWISE, REFUSE) = ("answer", "answer-otherwise", "refuse")
 """What somebody outside says to a step: an answer, another one, or that there is none."""
 

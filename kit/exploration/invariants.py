@@ -82,10 +82,11 @@ def _check(world: World) -> None:
     if order is None:
         _not_lost(world)
         return
-    _alerted_once(world)
+    if not world.restored:  # of alerts and notices there is no copy
+        _alerted_once(world)
+        check_notices(world)
     _nothing_stands_half_done(world, order)
     _one_round_stands(world, order)
-    check_notices(world)
     if not world.rows.sound:
         _check_rows(world, order)
         world.rows.sound = True
@@ -99,7 +100,8 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _owed_as_it_is(world, order)
     _waits_for_nothing_else(world, order)
     _has_a_way_out(world, order)
-    _attempts_counted_once(world, order)
+    if not world.restored:  # what was ever tried is not known any more
+        _attempts_counted_once(world, order)
     _over_for_good(world)
     _ended_as_its_steps_say(world, order)
     _judged_once(world)
@@ -150,8 +152,8 @@ def _over_for_good(world: World) -> None:
         for number in range(1, world.state().version + 1)
     ]
     over = [entry.event for entry in transitions[:-1] if entry.event in {"processed", "undone"}]
-    erased = transitions[-1].event == "erased"  # who the customer is, and nothing else
-    demand(erased or not over, f"“{transitions[-1].event}” although the order was {over}")
+    same = transitions[-1].event in {"erased", "restored"}  # what it did is as before
+    demand(same or not over, f"“{transitions[-1].event}” although the order was {over}")
 
 
 def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
@@ -163,7 +165,8 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
     if order.state.process_state is ProcessState.PROCESSED:
         done = {key for key in keys if f"{key} do" in world.effects}
         demand(done == keys, f"the order is Processed, but not done: {keys - done}")
-        demand(not undone, f"the order is Processed, but undone: {undone}")
+        # An undo that came after the copy is not known any more, as docs/disaster.md says.
+        demand(world.restored or not undone, f"the order is Processed, but undone: {undone}")
     _not_turned_back(world, order)
     if order.state.outcome is Outcome.UNDONE:
         counted += [step for step in order.in_state(StepState.SKIPPED) if step.goes_on]
@@ -232,7 +235,8 @@ def _one_round_stands(world: World, order: Snapshot) -> None:
 
 def _standing(world: World, step: Step) -> set[int]:
     """The rounds of a step that happened at the remote services, and were not undone."""
-    keys = {number: _key(world, step, number) for number in range(step.round + 1)}
+    rounds = step.round + 1 + world.restored  # one that began after the copy is not known any more
+    keys = {number: _key(world, step, number) for number in range(rounds)}
     return {
         number
         for number, key in keys.items()
@@ -406,7 +410,8 @@ def _waits_for_nothing_else(world: World, order: Snapshot) -> None:
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
     """
-    state, now = order.state, order.state.updated_at
+    state, last = order.state, [entry for entry in world.history() if entry.change_id][-1]
+    now = last.at if last.event == "restored" else state.updated_at  # which is as it was
     turn = ready(order, world.deployed.workflows)
     first = min((_begins_at(order, step) or now for step in turn), default=now)
     chosen = first if first > now else None
@@ -992,6 +997,8 @@ def check_call(world: World, request: AgentRequest) -> None:
     said = {step.name for step in order.in_state(StepState.COMPLETED) if step.capability == OUTSIDE}
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)} | said
     done, undone = _steps(world, "do"), _steps(world, "undo")
+    if world.restored and not _is_under_way(order, request):
+        return  # it was sent before the order was restored, and what had led to it is not known
     if request.action == "do":
         definition = workflow.definition(request.step)
         before = set(definition.after if definition else ())
@@ -1000,6 +1007,11 @@ def check_call(world: World, request: AgentRequest) -> None:
         to_undo = {each.name for each in workflow.steps if each.compensation is not None}
         standing = (done - undone - skipped) & dependents(workflow, request.step) & to_undo
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
+
+
+def _is_under_way(order: Snapshot, request: AgentRequest) -> bool:
+    step = order.step(request.step)
+    return step is not None and step.runs and step.attempts == request.attempt
 
 
 def check_served(world: World, request: AgentRequest, provider: str) -> None:

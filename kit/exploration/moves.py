@@ -19,7 +19,7 @@ from core.errors import (
 from core.keys import bucket_of
 from core.messages import BusMessage
 from core.orders import OUTSIDE, Snapshot
-from kit.exploration import callbacks, invariants
+from kit.exploration import callbacks, invariants, restoring
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
 from kit.exploration.deployment import (
     CALL_BACK,
@@ -27,6 +27,7 @@ from kit.exploration.deployment import (
     ERASE,
     HOLD_AGENT,
     LEASE,
+    RESTORE,
     Deployment,
 )
 from kit.exploration.driving import (
@@ -118,6 +119,7 @@ def _moves(world: World) -> Iterator[Move]:
             "another order is submitted", world.but(to_come=rest).with_messages([message]), act=True
         )
     yield from _late_effects(world)
+    yield from _restorings(world)
     if following := world.deployed.following:
         yield Move("a new version takes over", _deployed_anew(world, following), act=True)
     if world.faults_left:
@@ -217,19 +219,35 @@ def _remembered(world: World, job: Job, key: str) -> frozenset[str]:
 
 
 def _deployed_anew(world: World, following: Deployment) -> World:
-    """Return the world in which another version runs: nobody reads the queues of agents it lacks.
+    """Return the world in which another version runs.
 
-    What was under way has been cut off, and its messages come again.
+    Nobody reads the queues of agents that it lacks.
     """
-    for handler in world.handlers.values():
-        world = _given_back(world.without_handler(handler.slot), handler)
+    world = _cut_off(world)
     here = {*following.agents}
     queue = tuple(
         sent
         for sent in world.queue
         if sent.agent in {"", *here} and world.deployed.requests.get(sent.kind, "") in {"", *here}
     )
-    return world.but(deployed=following, queue=queue, beliefs={}, open=world.open & here)
+    return world.but(deployed=following, queue=queue, open=world.open & here)
+
+
+def _cut_off(world: World) -> World:
+    """Return the world in which all processes have ended, and their messages come again."""
+    for handler in world.handlers.values():
+        world = _given_back(world.without_handler(handler.slot), handler)
+    return world.but(beliefs={})
+
+
+def _restorings(world: World) -> Iterator[Move]:
+    """What becomes of the store, and of a copy of it."""
+    if world.copied:
+        back = restoring.restored(_cut_off(world))
+        yield Move("the store is lost, and restored from the copy", back, act=True)
+    elif RESTORE in world.operator and world.acts_left and not world.restored and world.order():
+        spent = world.but(acts_left=world.acts_left - 1)
+        yield Move("somebody takes a copy", restoring.copied(spent), act=True)
 
 
 def _wishes(world: World) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from kit.exploration.deployment import (
     ERASE,
     HOLD_AGENT,
     REFUSE,
+    RESTORE,
     Deployment,
 )
 from kit.exploration.explorer import Explored, Limit, explore
@@ -27,7 +28,7 @@ from kit.exploration.running import running
 from kit.exploration.told import stands
 from kit.exploration.world import World
 
-MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE)
+MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE, RESTORE)
 """What people may do beside the operators' actions on orders."""
 
 ORDER_ID = "b00-00000000000000000000000001"
@@ -47,7 +48,7 @@ FAULTS: Mapping[str, Sequence[str]] = {
 """By kind of fault how the labels tell of it."""
 
 LEFT_OUT = (
-    "several orders at a time, clocks that differ, two versions of the app, restored copies, "
+    "several orders at a time, clocks that differ, two versions of the app, "
     "gateways that turn calls away"
 )
 
@@ -152,7 +153,8 @@ class Coverage:
         races = ", races between two processes of one kind" * (self.wanted.instances == 1)
         rest = "" if self.whole else "what comes after these events, "
         links = ", answers over links that no agent declares" * (not self.wanted.callbacks)
-        return f"{rest}{LEFT_OUT}{links}{races}, more faults"
+        copies = ", restored copies" * (RESTORE not in self.wanted.acts)
+        return f"{rest}{LEFT_OUT}{copies}{links}{races}, more faults"
 
 
 def explore_order(

@@ -168,6 +168,10 @@ class World:
     """Where services forget keys: the keys that they got, and until when they know them."""
     to_come: tuple["Sent", ...] = ()
     """The orders that somebody may still submit."""
+    copied: tuple[datetime, Rows] | None = None
+    """When somebody took a copy of the order, and of which rows."""
+    restored: bool = False
+    """Whether the store was lost, and the order restored."""
     landing: tuple[Change, ...] = ()
     """Writes whose callers have given them up, and that may still arrive at the store."""
     landed: frozenset[str] = frozenset()
@@ -238,6 +242,10 @@ class World:
         """Whether the order is recorded."""
         return order_key(self.order_id) in self.rows
 
+    def _copy(self) -> str:
+        """Return what tells the copy from others."""
+        return f"{self.copied[0]} {self.copied[1].text_without_ids}" if self.copied else ""
+
     def _rights(self) -> list[list[str | None]]:
         """Return the rights of all orders' links, where services answer over them."""
         called_back = self.deployed.called_back
@@ -306,7 +314,7 @@ class World:
                     )
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
-                f"{sorted(self.faults)}",
+                f"{sorted(self.faults)} {self.restored} {self._copy()}",
                 f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 f"{self.linked} {sorted(self.declined)} {self._rights()}",
                 *(text_of(change) for change in self.landing),

@@ -65,6 +65,9 @@ from exploration.worlds import (
     REFUSED_FOR_GOOD,
     REROUTED,
     RESTED,
+    RESTORED_CANCELLED,
+    RESTORED_ELSEWHERE,
+    RESTORED_LATER,
     RESTS_BESIDE,
     RETIRED_WHILE_IT_RUNS,
     SETTLES,
@@ -92,6 +95,7 @@ from exploration.worlds import (
     WorldOf,
 )
 from kit.exploration.ports import Publisher
+from operators import copies
 from operators.service import OperatorService
 from scheduler import admission, progress
 from scheduler.admission import Admission
@@ -976,6 +980,18 @@ def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
     return patch.object(supervisor_rules, "fault_of", fault_of)
 
 
+def restores_what_may_be_done_as_not_begun() -> AbstractContextManager[Any]:
+    return patch.object(copies, "in_doubt", lambda step, copied_at, agents: step)
+
+
+def restores_as_if_the_first_provider_was_asked() -> AbstractContextManager[Any]:
+    return patch.object(copies, "_providers_of", lambda step, agents: {agents[0].name})
+
+
+def restores_as_if_keys_were_known() -> AbstractContextManager[Any]:
+    return patch.object(copies, "_key_known_until", lambda step, *_: step.key_known_until)
+
+
 def begins_before_a_timer() -> AbstractContextManager[Any]:
     def judge(order, step, definition, now):
         judged, told = original_judge(order, step, definition, now)
@@ -1175,6 +1191,15 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-16 takes a pause for a chosen time": (takes_a_pause_for_a_chosen_time, CIRCUIT),
     "SUB-9 dates the first steps alone": (dates_the_first_steps_alone, FOR_A_TIME_ANSWERED),
     "SUB-9 starts orders whatever their date": (starts_orders_whatever_their_date, FOR_A_TIME),
+    "OPR-11 restores what may be done as not begun": (
+        restores_what_may_be_done_as_not_begun,
+        RESTORED_CANCELLED,
+    ),
+    "OPR-11 restores as if the first provider was asked": (
+        restores_as_if_the_first_provider_was_asked,
+        RESTORED_ELSEWHERE,
+    ),
+    "OPR-11 restores as if keys were known": (restores_as_if_keys_were_known, RESTORED_LATER),
     "UND-6 forgets the point of no return": (forgets_the_point_of_no_return, PIVOT),
     "UND-6 takes a pivot in doubt for not done": (undoes_past_the_pivot_in_doubt, PIVOT_BESIDE),
     "OPR-12 leaves an order without a way out": (leaves_an_order_without_a_way_out, PIVOT_BESIDE),
@@ -1218,6 +1243,9 @@ SAID_OF: Mapping[str, str] = {
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
     "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
     "SUP-3 decides by the fault of another request": "failed at its service, and the order is not",
+    "OPR-11 restores what may be done as not begun": "the order is called undone, but",
+    "OPR-11 restores as if the first provider was asked": "AGT-3",
+    "OPR-11 restores as if keys were known": "a second time under a forgotten key",
     "UND-6 forgets the point of no return": "UND-6",
     "UND-6 takes a pivot in doubt for not done": "the order goes back, though .* was done",
     "OPR-12 leaves an order without a way out": "nothing can end its doubt",

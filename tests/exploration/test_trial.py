@@ -383,6 +383,16 @@ def test_a_service_may_answer_over_its_link():
         assert coverage.explored.happened("service: commits “step-answered”")
 
 
+@pytest.mark.proves("OPR-11")
+def test_an_order_may_be_restored_as_it_was_at_any_moment_before():
+    """What was done since is asked of its service again, with the same key (engine 9, proof 33)."""
+    coverage = Trial(business(FLIGHT)).explore(faults=0, acts=["restore"])
+    assert coverage.whole
+    assert coverage.explored.happened("the store is lost, and restored from the copy")
+    assert set(coverage.ends) == {"Processed"}
+    assert "restored copies" not in str(coverage)
+
+
 def test_what_is_left_out_is_told():
     """Links that no agent declares, unless they are asked for, and copies (engine 9, proof 33)."""
     trial = Trial(answering_over_its_link())

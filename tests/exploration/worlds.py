@@ -799,6 +799,21 @@ FORGOTTEN_LATER = WorldOf(
     acts=1, operator=("cancel",), workflow=BEGINS_LATER, forgets=True, alone=True
 )
 """Of the first step nothing is kept, and its key is forgotten when the order is cancelled."""
+RESTORED = WorldOf(workflow=PAIR, acts=1, operator=("restore",), alone=True)
+"""The store is lost, and the order restored as it was at any moment before."""
+RESTORED_LATER = replace(FORGOTTEN_LATER, operator=("restore",))
+"""The service has forgotten the key when that happens."""
+RESTORED_ELSEWHERE = replace(
+    RESTORED,
+    workflow=ONE,
+    agents=("payment", "payment-backup"),
+    one_provider=False,
+    circuits=True,
+    faults=1,
+    only=("the circuit of payment opens",),
+)
+"""Nobody knows which of two providers was asked since."""
+RESTORED_CANCELLED = replace(RESTORED, acts=2, operator=("restore", "cancel"))
 TURNED_AWAY = WorldOf(faults=1, only=("gateway",), threshold=1, workflow=PARALLEL, gateway=True)
 """A gateway turns one of two requests away, while the service may not answer the other."""
 TAKEN_OUT = WorldOf(
@@ -1038,6 +1053,14 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     FORGOTTEN_LATER: (),
     TAKEN_OUT: (),
     TURNED_AWAY: (),
+    RESTORED: ("OPR-11",),
+    RESTORED_LATER: (),
+    RESTORED_ELSEWHERE: (),
+    RESTORED_CANCELLED: (),
+    replace(RESTORED, workflow=ONE, faults=1): (),
+    replace(RESTORED, workflow=NO_WAY_BACK, threshold=1, faults=1, only=("rejects", "is lost")): (),
+    replace(RESTORED, workflow=WAITS_ONCE, outside=("answer", "refuse")): (),
+    replace(RESTORED, workflow=ONE, accepts=True): (),
     SETTLES: ("UND-2",),
     SETTLES_TWICE: (),
     ONE_SLOT_CANCELLED: (),
@@ -1195,6 +1218,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "SCH-12": ("commits “failed”", "commits “resubmitted”", "commits “undone”"),
     "SUB-9": ("time passes to 09:15:00", "commits “held”", "commits “cancelled”"),
     "UND-6": ("commits “undone”", "commits “failed”", "commits “cancelled”"),
+    "OPR-11": ("the store is lost, and restored from the copy", "commits “processed”"),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “put-back”"),
     "SUP-3": (
         "the call kills the process",

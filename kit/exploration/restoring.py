@@ -1,0 +1,38 @@
+"""The store is lost, and the order is restored from a copy (OPR-11)."""
+
+from core.keys import bucket_of
+from kit.exploration.driving import settled
+from kit.exploration.world import Rows, World
+from kit.memory import MemoryStateStore
+from operators import copies
+from operators.requests import OperatorRequest
+
+REQUEST = OperatorRequest(operator="grace", note="the tables are gone")
+
+
+def copied(world: World) -> World:
+    """Return the world in which somebody has a copy of the order as it is now."""
+    return world.but(copied=(world.now, world.rows))
+
+
+def restored(world: World) -> World:
+    """Return the world with the order as it was copied, by the change of the operators' service.
+
+    What the services did stays, and so does what is on the bus. Health rows, lease and late writes
+    are gone with the store.
+    """
+    at, rows = world.copied or (world.now, world.rows)
+    change = copies.restored(rows.order, REQUEST, at, world.deployed.business.agents, world.now)
+    bucket, store = bucket_of(world.order_id), MemoryStateStore()
+    store.rows = {bucket: {key: row for key, row in rows.items() if "|history|" in key}}
+    settled(store.commit(change.identified(f"~{world.ids + 1}~")))
+    return world.but(
+        rows=Rows(store.rows[bucket]),
+        copied=None,
+        restored=True,
+        lease=None,
+        begun=(),
+        faults=frozenset(),
+        landing=(),
+        ids=world.ids + 1,
+    )
