@@ -18,7 +18,7 @@ from judging import Case, step
 
 from core import business as core_business
 from core.changes import NotClaimed
-from core.life import ProcessState, StepState, WhyNot
+from core.life import Direction, ProcessState, StepState, WhyNot
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from operators.explain import Actor, explain
@@ -170,6 +170,22 @@ def test_a_step_whose_provider_is_gone_fails_for_an_operator():
     payment = after.step("payment")
     assert (after.state.process_state, payment.state) == (ProcessState.ERROR, StepState.FAILED)
     assert (payment.for_operator, payment.in_doubt) == (True, True)
+
+
+@pytest.mark.proves("AGT-3")
+@pytest.mark.parametrize(("undo", "action"), [(False, "settle"), (True, "skip")])
+def test_a_step_that_its_agent_did_not_try_is_in_doubt_too_if_its_provider_is_gone(undo, action):
+    """The same request may have been delivered twice. The reason names the provider and the action."""
+    turned_away = answer(outcome="notTried", reason="open", circuit_open=True)
+    waiting = scheduler.receive(claimed(), turned_away, NOW, {}).after
+    if undo:
+        waiting = waiting.with_state(direction=Direction.UNDO).with_steps(
+            replace(waiting.step("payment"), state=StepState.UNDOING, undoable=True)
+        )
+    [step] = ELSEWHERE.claim(waiting, NOW + 2 * LONGEST_UPGRADE, WITH_BACKUP).after.steps
+    assert (step.state, step.in_doubt, step.for_operator) == (StepState.FAILED, True, True)
+    assert step.provider in step.reason
+    assert step.reason.count(action) == 1
 
 
 @pytest.mark.proves("AGT-3")
