@@ -288,11 +288,10 @@ def since(row: AgendaRow) -> datetime:
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
     """Whether the order may be claimed at `due`; if so, all before it in its lane may be too.
 
-    Only a chosen time holds it back. The time since which an order waits may be that of a process
-    whose clock is ahead.
+    Only a chosen time holds it back, which follows all others in the lane. The time since which an
+    order waits may be that of a process whose clock is ahead.
     """
-    place = pending.key.split("|", 3)[-1]
-    return not place.startswith(LATER) or place <= f"{LATER}|{sortable(due)}|{LAST}"
+    return pending.key.split("|", 3)[-1] <= f"{LATER}|{sortable(due)}|{LAST}"
 
 
 def waits_since_after(pending: AgendaRow, time: datetime) -> bool:

@@ -224,6 +224,20 @@ async def test_who_waits_since_times_that_are_passed_over_is_not_read(store, wai
     assert sum(store.queries) <= 4 * PAGE
 
 
+@pytest.mark.proves("SUP-7")
+async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
+    """They may fill more than the page in which they begin."""
+    store.fill(50, waits_since=NOW)
+    store.fill(PAGE, waits_since=LATER)
+    span = (NOW - seconds(60), NOW + seconds(60))
+
+    def ahead(row):
+        return row if agenda.waits_since_after(row, span[1]) else None
+
+    look = BucketLook(store=store, bucket=BUCKET, due=span[0], choose=ahead, passed_over=span)
+    assert len(await look.at_pending()) == PAGE
+
+
 @pytest.mark.proves("SCH-1", "FLT-12")
 async def test_those_that_are_not_chosen_hide_nobody(store):
     """The known order stands behind two pages of orders of unknown workflows."""

@@ -27,7 +27,7 @@ LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
 ENTRY = HistoryEntry(at=LATER, actor="t", happened=())
-NAMES = "payment", "second", "third"
+NAMES = "payment", "second", "third", "fourth"
 WRONG = {"complete_by": NOW, "not_before": NOW, "waits_since": LATER, "version": 9}
 
 
@@ -88,8 +88,10 @@ RETRY_BY = LATER + TIMEOUT
 @pytest.mark.proves("SUP-3")
 def test_the_time_of_the_next_attempt_stands_with_the_step_that_waits_for_it():
     """The order's own is that of the last of these."""
-    order = retried(beside({}, {"timeout": seconds(60)}, {"complete_by": NOW + seconds(90)}))
-    assert [step.retry_by for step in order.steps] == [RETRY_BY, LATER + seconds(60), None]
+    never = {"state": StepState.NOT_STARTED, "complete_by": None}
+    runs = {"complete_by": NOW + seconds(90)}
+    order = retried(beside({}, {"timeout": seconds(60)}, runs, never))
+    assert [step.retry_by for step in order.steps] == [RETRY_BY, LATER + seconds(60), None, None]
     assert order.state.complete_by == LATER + seconds(60)
 
 

@@ -28,7 +28,7 @@ from core.errors import UnreadableRowError
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
-from operators.explain import Actor, explain
+from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
 from stores.orders import StateRecord, columns_of_record, record_of
@@ -288,3 +288,11 @@ def test_of_an_undo_that_failed_it_names_the_step():
     assert "because the undo of payment failed: gone;" in explained(back).summary
     forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
     assert ", because: gone;" in explained(forth).summary
+
+
+@pytest.mark.proves("OPR-2", "FLT-9")
+def test_nobody_waits_for_the_time_of_a_clock_that_was_ahead():
+    """The last change bears that time, and any process may claim the order now (engine 24)."""
+    ahead = NOW + seconds(3 * 3600)
+    order = new_order(updated_at=ahead, waits_since=ahead)
+    assert what_comes_otherwise(order, acting_rules, NOW).at == NOW
