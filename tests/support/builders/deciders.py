@@ -1,64 +1,57 @@
-"""Orders in the states that the tests start from."""
+"""The deciders that the tests ask, what agents say, and the orders that come of it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 from bench.workflows import MEASURED
-from core.happenings import Claimed, Ended, Processed, Submitted, Unknown
+from core.happenings import Claimed, Ended, Happening, Processed, Submitted, Unknown
 from core.messages import AgentReply, AttemptMessage, request_id_of
-from core.orders import Order, OrderState, Snapshot
+from core.orders import Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth, AttemptFault
 from supervisor.rules import SupervisorRules
 
-NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
-ORDER_ID = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
-TIMEOUT = timedelta(seconds=5)
-TOLERANCE = timedelta(seconds=1)
-THRESHOLD = 3
-LONGEST_UPGRADE = timedelta(days=1)
-
-COOLDOWN = timedelta(seconds=60)
-CONTENT = {
-    "customer": {"name": "Ada", "email": "ada@example.com"},
-    "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
-}
-
-
-SOMEWHERE = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
-"""Room at the agent that is named like the capability."""
-
-PROVIDERS = {
-    "payment": "psp",
-    "payment-backup": "psp",
-    "inventory": "inventory",
-    "shipping": "shipping",
-}
+from . import orders
+from .values import (
+    LONGEST_UPGRADE,
+    NOW,
+    ORDER_ID,
+    PROVIDERS,
+    SOMEWHERE,
+    THRESHOLD,
+    TIMEOUT,
+    TOLERANCE,
+)
 
 
 class All:
     """Whatever it may be."""
 
-    def __contains__(self, _):
+    def __contains__(self, _: object) -> bool:
         return True
 
 
-def begun_by(now: datetime, *agents: str, **more) -> list[AgentHealth]:
+_ALL = cast("tuple[str, ...]", All())
+
+
+def begun_by(now: datetime, *agents: str, **more: Any) -> list[AgentHealth]:
     """What the agents say of themselves that have begun whatever they were asked for."""
     return [
-        AgentHealth(agent=agent, instance="1", at=now, begun=All(), **more)
+        AgentHealth(agent=agent, instance="1", at=now, begun=_ALL, **more)
         for agent in agents or PROVIDERS
     ]
 
 
 def fault_of_all(text: str, *, at_door: bool = False) -> AttemptFault:
     """What the agent says of whatever it was asked for."""
-    return AttemptFault(text=text, at_door=at_door, requests=All())
+    return AttemptFault(text=text, at_door=at_door, requests=_ALL)
 
 
-def under_way(order) -> tuple[str, ...]:
+def under_way(order: Snapshot) -> tuple[str, ...]:
     """The ids of the requests of all attempts of an order that are under way."""
     return tuple(request_id_of(order.order_id, step) for step in order.running())
 
@@ -66,10 +59,19 @@ def under_way(order) -> tuple[str, ...]:
 class Rules(SchedulerRules):
     """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
-    def claim(self, order, now, room=SOMEWHERE):
+    def claim(
+        self, order: Snapshot, now: datetime, room: Mapping[str, Sequence[str]] = SOMEWHERE
+    ) -> Any:
         return super().claim(order, now, room)
 
-    def receive(self, order, reply, now, room=SOMEWHERE, agent=None):
+    def receive(
+        self,
+        order: Snapshot,
+        reply: AgentReply,
+        now: datetime,
+        room: Mapping[str, Sequence[str]] = SOMEWHERE,
+        agent: str | None = None,
+    ) -> Any:
         step = order.step(reply.step)
         return super().receive(
             order, reply, now, room, agent or (step.agent if step else "payment")
@@ -82,7 +84,9 @@ WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload
 class Recovery(SupervisorRules):
     """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
 
-    def recover(self, order, now, heard=None):
+    def recover(
+        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth] | None = None
+    ) -> Any:
         return super().recover(order, now, begun_by(now) if heard is None else heard)
 
 
@@ -108,7 +112,7 @@ acting_rules = ActingRules(
 )
 
 
-def answer(step: str = "payment", outcome: str = "completed", **more) -> AgentReply:
+def answer(step: str = "payment", outcome: str = "completed", **more: Any) -> AgentReply:
     """What an agent says of the first attempt to do a step, unless the test says otherwise."""
     return AgentReply(
         **{
@@ -123,38 +127,28 @@ def answer(step: str = "payment", outcome: str = "completed", **more) -> AgentRe
     )
 
 
-def answer_to(request: AttemptMessage, outcome: str = "completed", **more) -> AgentReply:
+def answer_to(request: AttemptMessage, outcome: str = "completed", **more: Any) -> AgentReply:
     """What an agent says of a request."""
     named = {"order_id": request.order_id, "action": request.action, "attempt": request.attempt}
     return answer(request.step, outcome, **named, **more)
 
 
-def seconds(count: float) -> timedelta:
-    return timedelta(seconds=count)
-
-
-def new_order(**state) -> Snapshot:
+def new_order(**state: Any) -> Snapshot:
     """An order as submission records it."""
-    workflow = WORKFLOWS.latest("payment-only")
-    return Snapshot(
-        order=Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest=""),
-        state=OrderState(
-            order_id=ORDER_ID,
-            workflow="payment-only",
-            **{"workflow_version": 1, "waits_since": NOW, "updated_at": NOW} | state,
-        ),
-        steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN),
-    )
+    return orders.new().with_state(**state)
 
 
 def claimed(order: Snapshot | None = None, at: datetime = NOW) -> Snapshot:
     """An order that a scheduler has claimed, with its payment running."""
-    return scheduler.claim(order or new_order(), at).after
+    after: Snapshot = scheduler.claim(order or orders.new(), at).after
+    return after
 
 
 def timed_out(order: Snapshot) -> datetime:
     """The first moment at which the supervisor may act on a claimed order."""
-    return order.state.complete_by + TOLERANCE + timedelta(microseconds=1)
+    due = order.earliest_complete_by()
+    assert due, "no step runs"
+    return due + TOLERANCE + timedelta(microseconds=1)
 
 
 def next_try(order: Snapshot, now: datetime) -> datetime:
@@ -164,7 +158,7 @@ def next_try(order: Snapshot, now: datetime) -> datetime:
 
 def failed_for_good() -> tuple[Snapshot, datetime]:
     """An order whose payment timed out as often as the threshold allows, and when that was seen."""
-    order, now = new_order(), NOW
+    order, now = orders.new(), NOW
     for _ in range(THRESHOLD):
         order = claimed(order, now)
         now = timed_out(order)
@@ -173,9 +167,9 @@ def failed_for_good() -> tuple[Snapshot, datetime]:
     return order, now
 
 
-def some(what, words=""):
+def some(what: str, words: str = "") -> tuple[Happening | Unknown, ...]:
     """What happened, where a test is not about that; said by another version of the app, if ours has none such."""
-    known = {
+    known: dict[str, Happening] = {
         "submitted": Submitted(workflow="payment-only"),
         "claimed": Claimed(),
         "processed": Processed(),

@@ -1,0 +1,48 @@
+"""Orders and steps in the states that the tests start from, and the deciders that they ask.
+
+`orders` and `steps` build records: one function for each real state. The rest is imported by name.
+"""
+
+from . import orders, steps
+from .deciders import (
+    PAYLOAD,
+    WORKFLOWS,
+    Recovery,
+    Rules,
+    acting_rules,
+    answer,
+    answer_to,
+    begun_by,
+    claimed,
+    failed_for_good,
+    fault_of_all,
+    new_order,
+    next_try,
+    other_scheduler,
+    scheduler,
+    some,
+    supervisor,
+    timed_out,
+    under_way,
+)
+from .values import (
+    CONTENT,
+    COOLDOWN,
+    LONGEST_UPGRADE,
+    NOW,
+    ORDER_ID,
+    PROVIDERS,
+    SOMEWHERE,
+    THRESHOLD,
+    TIMEOUT,
+    TOLERANCE,
+    seconds,
+)
+
+__all__ = [
+    "CONTENT", "COOLDOWN", "LONGEST_UPGRADE", "NOW", "ORDER_ID", "PAYLOAD", "PROVIDERS",
+    "SOMEWHERE", "THRESHOLD", "TIMEOUT", "TOLERANCE", "WORKFLOWS", "Recovery", "Rules",
+    "acting_rules", "answer", "answer_to", "begun_by", "claimed", "failed_for_good", "fault_of_all",
+    "new_order", "next_try", "orders", "other_scheduler", "scheduler", "seconds", "some", "steps",
+    "supervisor", "timed_out", "under_way",
+]  # fmt: skip

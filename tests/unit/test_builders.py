@@ -1,0 +1,270 @@
+"""What the tests build by `builders` is what the app could have come to by itself."""
+
+from datetime import timedelta
+
+import pytest
+from builders import NOW, TIMEOUT, answer, claimed, orders, scheduler, seconds, steps, supervisor
+from builders import timed_out as time_is_up
+
+from core.agenda import Kind, obligations
+from core.changes import Change, HistoryEntry, transition
+from core.compensation import turn_back
+from core.life import Direction, Outcome, ProcessState, Situation, StepState
+from core.orders import OUTSIDE, OnFailure
+from stores.orders import StateRecord, columns_of_record, record_of
+from stores.tables import Stored, entity, stored_form
+
+LATER = NOW + seconds(60)
+KEY = {"known_until": LATER, "effects_final_at": LATER + TIMEOUT}
+
+STEPS = {
+    "new": (steps.new(), "NotStarted"),
+    "waiting": (steps.waiting(reason="timed out"), "NotStarted"),
+    "condition pending": (steps.condition_pending(), "NotStarted"),
+    "scheduled": (steps.scheduled(at=LATER), "NotStarted"),
+    "backing off": (steps.backing_off(until=LATER), "NotStarted"),
+    "cooling down": (steps.cooling_down(until=LATER), "NotStarted"),
+    "accepted": (
+        steps.accepted_by_service(ask_again_at=LATER, finish_by=LATER + TIMEOUT),
+        "NotStarted",
+    ),
+    "withdrawn": (steps.withdrawn(), "NotStarted"),
+    "running": (steps.running(), "Running"),
+    "awaiting an external answer": (steps.awaiting_external_answer(), "Running"),
+    "completed": (steps.completed(result={"reference": "r"}), "Completed"),
+    "skipped by an operator": (steps.skipped_by_operator(), "Skipped"),
+    "skipped by its condition": (steps.skipped_by_condition(), "Skipped"),
+    "skipped after a failure": (steps.skipped_after_failure(), "Skipped"),
+    "failed": (steps.failed(), "Failed"),
+    "failed for an operator": (steps.failed(for_operator=True), "Failed"),
+    "failed before its start": (steps.failed_before_start(reason="no amount"), "Failed"),
+    "in doubt": (steps.failed(steps.in_doubt("payment", **KEY)), "Failed"),
+    "refused for good": (steps.failed(steps.not_done("payment", refused_for_good=True)), "Failed"),
+    "undo pending": (steps.undo_pending(), "Undoing"),
+    "undo backing off": (steps.undo_pending(until=LATER), "Undoing"),
+    "undoing": (steps.undoing(), "Undoing"),
+    "undo failed": (steps.undo_failed(), "Failed"),
+    "nothing to undo": (steps.nothing_to_undo(), "Failed"),
+    "undone": (steps.undone(), "Undone"),
+}
+
+
+@pytest.mark.parametrize("state", STEPS)
+def test_a_step_in_each_state_is_stored_and_read_again(state):
+    """It shows the documented word of its state, and its order can be written."""
+    step, word = STEPS[state]
+    assert step.state == word
+    order = orders.pending(steps=[step])
+    assert stored_again(order) == (order.state, order.steps)
+
+
+@pytest.mark.parametrize("state", STEPS)
+def test_a_step_takes_nothing_from_its_former_state(state):
+    """Whatever it was, a failed step has the reason of its failure and no times."""
+    former, _ = STEPS[state]
+    failed = steps.failed(former, reason="no")
+    assert (failed.state, failed.reason) == ("Failed", "no")
+    assert (failed.complete_by, failed.not_before, failed.for_operator) == (None, None, False)
+    assert not failed.unjudged
+
+
+ORDERS = {
+    "new": (orders.new(), Situation.PENDING, [Kind.PENDING]),
+    "pending": (orders.pending(), Situation.PENDING, [Kind.PENDING]),
+    "of three steps": (
+        orders.pending(workflow="in-sequence"),
+        Situation.PENDING,
+        [Kind.PENDING],
+    ),
+    "processing": (orders.processing(), Situation.PROCESSING, [Kind.RUNNING]),
+    "awaiting an external answer": (
+        orders.processing(steps=[steps.awaiting_external_answer()]),
+        Situation.AWAITING,
+        [Kind.WAITING],
+    ),
+    "processed": (orders.processed(), Situation.PROCESSED, []),
+    "in error": (orders.in_error(), Situation.FAILED, [Kind.ERROR]),
+    "undone": (orders.in_error(outcome=Outcome.UNDONE), Situation.UNDONE, []),
+    "undo incomplete": (
+        orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
+        Situation.UNDO_INCOMPLETE,
+        [Kind.ERROR],
+    ),
+    "to be undone": (
+        orders.undoing(steps=[steps.undo_pending()]),
+        Situation.UNDOING,
+        [Kind.PENDING],
+    ),
+    "being undone": (
+        orders.processing(orders.undoing(steps=[steps.undo_pending()])),
+        Situation.UNDOING,
+        [Kind.RUNNING],
+    ),
+    "on hold": (orders.on_hold(), Situation.HELD, [Kind.HELD]),
+}
+
+
+@pytest.mark.parametrize("state", ORDERS)
+def test_an_order_in_each_state_is_stored_read_and_changed(state):
+    """Its rows say what it waits for, and a transition derives nothing else from it."""
+    order, situation, kinds = ORDERS[state]
+    assert order.state.situation is situation
+    assert [key.split("|")[0] for key in obligations(order)] == kinds
+    assert stored_again(order) == (order.state, order.steps)
+    entry = HistoryEntry(at=order.state.updated_at, actor="t", happened=())
+    after = transition(order, order, entry).after
+    assert after == orders.having(order, version=order.state.version + 1)
+
+
+def stored_again(order):
+    """The state and the steps as they are read from the row that the order is written to."""
+    columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
+    row = entity("b03", key := f"{order.order_id}|state", columns)
+    record = record_of(Stored(key, row, "1"))
+    return record.state, record.steps
+
+
+def same(built, reached):
+    """Compare two orders, except for their versions and the times of their last change."""
+    state = reached.state
+    details = {"version": state.version, "updated_at": state.updated_at}
+    assert orders.having(built, **details).state == state
+    assert built.steps == reached.steps
+
+
+def test_an_order_is_built_as_a_claim_leaves_it():
+    """Its step runs, under the key of the agent's provider."""
+    assert orders.new() == orders.pending()
+    same(orders.processing(), claimed())
+    assert orders.processing().state.complete_by == claimed().state.complete_by
+
+
+def test_an_order_is_built_as_an_answer_leaves_it():
+    """It is processed, or in `Error` for the step's reason."""
+    done = scheduler.receive(claimed(), answer(result={"reference": "r"}), NOW).after
+    completed = steps.completed(orders.processing().steps[0], result={"reference": "r"})
+    same(orders.processed(steps=[completed]), done)
+    refused = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
+    same(orders.in_error(steps=[steps.failed(reason="no")]), refused)
+    same(orders.in_error(reason="no"), refused)
+
+
+def test_an_order_is_built_as_the_supervisor_leaves_it():
+    """Its step waits in doubt, or cools down."""
+    order = claimed()
+    now = time_is_up(order)
+    expired = supervisor.recover(order, now).after
+    in_doubt = steps.with_counts(steps.in_doubt("payment"), failures=1)
+    waiting = steps.waiting(in_doubt, reason="timed out", retry_by=now + TIMEOUT)
+    same(orders.pending(steps=[waiting], failures=1), expired)
+    cools = steps.new(threshold=1, on_failure=OnFailure.COOLDOWN, cooldown=TIMEOUT, max_cooldowns=1)
+    order = claimed(orders.new(steps=[cools]))
+    cooling = supervisor.recover(order, now).after
+    built = steps.cooling_down(cools, until=now + TIMEOUT)
+    same(orders.pending(steps=[built], updated_at=now, failures=1), cooling)
+
+
+def test_an_order_is_built_as_the_request_to_undo_it_leaves_it():
+    """What was done waits for its undo, and an undo that runs has had an attempt before."""
+    done = steps.completed(result={"reference": "r"})
+    order = orders.pending(steps=[done])
+    assert turn_back(order).steps == (steps.undo_pending(done),)
+    undo = scheduler.claim(orders.undoing(steps=[steps.undo_pending(done)]), NOW).after
+    same(orders.processing(orders.undoing(steps=[steps.undo_pending(done)])), undo)
+    gone = answer(action="undo", attempt=2)
+    same(
+        orders.in_error(steps=[steps.undone(done)], outcome=Outcome.UNDONE),
+        scheduler.receive(undo, gone, NOW).after,
+    )
+    stuck = answer(outcome="failed", action="undo", attempt=2, reason="gone")
+    undo_failed = steps.with_counts(steps.undo_failed(done, reason="gone"), attempts=2)
+    same(
+        orders.in_error(steps=[undo_failed], outcome=Outcome.UNDO_INCOMPLETE),
+        scheduler.receive(undo, stuck, NOW).after,
+    )
+
+
+def test_the_deadline_and_the_lock_of_an_order_follow_from_its_steps():
+    """Nobody locks an order that waits for an external answer, or that has ended."""
+    first = steps.running(complete_by=LATER)
+    second = steps.awaiting_external_answer("answer", complete_by=NOW + TIMEOUT)
+    both = orders.processing(steps=[first, second], by="s2")
+    assert (both.state.locked_by, both.state.complete_by) == ("s2", NOW + TIMEOUT)
+    waiting = orders.with_steps(both, steps.completed(first))
+    assert (waiting.state.locked_by, waiting.state.complete_by) == (None, NOW + TIMEOUT)
+    ended = orders.processed(both)
+    assert (ended.state.locked_by, ended.state.complete_by) == (None, None)
+    assert {step.state for step in ended.steps} == {StepState.COMPLETED}
+
+
+def test_when_an_order_may_go_on_follows_from_its_steps():
+    """A pause leaves the order its place in the queue; a chosen time does not."""
+    chosen = orders.pending(steps=[steps.scheduled(at=LATER)])
+    assert (chosen.state.not_before, chosen.state.waits_since) == (LATER, LATER)
+    pauses = orders.pending(steps=[steps.backing_off(until=LATER)])
+    assert (pauses.state.not_before, pauses.state.waits_since) == (LATER, NOW)
+    given = orders.pending(steps=[steps.scheduled(at=LATER)], ready_since=NOW)
+    assert given.state.waits_since == NOW
+    first, second = steps.scheduled(at=LATER), steps.scheduled("other", at=NOW + TIMEOUT)
+    assert orders.pending(steps=[first, second]).state.not_before == NOW + TIMEOUT
+    dated = orders.pending(not_before=LATER)
+    assert (dated.order.not_before, dated.state.not_before) == (LATER, LATER)
+    assert orders.undoing(steps=[steps.undo_pending()], not_before=LATER).state.not_before is None
+
+
+def test_an_order_has_the_steps_of_its_workflow_and_the_same_id_everywhere():
+    """Unless the workflow is unknown: then it has a payment."""
+    order = orders.new(workflow="order", order_id="b00-1")
+    assert [step.name for step in order.steps] == ["stock", "payment", "shipment", "capture"]
+    assert (order.order.order_id, order.state.order_id) == ("b00-1", "b00-1")
+    assert order.state.workflow_version == 2
+    assert [step.name for step in orders.new(workflow="gone").steps] == ["payment"]
+
+
+def test_the_effect_of_a_step_is_kept_and_its_state_is_not():
+    """Doubt, key and result belong to the effect; times and reasons to the state."""
+    doubtful = steps.in_doubt("payment", agent="payment-backup", **KEY)
+    assert (doubtful.agent, doubtful.provider, doubtful.attempts) == ("payment-backup", "psp", 1)
+    failed = steps.failed(steps.running(doubtful, attempt=3), reason="gone")
+    assert (failed.in_doubt, failed.attempts, failed.complete_by) == (True, 3, None)
+    assert (failed.key_known_until, failed.settled_at) == (LATER, LATER + TIMEOUT)
+    assert steps.undo_pending(doubtful).not_before == LATER + TIMEOUT
+    assert not steps.completed(failed).in_doubt
+    assert steps.completed(failed).reason is None
+    assert steps.nothing_sent(failed).attempts == 0
+    assert steps.nothing_sent(failed).provider is None
+
+
+def test_rules_and_counts_of_a_step_are_given_by_name():
+    """An optional step is one that is skipped once it fails."""
+    step = steps.new("tell", capability="shipping", threshold=1, pivot=True, after=("payment",))
+    assert (step.capability, step.agent, step.threshold) == ("shipping", "shipping", 1)
+    assert step.pivot
+    assert not steps.with_rules(step, pivot=False).pivot
+    optional = steps.with_rules(step, on_failure=OnFailure.GO_ON)
+    assert optional.given_up("no").state is StepState.SKIPPED
+    assert steps.with_rules(optional, on_failure=OnFailure.ERROR).given_up("no").state == "Failed"
+    counted = steps.with_counts(step, attempts=4, failures=2, cooldowns=1, uncounted=3)
+    assert (counted.attempts, counted.failure_count, counted.cooldowns) == (4, 2, 1)
+    assert counted.uncounted == 3
+    assert steps.awaiting_external_answer("photos").capability == OUTSIDE
+    assert steps.like(counted, "other", undoable=False).attempts == 4
+
+
+def test_what_cannot_be_undone_is_not_built_as_undone():
+    """A test that asks for it has forgotten the rule."""
+    step = steps.completed(steps.new(undoable=False))
+    for state in (steps.undo_pending, steps.undoing, steps.undo_failed, steps.undone):
+        with pytest.raises(ValueError, match="cannot be undone"):
+            state(step)
+    order = orders.in_error(steps=[step], outcome=Outcome.UNDONE)
+    assert order.state.direction is Direction.UNDO
+    assert order.state.process_state is ProcessState.ERROR
+    assert Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", happened=()))
+
+
+def test_an_attempt_has_its_timeout_unless_its_deadline_is_given():
+    """Counted from its start."""
+    assert steps.running(started=LATER).complete_by == LATER + TIMEOUT
+    assert steps.running(steps.new(timeout=timedelta(0)), started=LATER).complete_by == LATER
+    assert steps.undoing(complete_by=LATER).complete_by == LATER
