@@ -1,7 +1,5 @@
 """What operators may do to an order, in which states, and what becomes of it."""
 
-from dataclasses import replace
-
 import pytest
 from acting import cancel, resubmit, skip
 from builders import (
@@ -10,10 +8,11 @@ from builders import (
     answer,
     claimed,
     failed_for_good,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
 )
@@ -28,15 +27,8 @@ from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from operators.requests import ActRequest, OperatorRequest
 from operators.views import order_view
-from shop.business import ORDER
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
-DONE, NOT, RUNS, FAILED = (
-    StepState.COMPLETED,
-    StepState.NOT_STARTED,
-    StepState.RUNNING,
-    StepState.FAILED,
-)
 LATER = NOW + seconds(1)
 
 
@@ -44,48 +36,44 @@ def skipping(step=None):
     return ActRequest(operator="grace", note="done by hand", step=step)
 
 
-def order(*states, **more):
-    """An order on the order workflow with its steps in these states; done ones have a result."""
-    steps = [
-        replace(
-            step,
-            state=state,
-            on_failure=OnFailure.ERROR,
-            attempts=0 if state is NOT else 1,
-            complete_by=NOW + seconds(5) if state is RUNS else None,
-            reason="refused" if state is FAILED else None,
-            in_doubt=state is FAILED,
-            result={"reference": f"r-{step.name}"} if state is DONE else None,
-        )
-        for step, state in zip(
-            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(5)),
-            states,
-            strict=True,
-        )
-    ]
-    blank = new_order(workflow_version=2, **more).with_state(workflow="order")
-    return replace(blank, steps=tuple(steps))
+def with_its_result(step):
+    """A step that was done."""
+    return steps.completed(step, result={"reference": f"r-{step.name}"})
 
 
-def in_error(*states, outcome=Outcome.FAILED, **more):
-    return order(
-        *states, process_state=ProcessState.ERROR, outcome=outcome, reason="refused", **more
+def in_doubt(step):
+    """A step that failed after an attempt without an answer."""
+    return steps.failed(steps.in_doubt(step), reason="refused")
+
+
+DONE, NOT, RUNS, FAILED = with_its_result, steps.waiting, steps.running, in_doubt
+
+
+def order_of(*states):
+    """A pending order on the order workflow with its steps in these states."""
+    recorded = orders.new(workflow="order")
+    made = (
+        steps.with_rules(state(step), on_failure=OnFailure.ERROR)
+        for step, state in zip(recorded.steps, states, strict=True)
     )
+    return orders.pending(recorded, steps=made)
+
+
+def in_error(*states):
+    return orders.in_error(order_of(*states))
 
 
 def going_back(*states):
     """An order whose undo could not be completed."""
-    return in_error(*states, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
+    return orders.in_error(order_of(*states), outcome=Outcome.UNDO_INCOMPLETE)
 
 
 STUCK = going_back(FAILED, NOT, NOT, NOT)
-PROCESSED = order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED)
+PROCESSED = orders.processed(order_of(DONE, DONE, DONE, DONE))
 
 
 def processing(*states):
-    return order(
-        *states, process_state=ProcessState.PROCESSING, locked_by="s1", complete_by=NOW + seconds(5)
-    )
+    return orders.processing(order_of(*states))
 
 
 def states(snapshot):
@@ -124,28 +112,22 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
 def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
     """Its rests are used up, and it waits for its time: an operator has mended the cause."""
     failed = in_error(FAILED, NOT, NOT, NOT)
-    tired = replace(
-        failed.steps[0],
-        on_failure=OnFailure.COOLDOWN,
-        cooldowns=3,
-        failure_count=2,
-        not_before=NOW + seconds(3600),
-    )
-    step = resubmit(failed.with_steps(tired), REQUEST, NOW).after.steps[0]
+    tired = steps.with_rules(failed.step("stock"), on_failure=OnFailure.COOLDOWN)
+    tired = steps.with_counts(tired, cooldowns=3, failures=2)
+    step = resubmit(orders.with_steps(failed, tired), REQUEST, NOW).after.steps[0]
     assert (step.cooldowns, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
 def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     """A step that was refused on the way forward, without doubt, is left as it is."""
-    stuck = going_back(FAILED, FAILED, NOT, NOT)
-    stuck = stuck.with_steps(replace(stuck.steps[0], in_doubt=False))
+    stuck = going_back(steps.nothing_to_undo, FAILED, NOT, NOT)
     assert states(resubmit(stuck, REQUEST, NOW).after)[:2] == ["Failed", "Undoing"]
     assert states(skip(stuck, skipping(), NOW).after)[:2] == ["Failed", "Skipped"]
 
 
 @pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize("snapshot", [new_order(), claimed()], ids=["pending", "processing"])
+@pytest.mark.parametrize("snapshot", [orders.new(), claimed()], ids=["pending", "processing"])
 def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot):
     """Anything else is refused with the reason, in the words of what was asked for."""
     why = f"the order is {snapshot.state.process_state}: only one in Error can be"
@@ -181,8 +163,9 @@ def test_a_step_whose_answer_is_needed_cannot_be_skipped(states, step, needs):
 def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     """Skipping one of them leaves it in Error; which one is meant has to be said."""
     failed = in_error(FAILED, FAILED, NOT, NOT)
-    failed = failed.with_steps(*(replace(step, uses=()) for step in failed.steps))
-    failed = failed.with_steps(replace(failed.steps[1], reason="card declined"))
+    failed = orders.with_steps(failed, *(steps.with_rules(step, uses=()) for step in failed.steps))
+    declined = steps.failed(failed.step("payment"), reason="card declined")
+    failed = orders.with_steps(failed, declined)
     with pytest.raises(RefusedError, match="name one of them: stock, payment"):
         skip(failed, skipping(), NOW)
     with pytest.raises(RefusedError, match="can be skipped; of this order that is: stock, payment"):
@@ -199,7 +182,7 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
 @pytest.mark.proves("OPR-4", "UND-4")
 def test_an_undo_that_was_done_by_hand_can_be_skipped():
     """The undo goes on, and the order ends as undone."""
-    change = skip(going_back(FAILED, StepState.UNDONE, NOT, NOT), skipping("stock"), NOW)
+    change = skip(going_back(FAILED, steps.undone, NOT, NOT), skipping("stock"), NOW)
     end = scheduler.claim(change.after, NOW)
     assert (end.after.state.outcome, states(end.after)[0]) == (Outcome.UNDONE, "Skipped")
 
@@ -215,7 +198,10 @@ def test_a_skipped_step_is_undone_with_the_others():
 @pytest.mark.proves("OPR-4", "OPR-6", "UND-1")
 @pytest.mark.parametrize(
     "snapshot",
-    [order(DONE, NOT, NOT, NOT, complete_by=NOW + seconds(9)), in_error(DONE, FAILED, NOT, NOT)],
+    [
+        supervisor.recover(processing(DONE, RUNS, NOT, NOT), NOW + seconds(7)).after,
+        in_error(DONE, FAILED, NOT, NOT),
+    ],
     ids=["pending", "error"],
 )
 def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot):
@@ -267,7 +253,8 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
 def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_the_order(how):
     """There is nothing to take back: however it ends, the order does."""
     order = claimed()
-    order = order.with_steps(*(replace(step, undoable=False) for step in order.steps))
+    payment = steps.with_rules(order.step("payment"), undoable=False)
+    order = orders.with_steps(order, payment)
     after = cancel(order, REQUEST, NOW).after
     if how == "expired":
         after = supervisor.recover(after, timed_out(after)).after
@@ -289,11 +276,11 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
 @pytest.mark.parametrize(
     ("snapshot", "until", "why"),
     [
-        (new_order(), "payment", ""),
+        (orders.new(), "payment", ""),
         (in_error(FAILED, NOT, NOT, NOT), "payment", ""),
-        (new_order(), None, "such an order cannot be cancelled"),
+        (orders.new(), None, "such an order cannot be cancelled"),
         (
-            PROCESSED.with_steps(replace(PROCESSED.steps[3], state=NOT, attempts=0)),
+            orders.with_steps(PROCESSED, steps.new("capture")),
             "capture",
             "the order is done",
         ),
@@ -306,7 +293,7 @@ def test_a_customer_reads_why_an_order_cannot_be_cancelled(snapshot, until, why)
 
 
 POSSIBLE = {
-    "pending": (new_order(), ["cancel", "hold", "hurry"]),
+    "pending": (orders.new(), ["cancel", "hold", "hurry"]),
     "processing": (claimed(), ["cancel", "hold", "hurry"]),
     "last step failed": (
         in_error(DONE, DONE, DONE, FAILED),
@@ -314,7 +301,7 @@ POSSIBLE = {
     ),
     "needed step failed": (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "settle", "cancel"]),
     "undo incomplete": (STUCK, ["resubmit", "skip"]),
-    "undone": (STUCK.with_state(outcome=Outcome.UNDONE), []),
+    "undone": (orders.in_error(STUCK, outcome=Outcome.UNDONE), []),
     "processed": (PROCESSED, []),
 }
 
@@ -333,7 +320,7 @@ def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(what):
 @pytest.mark.proves("OPR-1")
 def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
     """Null stands where a documented property has no value; the customer is not shown."""
-    view = order_view(new_order(), PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
+    view = order_view(orders.new(), PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
     shown = {"lockedBy": None, "completeBy": None, "processState": "Pending", "failureCount": 0}
     assert view | shown == view
     assert "ada" not in str(view).lower()

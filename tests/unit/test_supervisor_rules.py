@@ -1,7 +1,5 @@
 """What follows when a complete-by time passes."""
 
-from dataclasses import replace
-
 import pytest
 from acting import resubmit, told
 from builders import (
@@ -14,10 +12,11 @@ from builders import (
     claimed,
     failed_for_good,
     fault_of_all,
-    new_order,
     next_try,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -53,7 +52,7 @@ def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
     """A reply may still come until then: the scheduler's and the supervisor's times meet."""
     order = claimed()
     assert supervisor.recover(order, order.state.complete_by + TOLERANCE) is None
-    assert supervisor.recover(new_order(), NOW) is None
+    assert supervisor.recover(orders.new(), NOW) is None
 
 
 @pytest.mark.proves("SUP-4")
@@ -81,8 +80,7 @@ def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
 @pytest.mark.proves("ALR-1")
 def test_each_time_that_an_order_fails_has_an_alert_of_its_own():
     """Resubmitted, it fails again; the alert says how often it was tried."""
-    step = replace(new_order().steps[0], threshold=1)
-    order, events = new_order().with_steps(step), []
+    order, events = orders.new(steps=[steps.new(threshold=1)]), []
     for now in (NOW, NOW + seconds(3600)):
         running = claimed(order, now)
         change = supervisor.recover(running, timed_out(running))
@@ -92,17 +90,18 @@ def test_each_time_that_an_order_fails_has_an_alert_of_its_own():
     assert len({event.event_id for event in events}) == 2
 
 
+COOLS_DOWN_ONCE = {
+    "on_failure": OnFailure.COOLDOWN,
+    "cooldown": seconds(60),
+    "max_cooldowns": 1,
+    "threshold": 1,
+}
+
+
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_a_bounded_number_of_times():
     """At the threshold it waits with a fresh count; after the last rest it is given up."""
-    step = replace(
-        new_order().steps[0],
-        on_failure=OnFailure.COOLDOWN,
-        cooldown=seconds(60),
-        max_cooldowns=1,
-        threshold=1,
-    )
-    order = claimed(new_order().with_steps(step))
+    order = claimed(orders.new(steps=[steps.new(**COOLS_DOWN_ONCE)]))
     now = timed_out(order)
     cooldowns = supervisor.recover(order, now)
     assert cooldowns.messages == ()
@@ -121,38 +120,24 @@ def test_a_step_rests_a_bounded_number_of_times():
 @pytest.mark.proves("SUP-3")
 def test_one_step_rests_while_another_is_tried_again():
     """The order goes on with the other; the one that rests begins when its time has come."""
-    first = replace(
-        new_order().steps[0],
-        on_failure=OnFailure.COOLDOWN,
-        cooldown=seconds(60),
-        max_cooldowns=1,
-        threshold=1,
-    )
-    other = replace(first, name="other", max_cooldowns=0, threshold=3)
-    pending = replace(new_order(), steps=(first, other))
-    running = pending.with_state(process_state=ProcessState.PROCESSING, locked_by="s1").with_steps(
-        *(
-            replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5))
-            for step in (first, other)
-        )
-    )
+    running = orders.processing(steps=[runs("payment", **COOLS_DOWN_ONCE), runs("other")])
     change = supervisor.recover(running, NOW + seconds(7))
     assert change.after.state.not_before is None
     assert change.messages
     assert change.after.step("payment").not_before == NOW + seconds(67)
 
 
-def two_steps(*changes):
-    """An order of two steps that run at the same time, each with these changes."""
-    step = replace(claimed().steps[0], cooldown=seconds(60))
-    steps = (replace(step, name=f"s{number}", **each) for number, each in enumerate(changes))
-    return replace(claimed(), steps=tuple(steps))
+def runs(name, *, complete_by=NOW + TIMEOUT, agent=None, **rules):
+    """A step with these rules that runs."""
+    return steps.running(steps.new(name, **rules), complete_by=complete_by, agent=agent)
 
 
 @pytest.mark.proves("SUP-3")
 def test_steps_that_expire_together_are_one_failure_of_the_order():
     """Each counts its own; the order was tried, and failed, once."""
-    after = supervisor.recover(two_steps({}, {}), NOW + seconds(7)).after
+    after = supervisor.recover(
+        orders.processing(steps=[runs("s0"), runs("s1")]), NOW + seconds(7)
+    ).after
     assert after.state.failure_count == 1
     assert [step.failure_count for step in after.steps] == [1, 1]
 
@@ -160,19 +145,19 @@ def test_steps_that_expire_together_are_one_failure_of_the_order():
 @pytest.mark.proves("SUP-3")
 def test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is():
     """From when on it may be claimed, and so long as the step takes that may take longest."""
-    after = supervisor.recover(two_steps({}, {"timeout": seconds(60)}), NOW + seconds(7)).after
+    slow = orders.processing(steps=[runs("s0"), runs("s1", timeout=seconds(60))])
+    after = supervisor.recover(slow, NOW + seconds(7)).after
     assert after.state.complete_by == NOW + seconds(67)
-    cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    after = supervisor.recover(two_steps(cooldowns, cooldowns), NOW + seconds(7)).after
+    tired = [runs(name, **COOLS_DOWN_ONCE) for name in ("s0", "s1")]
+    after = supervisor.recover(orders.processing(steps=tired), NOW + seconds(7)).after
     assert after.state.complete_by == NOW + seconds(7) + seconds(60) + seconds(5)
 
 
 @pytest.mark.proves("SUP-3", "SCH-12")
 def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
     """It is not given back: the scheduler that has it ends it with the last answer."""
-    change = supervisor.recover(
-        two_steps({"threshold": 1}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)
-    )
+    one_fails = [runs("s0", threshold=1), runs("s1", complete_by=NOW + seconds(60))]
+    change = supervisor.recover(orders.processing(steps=one_fails), NOW + seconds(7))
     state = change.after.state
     assert change.entry.event == "step-failed"
     assert state.process_state == ProcessState.PROCESSING
@@ -183,10 +168,8 @@ def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
 @pytest.mark.proves("SUP-3", "SCH-12")
 def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
     """It was given back for one step when another failed for good: no handling ends here."""
-    waits = {"state": StepState.NOT_STARTED, "complete_by": None}
-    order = two_steps(waits, {"threshold": 1}).with_state(
-        process_state=ProcessState.PENDING, locked_by=None
-    )
+    waits = steps.waiting(steps.in_doubt("s0"))
+    order = orders.pending(steps=[waits, runs("s1", threshold=1)])
     change = supervisor.recover(order, NOW + seconds(7))
     assert change.entry.event == "step-failed"
     assert change.after.state.process_state == ProcessState.PENDING
@@ -196,9 +179,8 @@ def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
 @pytest.mark.proves("SUP-2", "SUP-3")
 def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_other():
     """Nobody has the order; the agenda says when that step is due."""
-    after = supervisor.recover(
-        two_steps({}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)
-    ).after
+    one_expires = [runs("s0"), runs("s1", complete_by=NOW + seconds(60))]
+    after = supervisor.recover(orders.processing(steps=one_expires), NOW + seconds(7)).after
     assert after.state.process_state is ProcessState.PENDING
     due = f"{Kind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
     assert due in obligations(after)
@@ -207,11 +189,8 @@ def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_oth
 @pytest.mark.proves("SUP-3")
 def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed():
     """The order was given back for another of its steps; whoever claims it begins that one."""
-    waits = {"state": StepState.NOT_STARTED, "complete_by": None}
-    cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    order = two_steps(waits, cooldowns).with_state(
-        process_state=ProcessState.PENDING, locked_by=None
-    )
+    waits = steps.waiting(steps.in_doubt("s0"))
+    order = orders.pending(steps=[waits, runs("s1", **COOLS_DOWN_ONCE)])
     after = supervisor.recover(order, NOW + seconds(7)).after
     assert after.step("s1").not_before == NOW + seconds(67)
     assert (after.state.waits_since, after.state.not_before) == (NOW, None)
@@ -279,20 +258,12 @@ def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who
     assert (after.state.failure_count, after.step("payment").failure_count) == (failures, failures)
 
 
-def named(order_id):
-    """An order of this id."""
-    order = new_order()
-    return replace(
-        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
-    )
-
-
 @pytest.mark.proves("SUP-3", "FLT-2")
 def test_orders_that_come_to_nothing_together_are_tried_apart():
     """One of them may end its agent's process each time; not if the agent says what was wrong."""
     waits = []
     for number in range(100):
-        order, now = named(f"{ORDER_ID[:-2]}{number:02d}"), NOW
+        order, now = orders.new(order_id=f"{ORDER_ID[:-2]}{number:02d}"), NOW
         for _ in range(2):
             order = claimed(order, now)
             now = timed_out(order)
@@ -302,19 +273,14 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     assert max(waits) < TIMEOUT
     assert len(together) < 20
     told = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
-    again = replace(claimed().step("payment"), failure_count=1)
-    assert (
-        supervisor.recover(
-            claimed().with_steps(again), timed_out(claimed()), told
-        ).after.state.not_before
-        is None
-    )
+    again = orders.with_steps(claimed(), steps.with_counts(claimed().step("payment"), failures=1))
+    assert supervisor.recover(again, timed_out(again), told).after.state.not_before is None
 
 
 @pytest.mark.proves("SUP-3", "FLT-1")
 def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
     """However often it is asked for: nothing is known of the service."""
-    order, now = new_order(), NOW
+    order, now = orders.new(), NOW
     for _ in range(5 * order.steps[0].threshold):
         order = claimed(order, order.state.not_before or now)
         now = timed_out(order)
@@ -326,7 +292,7 @@ def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
 @pytest.mark.proves("SUP-3")
 def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure():
     """Of the order, and of that step; the other one waits uncounted, and the history tells both."""
-    order = two_steps({}, {"agent": "shipping", "capability": "shipping"})
+    order = orders.processing(steps=[runs("s0"), runs("s1", capability="shipping")])
     change = supervisor.recover(order, NOW + seconds(7), [said(f"{ORDER_ID}:s0:1:do")])
     assert change.after.state.failure_count == 1
     assert [step.failure_count for step in change.after.steps] == [1, 0]
@@ -348,7 +314,8 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
     """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
-    order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
+    payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=policy)
+    order = orders.with_steps(order, payment)
     heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", at_door=at_door),))
     after = supervisor.recover(order, timed_out(order), heard).after
     back = policy is OnFailure.UNDO and not at_door
@@ -360,29 +327,23 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
 @pytest.mark.proves("SUP-3", "AGT-6")
 def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
     """But the failure of another step still does, by its own rule."""
-    fails = {"threshold": 1, "on_failure": OnFailure.UNDO, "undoable": True}
+    fails = {"threshold": 1, "on_failure": OnFailure.UNDO}
     faults = (
         AttemptFault(text="403", at_door=True, requests=(f"{ORDER_ID}:s0:1:do",)),
         AttemptFault(text="500", requests=(f"{ORDER_ID}:s1:1:do",)),
     )
     heard = begun_by(NOW, "payment", faults=faults)
-    order = two_steps(fails, {"agent": "shipping", **fails})
+    order = orders.processing(steps=[runs("s0", **fails), runs("s1", agent="shipping", **fails)])
     after = supervisor.recover(order, NOW + seconds(7), heard).after
     assert after.state.direction == Direction.UNDO
     assert after.state.reason == "s1: s1 timed out 1 times; last answer: 500"
 
 
-def undoing(**more):
-    """An order whose payment is being undone."""
-    order = claimed()
-    step = replace(order.steps[0], state=StepState.UNDOING, undoable=True, attempts=2, **more)
-    return order.with_steps(step).with_state(direction=Direction.UNDO)
-
-
 @pytest.mark.proves("SUP-3", "UND-4")
 def test_an_undo_that_no_agent_has_begun_is_not_charged():
     """It waits to be undone again; once begun it counts, and is given up at the threshold."""
-    order = undoing(threshold=1)
+    payment = steps.undoing(steps.new(threshold=1))
+    order = orders.processing(orders.undoing(steps=[payment]))
     now = timed_out(order)
     unbegun = supervisor.recover(order, now, []).after
     assert (unbegun.step("payment").state, unbegun.state.failure_count) == (StepState.UNDOING, 0)
@@ -396,10 +357,7 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
 @pytest.mark.parametrize("heard", [[], begun_by(NOW, "payment")], ids=["begun by nobody", "begun"])
 def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(heard):
     """The request may still be on its way: what was asked for may yet be done."""
-    order = claimed()
-    order = order.with_steps(replace(order.steps[0], undoable=True)).with_state(
-        direction=Direction.UNDO
-    )
+    order = orders.undoing(claimed())
     change = supervisor.recover(order, timed_out(order), heard)
     step = change.after.step("payment")
     assert (step.waits_for_undo, step.failure_count, step.reason) == (True, 0, None)

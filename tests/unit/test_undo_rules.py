@@ -1,6 +1,5 @@
 """How an order is turned back: what is undone, in which order, and by which request."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,10 +10,11 @@ from builders import (
     TIMEOUT,
     TOLERANCE,
     answer,
-    new_order,
     next_try,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -27,7 +27,6 @@ from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from operators.requests import ActRequest, OperatorRequest
-from shop.business import ORDER
 
 LATER = NOW + seconds(1)
 INSTANT = timedelta(microseconds=1)
@@ -38,32 +37,30 @@ GRACE = OperatorRequest(operator="grace", note="not needed any more")
 BY_HAND = ActRequest(operator="grace", note="done by hand")
 
 
-def order(*states, **more):
-    """An order on the order workflow, its steps in these states; a completed one has a result."""
-    steps = [
-        replace(
-            step,
-            state=state,
-            attempts=0 if state is StepState.NOT_STARTED else 1,
-            complete_by=NOW + seconds(5) if state is StepState.RUNNING else None,
-            result={"reference": f"r-{step.name}"} if state is StepState.COMPLETED else None,
-        )
-        for step, state in zip(
-            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)),
-            states,
-            strict=True,
-        )
+def in_states(*states):
+    """The steps of the order workflow, each in its state."""
+    return [
+        state(step) for step, state in zip(orders.new(workflow="order").steps, states, strict=True)
     ]
-    blank = new_order(process_state=ProcessState.PROCESSING, locked_by="s1", **more)
-    return replace(blank, steps=tuple(steps)).with_state(workflow="order", workflow_version=2)
 
 
-DONE, NOT, RUNS, FAILED = (
-    StepState.COMPLETED,
-    StepState.NOT_STARTED,
-    StepState.RUNNING,
-    StepState.FAILED,
-)
+def processing(*states):
+    """An order on the order workflow that a scheduler handles, its steps in these states."""
+    return orders.processing(workflow="order", steps=in_states(*states))
+
+
+def pending(*states):
+    """An order on the order workflow that nobody handles, its steps in these states."""
+    return orders.pending(workflow="order", steps=in_states(*states))
+
+
+def with_its_result(step):
+    """A step that was done."""
+    return steps.completed(step, result={"reference": f"r-{step.name}"})
+
+
+DONE, NOT, RUNS, FAILED = with_its_result, steps.waiting, steps.running, steps.failed
+SKIPPED = steps.skipped_by_operator
 
 
 def states(snapshot):
@@ -71,16 +68,13 @@ def states(snapshot):
 
 
 def claimed_to_undo(snapshot):
-    pending = turn_back(snapshot).with_state(
-        process_state=ProcessState.PENDING, locked_by=None, not_before=NOW
-    )
-    return scheduler.claim(pending, LATER)
+    return scheduler.claim(orders.pending(turn_back(snapshot)), LATER)
 
 
 @pytest.mark.proves("UND-1", "UND-3", "AGT-3", "AGT-9")
 def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     """Under the key of what it undoes, with the result that was stored when the step completed."""
-    change = claimed_to_undo(order(DONE, DONE, DONE, NOT))
+    change = claimed_to_undo(pending(DONE, DONE, DONE, NOT))
     (request,) = [decode(AgentRequest, message.body) for message in change.messages]
     assert (request.step, request.action, request.operation) == ("shipment", "undo", "cancel")
     assert request.idempotency_key == f"{ORDER_ID}:shipment"
@@ -93,15 +87,14 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
 @pytest.mark.proves("UND-1")
 def test_what_depends_on_a_step_through_others_is_undone_before_it():
     """The shipment was left out: the capture comes after stock and payment all the same."""
-    snapshot = order(DONE, DONE, StepState.SKIPPED, DONE)
-    snapshot = snapshot.with_steps(replace(snapshot.steps[2], attempts=0))
+    snapshot = processing(DONE, DONE, SKIPPED, DONE)
     assert [step.name for step in turn_back(snapshot).ready()] == ["capture"]
 
 
 @pytest.mark.proves("UND-2")
 def test_every_step_that_was_ever_tried_is_undone():
     """A time-out leaves open what happened; and what was refused may have been delivered twice."""
-    running = order(RUNS, RUNS, NOT, NOT)
+    running = processing(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
     assert [step.state for step in turn_back(expired).steps[:2]] == [StepState.UNDOING] * 2
     refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
@@ -112,7 +105,7 @@ def test_every_step_that_was_ever_tried_is_undone():
 def test_after_a_failure_the_others_answer_and_nothing_new_begins():
     """Stock is refused while the payment runs: the order waits for it, and is undone then."""
     change = scheduler.receive(
-        order(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER
+        processing(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER
     )
     assert change.messages == ()
     assert change.after.state.process_state is ProcessState.PROCESSING
@@ -128,7 +121,7 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
 @pytest.mark.proves("UND-1", "SCH-12")
 def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
-    back = turn_back(order(DONE, RUNS, NOT, NOT))
+    back = turn_back(processing(DONE, RUNS, NOT, NOT))
     assert back.step("stock").state is StepState.UNDOING
     change = scheduler.receive(back, answer("payment", result={"reference": "p"}), LATER)
     assert asked(change) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
@@ -144,7 +137,7 @@ def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
 @pytest.mark.proves("UND-4")
 def test_the_reply_to_an_undo_ends_it():
     """The step is undone, and is not to be undone once more."""
-    change = claimed_to_undo(order(DONE, NOT, NOT, NOT))
+    change = claimed_to_undo(pending(DONE, NOT, NOT, NOT))
     change = scheduler.receive(change.after, answer("stock", action="undo", attempt=2), LATER)
     assert states(change.after) == ["Undone", "NotStarted", "NotStarted", "NotStarted"]
     assert change.after.state.outcome is Outcome.UNDONE
@@ -154,7 +147,7 @@ def test_the_reply_to_an_undo_ends_it():
 @pytest.mark.proves("UND-4", "UND-5", "ALR-1")
 def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     """The alert names it; what depends on nothing else is undone all the same."""
-    change = claimed_to_undo(order(DONE, DONE, NOT, NOT))
+    change = claimed_to_undo(pending(DONE, DONE, NOT, NOT))
     change = scheduler.receive(
         change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER
     )
@@ -169,7 +162,7 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
 @pytest.mark.proves("UND-1", "UND-4", "UND-5")
 def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     """It may be needed; the alert names all that stands."""
-    change = claimed_to_undo(order(DONE, DONE, DONE, NOT))
+    change = claimed_to_undo(pending(DONE, DONE, DONE, NOT))
     stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
     change = scheduler.receive(change.after, stuck, LATER)
     assert (change.messages, change.after.state.outcome) == ((), Outcome.UNDO_INCOMPLETE)
@@ -179,12 +172,11 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
 @pytest.mark.proves("UND-1", "UND-5")
 def test_chains_of_steps_are_undone_from_their_ends_each_for_itself():
     """A step that runs comes first, and the order does not end before it."""
-    done = replace(order(DONE, NOT, NOT, NOT).steps[0], after=())
-    first, last = replace(done, name="first"), replace(done, name="last", after=("first",))
-    alone = replace(done, name="alone")
-    back = turn_back(replace(new_order(), steps=(first, last, alone)))
+    first, alone = steps.completed("first"), steps.completed("alone")
+    last = steps.completed(steps.new("last", after=("first",)))
+    back = turn_back(orders.new(steps=[first, last, alone]))
     assert [step.name for step in back.ready()] == ["last", "alone"]
-    running = back.with_steps(replace(alone, state=RUNS))
+    running = orders.with_steps(back, steps.running(alone))
     assert running.ready() == ()
     assert [step.name for step in running.still_to_undo()] == ["first", "last", "alone"]
 
@@ -192,15 +184,16 @@ def test_chains_of_steps_are_undone_from_their_ends_each_for_itself():
 @pytest.mark.proves("UND-2", "UND-5")
 def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
     """Whatever is in doubt about it."""
-    snapshot = order(FAILED, NOT, NOT, NOT)
-    snapshot = snapshot.with_steps(replace(snapshot.steps[0], undoable=False, in_doubt=True))
+    snapshot = pending(FAILED, NOT, NOT, NOT)
+    doubtful = steps.in_doubt(steps.with_rules(snapshot.step("stock"), undoable=False))
+    snapshot = orders.with_steps(snapshot, doubtful)
     assert claimed_to_undo(snapshot).after.state.outcome is Outcome.UNDONE
 
 
 @pytest.mark.proves("UND-5")
 def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
-    change = claimed_to_undo(order(NOT, NOT, NOT, NOT))
+    change = claimed_to_undo(pending(NOT, NOT, NOT, NOT))
     assert (change.after.state.outcome, change.messages) == (Outcome.UNDONE, ())
     (event,) = told(change)
     assert event.type == "OrderProcessing.OrderUndone"
@@ -220,12 +213,11 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
 
 def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
     """An order of which a step runs at a service that does not refuse undone keys."""
-    snapshot = order(NOT, NOT, NOT, NOT).with_state(
-        process_state=ProcessState.PENDING, locked_by=None
-    )
-    stock = replace(snapshot.steps[0], late_effect_window=window, on_failure=on_failure)
-    away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
-    return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
+    stock, payment, *others = pending(NOT, NOT, NOT, NOT).steps
+    stock = steps.with_rules(stock, late_effect_window=window, on_failure=on_failure)
+    away = steps.scheduled(payment, at=NOW + seconds(3600))
+    snapshot = orders.pending(workflow="order", steps=[stock, away, *others])
+    return scheduler.claim(snapshot, NOW).after
 
 
 def asked(change):
@@ -270,7 +262,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     failed = scheduler.receive(
         late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER
     ).after
-    unneeded = failed.with_steps(replace(failed.step("shipment"), state=StepState.SKIPPED))
+    unneeded = orders.with_steps(failed, SKIPPED(failed.step("shipment")))
     skipped = skip(unneeded, BY_HAND, LATER).after
     assert skipped.step("stock").state is StepState.SKIPPED
     for order_now in (failed, resubmit(failed, GRACE, LATER).after, skipped):
@@ -302,8 +294,8 @@ def test_an_attempt_that_a_slower_clock_began_shortens_no_wait():
     """The first scheduler's clock was ahead: its agent may call for as long as it was told."""
     late = NOW + seconds(10)
     expired = supervisor.recover(late_effect_window(), late).after
-    ahead = replace(expired.step("stock"), settled_at=late + seconds(100))
-    again = scheduler.claim(expired.with_steps(ahead), late).after
+    ahead = steps.with_key(expired.step("stock"), effects_final_at=late + seconds(100))
+    again = scheduler.claim(orders.with_steps(expired, ahead), late).after
     assert again.step("stock").attempts == 2
     assert again.step("stock").settled_at == late + seconds(100)
 
@@ -352,13 +344,13 @@ def at(count):
 
 def stock_then_shipment():
     """An order of two steps, the first at a service that does not refuse undone keys."""
-    snapshot = order(NOT, StepState.SKIPPED, NOT, StepState.SKIPPED)
-    stock, payment, shipment, capture = snapshot.steps
-    left_out = [replace(step, attempts=0) for step in (payment, capture)]
-    stock = replace(stock, late_effect_window=seconds(60))
-    shipment = replace(shipment, on_failure=OnFailure.UNDO)
-    snapshot = snapshot.with_steps(stock, shipment, *left_out)
-    return snapshot.with_state(process_state=ProcessState.PENDING, locked_by=None)
+    snapshot = pending(NOT, SKIPPED, NOT, SKIPPED)
+    stock, _, shipment, _ = snapshot.steps
+    return orders.with_steps(
+        snapshot,
+        steps.with_rules(stock, late_effect_window=seconds(60)),
+        steps.with_rules(shipment, on_failure=OnFailure.UNDO),
+    )
 
 
 def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_told():
@@ -372,8 +364,9 @@ def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_told():
 @pytest.mark.proves("SUP-3", "SCH-10")
 def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs():
     """Its reply stays valid meanwhile, and starts nothing: whoever claims the order does."""
-    running = order(RUNS, RUNS, NOT, NOT)
-    running = running.with_steps(replace(running.steps[1], complete_by=NOW + seconds(60)))
+    running = processing(RUNS, RUNS, NOT, NOT)
+    slow = steps.running(running.step("payment"), complete_by=NOW + seconds(60))
+    running = orders.with_steps(running, slow)
     change = supervisor.recover(running, NOW + seconds(7))
     assert states(change.after) == ["NotStarted", "Running", "NotStarted", "NotStarted"]
     assert (change.after.state.process_state, change.entry.event) == ("Pending", "recovered")
@@ -387,9 +380,10 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
 @pytest.mark.proves("UND-1")
 def test_a_step_that_has_to_settle_holds_up_no_other():
     """What may take effect late is undone later; what is independent of it, at once."""
-    snapshot = order(RUNS, DONE, NOT, NOT)
-    slow = replace(snapshot.steps[0], settled_at=NOW + seconds(3600))
-    change = supervisor.recover(turn_back(snapshot.with_steps(slow)), NOW + seconds(10))
+    snapshot = processing(RUNS, DONE, NOT, NOT)
+    slow = steps.with_key(snapshot.step("stock"), effects_final_at=NOW + seconds(3600))
+    back = turn_back(orders.with_steps(snapshot, slow))
+    change = supervisor.recover(back, NOW + seconds(10))
     assert change.after.state.not_before is None
     undoing = scheduler.claim(change.after, NOW + seconds(10))
     assert asked(undoing) == ["undo of payment, attempt 2"]
@@ -397,7 +391,7 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
 
 def undoing():
     """An order whose only completed step is being undone."""
-    return claimed_to_undo(order(DONE, NOT, NOT, NOT))
+    return claimed_to_undo(pending(DONE, NOT, NOT, NOT))
 
 
 @pytest.mark.proves("UND-4")
@@ -435,9 +429,9 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
 @pytest.mark.proves("UND-4")
 def test_the_undo_of_a_step_begins_with_a_fresh_count():
     """Failures on the way forward take no try away from the undo."""
-    snapshot = order(RUNS, NOT, NOT, NOT)
-    tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, cooldowns=3)
-    (step, *_) = turn_back(snapshot.with_steps(tired)).steps
+    snapshot = processing(RUNS, NOT, NOT, NOT)
+    tired = steps.with_counts(steps.waiting(snapshot.step("stock")), failures=2, cooldowns=3)
+    (step, *_) = turn_back(orders.with_steps(snapshot, tired)).steps
     assert (step.state, step.failure_count, step.cooldowns) == (StepState.UNDOING, 0, 0)
 
 
@@ -447,13 +441,13 @@ def test_the_undo_of_a_step_begins_with_a_fresh_count():
 )
 def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo(policies):
     """Two failed for good: the reason is the failure of the one whose workflow wants the undo."""
-    snapshot = order(FAILED, RUNS, NOT, NOT)
-    steps = (
-        replace(step, on_failure=policy, reason="gone")
-        for step, policy in zip(snapshot.steps, policies, strict=False)
+    stock, payment, *_ = processing(FAILED, RUNS, NOT, NOT).steps
+    snapshot = orders.with_steps(
+        processing(FAILED, RUNS, NOT, NOT),
+        steps.with_rules(steps.failed(stock, reason="gone"), on_failure=policies[0]),
+        steps.with_rules(payment, on_failure=policies[1]),
     )
-    refusal = answer("payment", "failed", reason="no")
-    change = scheduler.receive(snapshot.with_steps(*steps), refusal, LATER)
+    change = scheduler.receive(snapshot, answer("payment", "failed", reason="no"), LATER)
     assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
     undo_first = policies[0] is OnFailure.UNDO
     assert change.after.state.reason == ("stock: gone" if undo_first else "payment: no")
@@ -461,10 +455,10 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo(policies):
 
 def refused_at_the_door():
     """An order whose shipment failed without a word of its service; its policy is the undo."""
-    snapshot = order(DONE, DONE, RUNS, NOT)
-    shipment = replace(snapshot.steps[2], on_failure=OnFailure.UNDO)
+    snapshot = processing(DONE, DONE, RUNS, NOT)
+    shipment = steps.with_rules(snapshot.step("shipment"), on_failure=OnFailure.UNDO)
     reply = answer("shipment", "failed", reason="the request is wrong: 400", for_operator=True)
-    return scheduler.receive(snapshot.with_steps(shipment), reply, LATER)
+    return scheduler.receive(orders.with_steps(snapshot, shipment), reply, LATER)
 
 
 @pytest.mark.proves("UND-1", "SCH-8")
@@ -484,15 +478,12 @@ def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_a_refusal_beside_it_asks_for_the_undo():
     """Its own policy counts; what an operator would have had to look at is undone with the rest."""
-    snapshot = refused_at_the_door().after.with_state(
-        process_state=ProcessState.PROCESSING, locked_by="s1"
+    _, *others = refused_at_the_door().after.steps
+    stock = steps.with_rules(
+        processing(RUNS, NOT, NOT, NOT).step("stock"), on_failure=OnFailure.UNDO
     )
-    running = replace(
-        snapshot.steps[0], state=RUNS, on_failure=OnFailure.UNDO, complete_by=NOW + seconds(5)
-    )
-    change = scheduler.receive(
-        snapshot.with_steps(running), answer("stock", "failed", reason="sold out"), LATER
-    )
+    snapshot = orders.processing(workflow="order", steps=[stock, *others])
+    change = scheduler.receive(snapshot, answer("stock", "failed", reason="sold out"), LATER)
     assert change.after.state.direction == Direction.UNDO
     assert change.after.state.reason == "stock: sold out"
     shipment = change.after.step("shipment")
@@ -513,8 +504,7 @@ def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act):
 @pytest.mark.proves("UND-5")
 def test_an_order_that_was_undone_completely_is_on_nobody_s_list():
     """It owes nothing: nobody has to act, unlike on one of which something is left."""
-    ended = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.ERROR, locked_by=None)
-    owed = {outcome: obligations(ended.with_state(outcome=outcome)) for outcome in Outcome}
+    owed = {outcome: obligations(orders.in_error(outcome=outcome)) for outcome in Outcome}
     assert owed.pop(Outcome.UNDONE) == {}
     for (row,) in (rows.values() for rows in owed.values()):
         assert row.key.startswith("!error|")
