@@ -4,15 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, claimed, new_order, seconds
-from scheduling import step
+from builders import NOW, ORDER_ID, TIMEOUT, claimed, orders, seconds, steps
 
 from core import agenda
 from core.agenda import obligations
 from core.keys import sortable
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Outcome
 from core.orders import Priority
-from core.workflow import Workflow
 from kit.memory import MemoryStateStore
 from stores.claim_lanes import PAGE, BucketLook
 
@@ -20,58 +18,54 @@ BUCKET = "b00"
 SINCE, UNTIL = sortable(NOW), sortable(NOW + seconds(60))
 
 
-def two_steps(**state):
-    """An order of two steps that may run at the same time, of which nothing has begun."""
-    workflow = Workflow(name="w", version=1, steps=(step("payment"), step("shipping")))
-    steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
-    return replace(new_order(**state), steps=steps)
-
-
-def runs(order, *names):
-    """The order, of which these steps run."""
-    steps = (
-        replace(order.step(name), state=StepState.RUNNING, complete_by=NOW + TIMEOUT)
-        for name in names
-    )
-    return order.with_steps(*steps)
-
-
-PROCESSING = two_steps(process_state=ProcessState.PROCESSING, locked_by="s1")
-FAILED = replace(PROCESSING.step("payment"), state=StepState.FAILED)
+PAYMENT, SHIPPING = steps.new("payment"), steps.new("shipping", capability="shipping")
+TWO = [PAYMENT, SHIPPING]
+"""Two steps that may run at the same time, of which nothing has begun."""
+ONE_RUNS = [steps.running(PAYMENT), SHIPPING]
+BOTH_RUN = [steps.running(PAYMENT), steps.running(SHIPPING)]
+ONE_FAILED = [steps.failed(PAYMENT), SHIPPING]
 DUE = f"!running|{sortable(NOW + TIMEOUT)}|{ORDER_ID}"
 
 OWED = {
-    "pending": (two_steps(), [f"!pending|1|payment|{SINCE}|{ORDER_ID}"]),
-    "urgent": (two_steps(priority=Priority.HIGH), [f"!pending|0|payment|{SINCE}|{ORDER_ID}"]),
+    "pending": (orders.pending(steps=TWO), [f"!pending|1|payment|{SINCE}|{ORDER_ID}"]),
+    "urgent": (
+        orders.pending(steps=TWO, priority=Priority.HIGH),
+        [f"!pending|0|payment|{SINCE}|{ORDER_ID}"],
+    ),
     "until a chosen time": (
-        two_steps(not_before=NOW + seconds(60)),
+        orders.pending(steps=[steps.scheduled(each, at=NOW + seconds(60)) for each in TWO]),
         [f"!pending|1|payment|later|{UNTIL}|{ORDER_ID}"],
     ),
     "handled, with a step that could start": (
-        runs(PROCESSING, "payment"),
+        orders.processing(steps=ONE_RUNS),
         [f"!pending|1|shipping|{SINCE}|{ORDER_ID}", DUE],
     ),
     "handled, with a step that could start at a chosen time": (
-        runs(PROCESSING.with_state(not_before=NOW + seconds(60)), "payment"),
+        orders.processing(
+            steps=[steps.running(PAYMENT), steps.scheduled(SHIPPING, at=NOW + seconds(60))]
+        ),
         [f"!pending|1|shipping|later|{UNTIL}|{ORDER_ID}", DUE],
     ),
-    "handled, and all that may run does": (runs(PROCESSING, "payment", "shipping"), [DUE]),
-    "given back, with nothing that could start": (runs(two_steps(), "payment", "shipping"), [DUE]),
-    "failed, while a step runs": (runs(PROCESSING.with_steps(FAILED), "shipping"), [DUE]),
+    "handled, and all that may run does": (orders.processing(steps=BOTH_RUN), [DUE]),
+    "given back, with nothing that could start": (orders.pending(steps=BOTH_RUN), [DUE]),
+    "failed, while a step runs": (
+        orders.processing(steps=[steps.failed(PAYMENT), steps.running(SHIPPING)]),
+        [DUE],
+    ),
     "failed, and nothing runs": (
-        two_steps().with_steps(FAILED),
+        orders.pending(steps=ONE_FAILED),
         [f"!pending|1|-|{SINCE}|{ORDER_ID}"],
     ),
     "to be undone, once a step has answered": (
-        runs(two_steps(direction=Direction.UNDO), "payment"),
+        orders.undoing(steps=ONE_RUNS),
         [DUE],
     ),
-    "processed": (two_steps(process_state=ProcessState.PROCESSED), []),
+    "processed": (orders.processed(steps=TWO), []),
     "in error": (
-        two_steps(process_state=ProcessState.ERROR, outcome=Outcome.FAILED),
+        orders.in_error(steps=TWO),
         [f"!error|{SINCE}|{ORDER_ID}"],
     ),
-    "undone": (two_steps(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE), []),
+    "undone": (orders.in_error(steps=TWO, outcome=Outcome.UNDONE), []),
 }
 
 
@@ -87,10 +81,10 @@ def test_what_an_order_owes_follows_from_its_steps(how):
 @pytest.mark.parametrize(
     ("order", "late", "may"),
     [
-        (new_order(), 0, True),
-        (new_order(), -3 * 3600, True),
-        (new_order(not_before=NOW + seconds(60)), 59.999, False),
-        (new_order(not_before=NOW + seconds(60)), 60, True),
+        (orders.new(), 0, True),
+        (orders.new(), -3 * 3600, True),
+        (orders.pending(steps=[steps.scheduled(at=NOW + seconds(60))]), 59.999, False),
+        (orders.pending(steps=[steps.scheduled(at=NOW + seconds(60))]), 60, True),
     ],
 )
 def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
@@ -103,10 +97,10 @@ def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
 @pytest.mark.proves("SUB-6", "SCH-1")
 def test_who_was_announced_is_left_to_its_wake_up():
     """An order or step that waited for a time, or beside one that runs, was not announced."""
-    orders = [new_order(), new_order(not_before=NOW), runs(PROCESSING, "payment")]
+    scheduled = orders.pending(steps=[steps.scheduled(at=NOW)], updated_at=NOW - seconds(60))
     rows = [
         row
-        for order in orders
+        for order in (orders.new(), scheduled, orders.processing(steps=ONE_RUNS))
         for row in obligations(order).values()
         if row.key.startswith("!pending")
     ]
@@ -126,23 +120,24 @@ class Counted(MemoryStateStore):
         self.queries.append(len(rows))
         return rows
 
-    def fill(self, count, **state):
+    def fill(self, count, **details):
         """Add the rows of so many orders; return their ids."""
-        ids = []
-        for _ in range(count):
-            ids.append(f"{BUCKET}-{self.number:026d}")
-            self.number += 1
-            order = new_order(**state).with_state(order_id=ids[-1])
-            for key, row in obligations(order).items():
-                self.rows.setdefault(BUCKET, {})[key] = (1, row)
+        ids = [f"{BUCKET}-{number:026d}" for number in range(self.number, self.number + count)]
+        self.number += count
+        self.add(orders.pending(**details), ids)
         return ids
+
+    def add(self, order, ids):
+        """Add the rows of orders like this one."""
+        rows, owed = self.rows.setdefault(BUCKET, {}), obligations(order)
+        for order_id in ids:
+            for key, row in owed.items():
+                named = replace(row, key=key.replace(ORDER_ID, order_id), order_id=order_id)
+                rows[named.key] = (1, named)
 
     def run(self, count):
         """Add the rows of so many orders that run."""
-        for number in range(count):
-            order = claimed().with_state(order_id=f"{BUCKET}-{number:026d}")
-            for key, row in obligations(order).items():
-                self.rows.setdefault(BUCKET, {})[key] = (1, row)
+        self.add(claimed(), [f"{BUCKET}-{number:026d}" for number in range(count)])
 
 
 @pytest.fixture
@@ -163,12 +158,14 @@ async def looked(store, choose=who_may, most=1000):
 
 
 LATER = NOW + timedelta(hours=6)
+AT_LATER = [steps.scheduled(at=LATER)]
+WAS_DUE = [steps.scheduled(at=NOW - seconds(5))]
 
 
 @pytest.mark.proves("SCH-1", "WRK-3")
 async def test_however_many_wait_for_a_later_time_a_look_costs_two_queries_at_most(store):
     """And a page of rows: they stand behind all that may be claimed."""
-    store.fill(10_000, not_before=LATER, waits_since=LATER)
+    store.fill(10_000, steps=AT_LATER)
     assert (await looked(store)).chosen == []
     assert len(store.queries) <= 2
     assert sum(store.queries) <= PAGE
@@ -179,7 +176,7 @@ async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_f
     store,
 ):
     """Though it came last; the second query only finds that there is no other lane."""
-    store.fill(1_000, not_before=LATER, waits_since=LATER)
+    store.fill(1_000, steps=AT_LATER)
     ids = store.fill(3)
     look = BucketLook(store=store, bucket=BUCKET, due=NOW, choose=who_may)
     assert await look.at_pending() == ids
@@ -191,8 +188,8 @@ async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_f
 async def test_who_has_waited_out_a_chosen_time_is_found_however_many_may_be_claimed(store, before):
     """They stand behind all that never had one; those whose time is to come are left out."""
     store.fill(before)
-    due = store.fill(3, not_before=NOW - seconds(5), waits_since=NOW - seconds(5))
-    store.fill(500, not_before=LATER, waits_since=LATER)
+    due = store.fill(3, steps=WAS_DUE, updated_at=NOW - seconds(60))
+    store.fill(500, steps=AT_LATER)
     chosen = (await looked(store)).chosen
     assert set(due) <= set(chosen)
     assert len(store.queries) <= 3
@@ -204,8 +201,8 @@ async def test_who_has_waited_out_a_chosen_time_is_found_however_many_may_be_cla
 async def test_who_waits_since_a_time_to_come_is_found_before_chosen_times(store, before):
     """A process whose clock is ahead has changed it: that holds nobody back (engine 24)."""
     store.fill(before)
-    ids = store.fill(3, waits_since=LATER)
-    store.fill(500, not_before=LATER, waits_since=LATER)
+    ids = store.fill(3, ready_since=LATER)
+    store.fill(500, steps=AT_LATER)
     assert set(ids) <= set((await looked(store)).chosen)
 
 
@@ -214,11 +211,11 @@ async def test_who_waits_since_a_time_to_come_is_found_before_chosen_times(store
 async def test_who_waits_since_times_that_are_passed_over_is_not_read(store, waiting):
     """The watch looks for those that wait for long, and those of a clock that is ahead."""
     old, young = NOW - seconds(60), NOW + seconds(60)
-    late = store.fill(3, waits_since=old - seconds(1))
-    store.fill(waiting, waits_since=NOW)
-    ahead = store.fill(3, waits_since=LATER)
-    due = store.fill(3, not_before=old)
-    store.fill(500, not_before=LATER)
+    late = store.fill(3, ready_since=old - seconds(1))
+    store.fill(waiting, ready_since=NOW)
+    ahead = store.fill(3, ready_since=LATER)
+    due = store.fill(3, steps=[steps.scheduled(at=old)], updated_at=old - seconds(60))
+    store.fill(500, steps=AT_LATER)
     look = BucketLook(store=store, bucket=BUCKET, due=old, choose=who_may, passed_over=(old, young))
     assert {*late, *ahead, *due} <= set(await look.at_pending())
     assert sum(store.queries) <= 4 * PAGE
@@ -241,7 +238,7 @@ async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
 @pytest.mark.proves("SCH-1", "FLT-12")
 async def test_those_that_are_not_chosen_hide_nobody(store):
     """The known order stands behind two pages of orders of unknown workflows."""
-    store.fill(2_500, waits_since=NOW - seconds(60))
+    store.fill(2_500, ready_since=NOW - seconds(60))
     ids = store.fill(1)
     (known,) = (
         await looked(store, lambda row: row.order_id if row.order_id in ids else None)
@@ -253,9 +250,9 @@ async def test_those_that_are_not_chosen_hide_nobody(store):
 async def test_each_lane_is_looked_at_however_many_wait_in_another(store):
     """Urgent ones, and those with another need, claimable or not."""
     store.fill(500, priority=Priority.HIGH)
-    store.fill(500, priority=Priority.HIGH, not_before=LATER)
+    store.fill(500, priority=Priority.HIGH, steps=AT_LATER)
     normal = store.fill(2)
-    ends = two_steps().with_steps(FAILED).with_state(order_id=f"{BUCKET}-{9:026d}")
+    ends = orders.pending(steps=ONE_FAILED, order_id=f"{BUCKET}-{9:026d}")
     for key, row in obligations(ends).items():
         store.rows[BUCKET][key] = (1, row)
     chosen = (await looked(store)).chosen
@@ -267,7 +264,7 @@ async def test_each_lane_is_looked_at_however_many_wait_in_another(store):
 async def test_a_look_sees_all_that_runs_however_many_wait(store):
     """Up to what may run, and nothing of what is overdue."""
     store.fill(1_000)
-    store.fill(1_000, not_before=LATER)
+    store.fill(1_000, steps=AT_LATER)
     store.run(250)
     late = claimed(at=NOW - timedelta(hours=1))
     for key, row in obligations(late).items():

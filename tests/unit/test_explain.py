@@ -15,17 +15,18 @@ from builders import (
     begun_by,
     claimed,
     fault_of_all,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
 )
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Outcome
 from core.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
@@ -47,7 +48,7 @@ def explained(order, rules=acting_rules, at=NOW):
 )
 def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unknown):
     """And what happens then."""
-    order = new_order().with_state(**unknown)
+    order = orders.new(**unknown)
     said, ends = explained(order), NOW + LONGEST_UPGRADE
     assert said.next_actor is Actor.SCHEDULER
     assert said.next_at > ends
@@ -62,8 +63,8 @@ def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unk
 @pytest.mark.proves("OPR-2")
 def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
     """At the next claim; if a step of it runs, that answers first, or its time is up."""
-    assert "version 0 is not part of this app" in explained(new_order(workflow_version=0)).summary
-    said = explained(one_of_two_runs().with_state(workflow_version=0))
+    assert "version 0 is not part of this app" in explained(orders.new(workflow_version=0)).summary
+    said = explained(orders.having(one_of_two_runs(), workflow_version=0))
     assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
     assert said.waiting_for == "agent payment's answer to step other, attempt 1"
     assert said.if_nothing_happens.startswith(
@@ -71,19 +72,18 @@ def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
     )
 
 
-def one_of_two_runs(**state):
+def one_of_two_runs():
     """An order that was given back for one of its steps while another runs for a minute."""
-    order = claimed()
-    other = replace(order.steps[0], name="other", timeout=seconds(60), complete_by=LATER)
-    order = replace(order, steps=(*order.steps, other))
-    return supervisor.recover(order, timed_out(claimed())).after.with_state(**state)
+    other = steps.running(steps.new("other", timeout=seconds(60)), complete_by=LATER)
+    order = orders.processing(steps=[steps.running(), other])
+    return supervisor.recover(order, timed_out(order)).after
 
 
 @pytest.mark.proves("OPR-2", "SCH-12")
 def test_of_a_pending_order_that_waits_for_what_runs_it_says_that():
     """It begins after the other step answers; no scheduler and no newer app is waited for."""
     order = one_of_two_runs()
-    order = order.with_steps(replace(order.steps[0], state=StepState.FAILED))
+    order = orders.with_steps(order, steps.failed(order.step("payment")))
     said = explained(order)
     assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
     assert said.waiting_for == "agent payment's answer to step other, attempt 1"
@@ -115,7 +115,7 @@ def test_of_a_request_that_cannot_be_made_it_says_that():
     known = Workflows(Workflow(name="payment-only", version=1, steps=(step,)))
     rules = replace(acting_rules, claim=replace(scheduler, workflows=known).claim)
     why = "payment: payment-only v1, step payment: request failed: KeyError 'claimNumber'"
-    summary = explained(new_order(), rules).summary
+    summary = explained(orders.new(), rules).summary
     assert why in summary
     assert "payment-only v1 was changed without a new version" in summary
     assert "and the order ends in Error (failed)" in summary
@@ -124,7 +124,7 @@ def test_of_a_request_that_cannot_be_made_it_says_that():
 @pytest.mark.proves("OPR-2")
 def test_of_what_no_agent_offers_it_says_that():
     """The settings have lost an agent: no newer version of the app is needed."""
-    said = explained(new_order(), replace(acting_rules, offers={}))
+    said = explained(orders.new(), replace(acting_rules, offers={}))
     assert said.waiting_for == "an agent for payment, which none of this app's agents is"
     assert (said.next_actor, said.next_at) == (Actor.OPERATOR, None)
 
@@ -140,14 +140,14 @@ def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_a
     """It might have been claimed a while ago; all instances of an agent are taken together."""
     gone = health("payment", instance="3", at=LATER - FRESH, running=50)
     busy = (health("payment"), health("payment", instance="2", rate=4, running=3), gone)
-    said = explained(new_order(), replace(acting_rules, agent_health=busy), LATER)
+    said = explained(orders.new(), replace(acting_rules, agent_health=busy), LATER)
     assert said.waiting_for == (
         "a scheduler to claim it, once an agent for payment has room,"
         " for which it waits since 2026-01-31 08:15:00 UTC"
         " (payment: 15 calls under way, 6 requests begun a second;"
         " payment-backup: not heard of lately)"
     )
-    assert "for which it waits" not in explained(new_order(), at=NOW).waiting_for
+    assert "for which it waits" not in explained(orders.new(), at=NOW).waiting_for
 
 
 @pytest.mark.proves("OPR-2", "AGT-10")
@@ -155,7 +155,7 @@ def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when()
     """Until that was long ago; or the agent has spoken."""
     silence = health("payment", running=0, rate=None, unheard_since=NOW)
     told = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
-    waits = partial(explained, new_order(), at=LATER)
+    waits = partial(explained, orders.new(), at=LATER)
     assert told in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
     assert (
         told
@@ -213,7 +213,7 @@ GARBAGE = {
 @pytest.mark.parametrize("garbage", GARBAGE)
 async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
-    made, order = app(in_memory(clock=lambda: NOW)), new_order()
+    made, order = app(in_memory(clock=lambda: NOW)), orders.new()
     columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
     row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
     stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
@@ -236,11 +236,8 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
     """It was renamed without a new version: the steps of the order tell who needs it."""
     made = app(in_memory(clock=lambda: NOW))
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
-    named = replace(failed.steps[0], name="paid")
-    order = replace(
-        failed,
-        steps=(named, replace(named, name="sent", uses=("paid",), state=StepState.NOT_STARTED)),
-    )
+    named = steps.like(failed.step("payment"), "paid")
+    order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
     entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     said = await made.orders.explain(order.order_id)
@@ -259,7 +256,7 @@ def test_once_the_time_is_up_it_waits_for_the_supervisor():
 @pytest.mark.proves("OPR-2", "SUB-6")
 def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
     """It leaves the wake-up its time."""
-    said = explained(new_order())
+    said = explained(orders.new())
     assert said.next_at == NOW
     assert said.if_nothing_happens.startswith(f"From {NOW + WAKE_UP_TIME:%Y-%m-%d %H:%M:%S} UTC on")
 
@@ -267,8 +264,7 @@ def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
 @pytest.mark.proves("OPR-2", "FLT-12")
 def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_room():
     """The workflow was retired with its agent: a long wait is not explained by that."""
-    order = new_order().with_state(workflow_version=0)
-    order = order.with_steps(replace(order.steps[0], capability="fax"))
+    order = orders.new(steps=[steps.new(capability="fax")], workflow_version=0)
     said = explained(order, at=NOW + 2 * WAKE_UP_TIME)
     assert said.waiting_for == "a scheduler to claim it"
 
@@ -276,17 +272,10 @@ def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_
 @pytest.mark.proves("OPR-2", "UND-4")
 def test_of_an_undo_that_failed_it_names_the_step():
     """The reason is that of the undo, not of what it was asked for."""
-    [step] = new_order().steps
-    stuck = replace(step, state=StepState.FAILED, in_doubt=True, undoable=True, reason="gone")
-    order = new_order().with_steps(stuck)
-    back = order.with_state(
-        process_state=ProcessState.ERROR,
-        direction=Direction.UNDO,
-        outcome=Outcome.UNDO_INCOMPLETE,
-        reason="gone",
-    )
+    stuck = [steps.undo_failed(steps.in_doubt("payment"), reason="gone")]
+    back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
     assert "because the undo of payment failed: gone;" in explained(back).summary
-    forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
+    forth = orders.in_error(steps=stuck)
     assert ", because: gone;" in explained(forth).summary
 
 

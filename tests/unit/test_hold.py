@@ -1,7 +1,5 @@
 """Holding an order and releasing it, and raising its priority."""
 
-from dataclasses import replace
-
 import pytest
 from acting import cancel, hold, hurry, release, told
 from builders import (
@@ -9,9 +7,10 @@ from builders import (
     TOLERANCE,
     answer,
     claimed,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -37,7 +36,7 @@ def kinds(order):
 
 
 def held(order=None, now=NOW):
-    return hold(order or new_order(), GRACE, now).after
+    return hold(order or orders.new(), GRACE, now).after
 
 
 @pytest.mark.proves("OPR-7")
@@ -54,7 +53,7 @@ def test_nothing_of_an_order_starts_while_it_is_held():
 @pytest.mark.proves("OPR-7")
 def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
     """The next step waits for the release."""
-    running = claimed(replace(new_order(), steps=(new_order().steps[0], next_step())))
+    running = claimed(orders.new(steps=[steps.new(), next_step()]))
     order = held(running, NOW + seconds(1))
     assert order.state.process_state is ProcessState.PROCESSING
     assert order.running()[0].complete_by == running.running()[0].complete_by
@@ -79,7 +78,7 @@ def test_an_order_that_ends_is_held_no_more():
 
 
 def next_step():
-    return replace(new_order().steps[0], name="after", after=("payment",))
+    return steps.new("after", after=("payment",))
 
 
 @pytest.mark.proves("OPR-7", "SUP-3")
@@ -108,8 +107,7 @@ def test_an_order_that_is_released_goes_on_and_waits_anew():
 def test_a_date_that_an_order_waits_for_outlasts_a_hold():
     """It is neither forgotten nor brought forward."""
     date = LATER + seconds(3600)
-    waiting = replace(new_order(), steps=(replace(new_order().steps[0], not_before=date),))
-    order = held(waiting)
+    order = held(orders.pending(steps=[steps.scheduled(at=date)]))
     assert order.steps[0].not_before == date
     released = release(order, GRACE, LATER)
     assert (released.after.state.not_before, released.messages) == (date, ())
@@ -121,10 +119,9 @@ def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_relea
     done = scheduler.receive(held(claimed(), NOW), answer(), NOW + seconds(1)).after
     assert (done.state.process_state, done.state.held_by) == (ProcessState.PROCESSED, None)
 
-    two = replace(new_order(), steps=(new_order().steps[0], next_step()))
+    two = orders.new(steps=[steps.new(), next_step()])
     half = scheduler.receive(held(claimed(two), NOW), answer(), NOW + seconds(1)).after
-    undoable = half.with_steps(replace(half.steps[0], undoable=True))
-    back = cancel(undoable, GRACE, NOW + seconds(2)).after
+    back = cancel(half, GRACE, NOW + seconds(2)).after
     assert scheduler.claim(back, LATER) == NotClaimed(why=WhyNot.HELD)
     assert (back.steps[0].state, back.state.outcome) == (StepState.UNDOING, None)
     assert kinds(back) == [Kind.HELD]
@@ -133,15 +130,8 @@ def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_relea
 @pytest.mark.proves("OPR-7", "SCH-12")
 def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before_all_is_undone():
     """Another step still waits to be undone."""
-    payment = replace(
-        new_order().steps[0], undoable=True, state=StepState.UNDOING, attempts=2, result={}
-    )
-    undoing = replace(payment, complete_by=LATER)
-    waiting = replace(payment, name="other")
-    order = replace(
-        new_order(direction=Direction.UNDO, process_state=ProcessState.PROCESSING),
-        steps=(undoing, waiting),
-    )
+    both = [steps.undoing(complete_by=LATER), steps.undo_pending("other")]
+    order = orders.processing(orders.undoing(steps=both))
     answered = scheduler.receive(
         held(order), answer(action="undo", attempt=2), NOW + seconds(1)
     ).after
@@ -165,7 +155,7 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
 @pytest.mark.parametrize("reply", [answer(), answer(outcome="notTried", reason="no place")])
 def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
     """Every agent has room, and nothing has failed (engine 28)."""
-    order = held(claimed(replace(new_order(), steps=(new_order().steps[0], next_step()))))
+    order = held(claimed(orders.new(steps=[steps.new(), next_step()])))
     change = scheduler.receive(order, reply, NOW + seconds(1))
     assert change.entry.happened[-1] == Waits(held_by="grace")
     assert not Waits.is_failure
@@ -175,7 +165,7 @@ def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
 @pytest.mark.proves("OPR-6", "OPR-7", "OPR-8")
 @pytest.mark.parametrize(
     ("act", "order", "what"),
-    [(hold, new_order(), "held"), (release, held(), "released"), (hurry, new_order(), "hurried")],
+    [(hold, orders.new(), "held"), (release, held(), "released"), (hurry, orders.new(), "hurried")],
 )
 def test_the_history_says_who_did_it_and_why(act, order, what):
     entry = act(order, GRACE, LATER).entry
@@ -192,10 +182,10 @@ def test_of_an_order_that_was_released_no_column_says_that_it_was_held():
 @pytest.mark.proves("OPR-2")
 def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
     """Unless something matters more."""
-    again = new_order(failure_count=1)
+    again = orders.new(failures=1)
     assert again.state.situation is Situation.AGAIN
     assert held(again).state.situation is Situation.HELD
-    assert new_order().state.situation is Situation.PENDING
+    assert orders.new().state.situation is Situation.PENDING
 
 
 @pytest.mark.proves("OPR-7", "OPR-8")
@@ -203,10 +193,10 @@ def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
     ("act", "order", "why"),
     [
         (hold, held(), "grace holds the order already"),
-        (hold, new_order(process_state=ProcessState.PROCESSED), "nothing of it starts"),
-        (release, new_order(), "^nobody holds the order$"),
-        (hurry, new_order(priority=Priority.HIGH), "^the order has high priority already$"),
-        (hurry, new_order(process_state=ProcessState.PROCESSED), "waits for no claim"),
+        (hold, orders.processed(), "nothing of it starts"),
+        (release, orders.new(), "^nobody holds the order$"),
+        (hurry, orders.new(priority=Priority.HIGH), "^the order has high priority already$"),
+        (hurry, orders.processed(), "waits for no claim"),
     ],
     ids=["held", "over", "not held", "high", "ended"],
 )
@@ -218,7 +208,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(act, order, why):
 @pytest.mark.proves("OPR-8", "SCH-11")
 def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
     """It keeps its place among those of high priority."""
-    before, after = new_order(), hurry(new_order(), GRACE, NOW + TOLERANCE).after
+    before, after = orders.new(), hurry(orders.new(), GRACE, NOW + TOLERANCE).after
     ((was,), (now,)) = (tuple(agenda.obligations(order)) for order in (before, after))
     assert now < was
     assert after.state.waits_since == before.state.waits_since
@@ -226,10 +216,9 @@ def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
 
 def cooling_down():
     """An order whose undo has reached its threshold, and cools down."""
-    rests = {"threshold": 1, "max_cooldowns": 2, "cooldown": 10 * LATER_BY, "undoable": True}
-    step = replace(claimed().steps[0], state=StepState.UNDOING, **rests)
-    undone = replace(claimed(), steps=(step,)).with_state(direction=Direction.UNDO)
-    return supervisor.recover(undone, timed_out(undone)).after
+    rests = steps.new(threshold=1, max_cooldowns=2, cooldown=10 * LATER_BY)
+    undo = orders.processing(orders.undoing(steps=[steps.undoing(rests)]))
+    return supervisor.recover(undo, timed_out(undo)).after
 
 
 @pytest.mark.proves("OPR-8", "UND-4")
@@ -237,7 +226,7 @@ def test_a_hurry_ends_the_cooldown_of_an_undo_too():
     """Also of an order that has high priority already (engine 23)."""
     order = cooling_down()
     assert order.steps[0].cooldowns == 1
-    for resting in (order, order.with_state(priority=Priority.HIGH)):
+    for resting in (order, orders.having(order, priority=Priority.HIGH)):
         change = hurry(resting, GRACE, LATER)
         assert change.after.steps[0].not_before is None
         assert change.messages
@@ -250,7 +239,6 @@ def test_a_hurry_ends_the_cooldown_of_an_undo_too():
 def test_a_hurry_does_not_end_the_wait_until_no_call_can_take_effect():
     """It is no cooldown, although the step has cooled down before it was to be undone."""
     settled = LATER + 10 * LATER_BY
-    step = replace(claimed().steps[0], complete_by=None, undoable=True, cooldowns=1)
-    rested = replace(step, state=StepState.NOT_STARTED, settled_at=settled)
-    order = cancel(replace(claimed(), steps=(rested,)).requeued(), GRACE, LATER).after
+    rested = steps.with_counts(steps.with_key("payment", effects_final_at=settled), cooldowns=1)
+    order = cancel(orders.pending(steps=[rested]), GRACE, LATER).after
     assert hurry(order, GRACE, LATER).after.steps[0].not_before == settled

@@ -1,7 +1,6 @@
 """What the page is told that draws the system: where each open order stands, and what it costs to look."""
 
 from collections import Counter
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -9,10 +8,11 @@ from apps import ALONE, app
 from builders import (
     NOW,
     ORDER_ID,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
     under_way,
@@ -23,14 +23,12 @@ from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, HistoryEntry, transition
 from core.errors import UnavailableError
-from core.life import Outcome, ProcessState
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest
 from operators.owed import Look
 from stores.agent_health import AgentHealth
 from stores.sweeps import Sweep
 
-FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED, "reason": "declined"}
 new_order_id = order_ids(8)
 
 
@@ -40,11 +38,9 @@ def made():
     return app(in_memory(clock=lambda: NOW), offers=ALONE)
 
 
-async def recorded(made, **state):
-    """One more order, in this state."""
-    order_id = new_order_id()
-    order = new_order(**state).with_state(order_id=order_id)
-    order = replace(order, order=replace(order.order, order_id=order_id))
+async def recorded(made, order=None):
+    """One more order like this one, or a new one."""
+    order = orders.having(order or orders.new(), order_id=new_order_id())
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
@@ -69,10 +65,11 @@ async def test_an_order_stands_at_whoever_acts_next(made):
     assert await stands(made, order) is Stands.AGENT
     order = await made.store.commit(supervisor.recover(order, timed_out(order)))
     assert await stands(made, order) is Stands.SCHEDULER
-    assert await stands(made, await recorded(made, not_before=NOW + seconds(9))) is Stands.LATER
-    assert await stands(made, await recorded(made, not_before=NOW - seconds(9))) is Stands.SCHEDULER
-    assert await stands(made, await recorded(made, **FAILED)) is Stands.OPERATOR
-    assert await stands(made, await recorded(made, held_since=NOW)) is Stands.PARKED
+    for at, where in ((NOW + seconds(9), Stands.LATER), (NOW - seconds(9), Stands.SCHEDULER)):
+        scheduled = orders.pending(steps=[steps.scheduled(at=at)], updated_at=NOW - seconds(60))
+        assert await stands(made, await recorded(made, scheduled)) is where
+    assert await stands(made, await recorded(made, orders.in_error())) is Stands.OPERATOR
+    assert await stands(made, await recorded(made, orders.on_hold())) is Stands.PARKED
     groups = {each.stands: each.count for each in (await look(made)).groups}
     assert groups == {"scheduler": 2, "later": 1, "operator": 1, "parked": 1}
 
@@ -83,7 +80,7 @@ def test_of_an_order_with_two_rows_the_newer_one_counts(older):
     rows = {kind: [] for kind in Kind}
     for kind in (Kind.PENDING, Kind.RUNNING):
         at = NOW - seconds(1) if kind is older else NOW
-        data = agenda.summary(new_order(updated_at=at)) | {"Step": str(kind)}
+        data = agenda.summary(orders.new(updated_at=at)) | {"Step": str(kind)}
         rows[kind].append(AgendaRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
     [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
     assert order.step != older
@@ -97,7 +94,7 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
     made, columns, where
 ):
     """While an upgrade goes on, the page shows it with the others."""
-    order = new_order()
+    order = orders.new()
     data = agenda.summary(order) | {"Situation": "asleep"} | columns
     with patch.object(agenda, "summary", return_value=data):
         await made.store.commit(Change(before=None, after=order, entry=an_end()))
@@ -193,7 +190,7 @@ async def test_a_look_reads_the_agenda_once_and_costs_no_more_than_the_overview(
     """One query for each bucket, the health of the agents, and the last sweep; nothing is written."""
     for _ in range(10):
         order = await recorded(made)
-        failed = order.with_state(**FAILED)
+        failed = orders.in_error(order)
         await made.store.commit(transition(order, failed, entry=an_end()))
     cost = await operations("live", made)
     assert cost == {"rows": len(made.store.buckets) + 1, "get": 1}

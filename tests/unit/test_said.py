@@ -10,9 +10,10 @@ from builders import (
     ORDER_ID,
     answer,
     claimed,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -39,7 +40,7 @@ from core.happenings import (
     UndoRequested,
     WorkflowChanged,
 )
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 from core.orders import OnFailure
 from scheduler.rules import RETIRED
 
@@ -47,11 +48,9 @@ LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
 
 
-def failed_order(**state):
+def failed_order():
     """An order whose payment failed."""
-    return scheduler.receive(
-        claimed(), answer(outcome="failed", reason="declined"), NOW
-    ).after.with_state(**state)
+    return scheduler.receive(claimed(), answer(outcome="failed", reason="declined"), NOW).after
 
 
 def of_entry(order, *happened):
@@ -122,7 +121,7 @@ TOLD = {
         ),
     ),
     "an order was undone": (
-        lambda: of_end(failed_order(outcome=Outcome.UNDONE, direction=Direction.UNDO)),
+        lambda: of_end(orders.in_error(failed_order(), outcome=Outcome.UNDONE)),
         event(
             f"{ORDER_ID}:3",
             life.ORDER_UNDONE,
@@ -159,7 +158,7 @@ TOLD = {
         ),
     ),
     "a workflow": (
-        lambda: of_entry(new_order(), WorkflowChanged(workflow="order", version=2, steps="a, b")),
+        lambda: of_entry(orders.new(), WorkflowChanged(workflow="order", version=2, steps="a, b")),
         event(
             f"workflow:order:2:{sha256(b'a, b').hexdigest()[:12]}",
             alerts.WORKFLOW_CHANGED,
@@ -211,54 +210,48 @@ def test_an_alert_says_what_happened_and_what_can_be_done(what):
 
 def test_an_alert_says_what_is_still_to_be_undone():
     """Of an order that goes forward nothing is."""
-    order = failed_order()
-    waits = replace(order.steps[0], state=StepState.FAILED, in_doubt=True)
-    back = order.with_steps(waits).with_state(
-        direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE
-    )
-    forth = back.with_state(direction=Direction.FORWARD)
+    stuck = [steps.undo_failed(steps.in_doubt("payment"))]
+    back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
+    forth = orders.in_error(steps=stuck)
     still = [of_end(each).data["stillToBeUndone"] for each in (back, forth)]
     assert still == [["payment"], []]
 
 
 @pytest.mark.proves("OPR-4")
 @pytest.mark.parametrize(
-    ("state", "cancel", "mend"),
+    ("order", "cancel", "mend"),
     [
         (
-            {"process_state": ProcessState.PROCESSED},
+            orders.processed(),
             "the order is Processed: what takes it back is a workflow of its own, such as `return`",
             "the order is Processed: only one in Error can be resubmitted",
         ),
         (
-            {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE},
+            orders.in_error(outcome=Outcome.UNDONE),
             "the order is Undone already",
             "the order is Undone: there is nothing to go on with",
         ),
         (
-            {"process_state": ProcessState.ERROR, "direction": Direction.UNDO},
+            orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
             "the order is being undone already: a resubmit lets the undo go on",
             "",
         ),
         (
-            {"process_state": ProcessState.PROCESSING, "direction": Direction.UNDO},
+            orders.processing(orders.undoing(steps=[steps.undo_pending()])),
             "the order is being undone already",
             "the order is Processing: only one in Error can be resubmitted",
         ),
-        ({"process_state": ProcessState.ERROR}, "", ""),
+        (orders.in_error(), "", ""),
     ],
 )
-def test_a_refusal_says_why(state, cancel, mend):
+def test_a_refusal_says_why(order, cancel, mend):
     """In the words that an operator reads."""
-    order = new_order(**state)
     assert (why_not_cancel(order), why_not_resubmit(order)) == (cancel, mend)
 
 
 def undoing():
     """An order whose payment is being undone for the second time."""
-    order = claimed()
-    step = replace(order.steps[0], state=StepState.UNDOING, attempts=2)
-    return order.with_steps(step).with_state(direction=Direction.UNDO)
+    return orders.processing(orders.undoing(steps=[steps.undoing()]))
 
 
 HAPPENED = {
@@ -318,7 +311,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
     ("order", "columns"),
     [
         (
-            new_order(not_before=LATER),
+            orders.pending(steps=[steps.scheduled(at=LATER)], ready_since=NOW),
             AT_PAYMENT
             | {"List": "Pending", "Situation": "pending", "ProcessState": "Pending"}
             | {"NotBefore": LATER},
@@ -353,8 +346,8 @@ def test_the_agenda_says_what_lists_and_looks_need(order, columns):
 def expired_again(cooldowns=0):
     """What happens when a payment times out for the last time, with so many cooldowns allowed."""
     order = claimed()
-    last = replace(order.steps[0], failure_count=2, attempts=3, max_cooldowns=cooldowns)
-    order = order.with_steps(last)
+    last = steps.with_counts(order.step("payment"), failures=2, attempts=3)
+    order = orders.with_steps(order, steps.with_rules(last, max_cooldowns=cooldowns))
     return supervisor.recover(order, timed_out(order)).entry
 
 
@@ -380,7 +373,8 @@ def test_the_history_says_which_step_timed_out_and_what_becomes_of_it():
 def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     """And the step that failed has no reason left to go to another agent."""
     order = claimed()
-    order = order.with_steps(replace(order.steps[0], on_failure=OnFailure.UNDO, undoable=True))
+    payment = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
+    order = orders.with_steps(order, payment)
     change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
     asked = UndoRequested(step="payment", reason="declined")
     assert change.entry.happened == (
@@ -425,16 +419,14 @@ def test_a_step_that_nobody_began_says_who_was_asked():
 @pytest.mark.proves("SCH-6")
 def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
     """No newer version of the app knows more of it."""
-    note = scheduler.receive(claimed().with_state(workflow_version=0), answer(), NOW)
+    note = scheduler.receive(orders.having(claimed(), workflow_version=0), answer(), NOW)
     assert note.entry.happened[0].why == RETIRED
 
 
 @pytest.mark.proves("SCH-8")
 def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
     """It has no attempt yet."""
-    order = new_order()
-    order = replace(order, order=replace(order.order, payload={}))
-    happened = scheduler.claim(order, NOW).entry.happened
+    happened = scheduler.claim(orders.new(payload={}), NOW).entry.happened
     failure = next(each for each in happened if isinstance(each, StepFailed))
     assert (failure.step, failure.attempt) == ("payment", 0)
 
@@ -443,13 +435,9 @@ def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
 @pytest.mark.parametrize("undo", [False, True])
 def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
     """The console draws its bars from that."""
-    order = undoing() if undo else new_order()
     attempt = 3 if undo else 1
-    if undo:
-        waits = replace(order.steps[0], complete_by=None)
-        order = order.with_steps(waits).with_state(
-            process_state=ProcessState.PENDING, complete_by=None
-        )
+    waits = steps.with_counts(steps.undo_pending(), attempts=2)
+    order = orders.undoing(steps=[waits]) if undo else orders.new()
     started = scheduler.claim(order, NOW).entry.happened[-1]
     until = NOW + order.steps[0].timeout
     where = {"capability": "payment", "agent": "payment", "complete_by": until}
@@ -459,12 +447,10 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
 @pytest.mark.proves("UND-4", "OPR-2")
 def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
     """The step that failed first has no effect, and is not to be mended."""
-    first, *_ = new_order().steps
-    refused = replace(first, name="stock", state=StepState.FAILED, undoable=False)
-    stuck = replace(first, state=StepState.FAILED, in_doubt=True)
-    order = replace(failed_order(), steps=(refused, stuck))
-    back = order.with_state(direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE)
-    forth = back.with_state(direction=Direction.FORWARD, outcome=Outcome.FAILED)
+    refused = steps.failed(steps.new("stock", undoable=False))
+    both = [refused, steps.undo_failed(steps.in_doubt("payment"))]
+    back = orders.in_error(steps=both, outcome=Outcome.UNDO_INCOMPLETE)
+    forth = orders.in_error(steps=both)
     shown = [summary(each)["FailedSteps"] for each in (back, forth)]
     assert shown == ["payment", "stock payment"]
 
@@ -472,7 +458,7 @@ def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
 @pytest.mark.proves("OPR-2")
 def test_lists_show_no_step_of_an_order_that_has_ended_before_it():
     """As of one whose workflow is gone: the step could begin, and nobody will begin it."""
-    ended = new_order().with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
+    ended = scheduler.claim(orders.new(workflow_version=0), NOW).after
     assert ended.ready()
-    assert "Step" in summary(new_order())
+    assert "Step" in summary(orders.new())
     assert "Step" not in summary(ended)

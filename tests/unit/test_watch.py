@@ -1,19 +1,17 @@
 """How long orders wait to be claimed."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from unittest.mock import AsyncMock, patch
 
 import pytest
 from apps import app
 from away import away
-from builders import NOW, ORDER_ID, claimed, new_order, seconds, some
+from builders import NOW, ORDER_ID, orders, seconds, some, steps
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets, sortable
-from core.life import ProcessState, StepState
 from core.orders import Priority
 from kit.memory import in_memory
 from stores.claim_lanes import PAGE
@@ -63,11 +61,8 @@ async def announced(store):
     return await events_owed(store, *buckets(8))
 
 
-def pending_since(ago, order_id="b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W", **state):
-    order = new_order(**{"waits_since": NOW - ago} | state)
-    return replace(
-        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
-    )
+def pending_since(ago, **details):
+    return orders.pending(ready_since=NOW - ago, **details)
 
 
 @pytest.mark.proves("SUP-7")
@@ -79,21 +74,24 @@ async def test_the_longest_wait_counts():
     assert await waiting(pending_since(seconds(60)), other) == seconds(90)
 
 
+RESTS = [steps.cooling_down(until=NOW + seconds(60))]
+
+
 @pytest.mark.proves("SUP-7")
 async def test_who_need_not_be_claimed_does_not_wait():
     """An order that rests, or that is processed, is nobody's fault."""
     assert await waiting() == timedelta()
-    assert await waiting(pending_since(seconds(60), not_before=NOW + seconds(60))) == timedelta()
-    assert (
-        await waiting(pending_since(seconds(60), process_state=ProcessState.PROCESSED))
-        == timedelta()
-    )
+    assert await waiting(pending_since(seconds(60), steps=RESTS)) == timedelta()
+    assert await waiting(orders.processed(ready_since=NOW - seconds(60))) == timedelta()
 
 
 @pytest.mark.proves("SUP-7")
 async def test_an_order_that_waited_for_a_chosen_time_waits_since_then():
     """What a workflow or an operator chose is no delay, however long it was."""
-    assert await waiting(pending_since(seconds(30), not_before=NOW - seconds(30))) == seconds(30)
+    chosen = [steps.scheduled(at=NOW - seconds(30))]
+    order = orders.pending(steps=chosen, updated_at=NOW - seconds(60))
+    assert order.state.not_before == NOW - seconds(30)
+    assert await waiting(order) == seconds(30)
 
 
 @pytest.mark.proves("SUP-7", "FLT-9")
@@ -123,11 +121,9 @@ async def test_an_order_that_waits_since_a_moment_to_come_will_be_late_soon_enou
 @pytest.mark.proves("SUP-7", "SCH-10")
 async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced():
     """Somebody handles the order, but no agent takes that step."""
-    order = pending_since(seconds(121), process_state=ProcessState.PROCESSING, locked_by="s1")
-    runs = replace(order.steps[0], state=StepState.RUNNING, complete_by=NOW + seconds(60))
-    watch, store = await watched(
-        replace(order, steps=(runs, replace(order.steps[0], name="other")))
-    )
+    both = [steps.running(complete_by=NOW + seconds(60)), steps.new("other")]
+    order = orders.processing(steps=both, ready_since=NOW - seconds(121))
+    watch, store = await watched(order)
     await watch.look()
     assert [event.data["reason"] for event in await announced(store)] == [
         "they may be claimed, and are not"
@@ -300,10 +296,7 @@ async def test_an_instance_that_ends_before_it_announced_loses_nothing_and_repea
 
 def overdue_since(ago, order_id=ORDER_ID):
     """An order whose payment should have been answered so long ago."""
-    due = NOW - ago
-    order = claimed().with_state(order_id=order_id, complete_by=due)
-    steps = [replace(step, complete_by=due) for step in order.running()]
-    return replace(order.with_steps(*steps), order=replace(order.order, order_id=order_id))
+    return orders.processing(steps=[steps.running(complete_by=NOW - ago)], order_id=order_id)
 
 
 @pytest.mark.proves("SUP-7", "FLT-12")
