@@ -1,17 +1,15 @@
 """What operators see of causes: who has taken them, how many orders wait for each, and whether the mended hold."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, answer, claimed, new_order, scheduler, seconds, some
+from builders import NOW, ORDER_ID, answer, claimed, orders, scheduler, seconds, some
 from pydantic import ValidationError
 
 from core.actions import Asked, resubmit
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry, transition
-from core.life import Outcome, ProcessState
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.requests import FollowRequest, Reading
@@ -22,8 +20,7 @@ def id_of(number):
 
 
 async def recorded(made, number, order):
-    order = order.with_state(order_id=id_of(number))
-    order = replace(order, order=replace(order.order, order_id=id_of(number)), etag=None)
+    order = orders.having(order, order_id=id_of(number))
     entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
@@ -32,7 +29,7 @@ def failed(reason, minutes=0):
     """An order whose payment was refused."""
     refused = answer(outcome="failed", reason=reason)
     order = scheduler.receive(claimed(), refused, NOW).after
-    return order.with_state(updated_at=NOW + timedelta(minutes=minutes))
+    return orders.having(order, updated_at=NOW + timedelta(minutes=minutes))
 
 
 @pytest.mark.proves("OPR-1")
@@ -42,7 +39,7 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     for number in range(3):
         await recorded(made, number, failed("card declined", minutes=number))
     await recorded(made, 3, failed("no such account"))
-    await recorded(made, 4, new_order())
+    await recorded(made, 4, orders.new())
     overview = await made.operators.overview.look()
     told = [
         (each.step, each.agent, each.reason, each.count, each.first)
@@ -88,8 +85,8 @@ async def test_orders_that_were_acted_on_are_followed_until_they_end_or_fail_aga
     """An order that is owed nothing is over; each is told once."""
     made = app(in_memory(clock=lambda: NOW))
     await recorded(made, 1, failed("card declined"))
-    await recorded(made, 2, new_order())
-    await recorded(made, 3, new_order(process_state=ProcessState.PROCESSED))
+    await recorded(made, 2, orders.new())
+    await recorded(made, 3, orders.processed())
     asked = FollowRequest(orders=(id_of(1), id_of(2), id_of(3), id_of(1)))
     found = await made.operators.overview.follow(asked)
     assert (found.failed, found.under_way, found.over) == ([id_of(1)], [id_of(2)], [id_of(3)])
@@ -120,12 +117,11 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
 def failing_again(order):
     """A change by which the order waits for an operator once more."""
     entry = HistoryEntry(at=NOW + seconds(1), actor="t", happened=some("noted"))
-    after = order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
-    return transition(order, after, entry)
+    return transition(order, orders.in_error(order), entry)
 
 
-@pytest.mark.parametrize("orders", [(), ("no id",), (ORDER_ID,) * 2001, (f"x{ORDER_ID}",)])
-def test_only_ids_are_followed_and_not_any_number_of_them(orders):
+@pytest.mark.parametrize("ids", [(), ("no id",), (ORDER_ID,) * 2001, (f"x{ORDER_ID}",)])
+def test_only_ids_are_followed_and_not_any_number_of_them(ids):
     """The call is one of the app's, and somebody else may make it."""
     with pytest.raises(ValidationError):
-        FollowRequest(orders=orders)
+        FollowRequest(orders=ids)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from acting import act
-from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, new_order, scheduler
+from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, orders, scheduler, steps
 from memory_world import World
 from owed import events_owed
 
@@ -227,13 +227,13 @@ def again(order, at=NOW, agents=(BANK,), now=LATER) -> Snapshot:
 @pytest.mark.proves("OPR-11", "AGT-3")
 def test_a_step_that_was_not_done_is_asked_with_the_same_key():
     """While its service knows the key: whether it was asked since, nobody knows."""
-    assert key_in(FORGETS.claim(again(new_order()), NOW + DAY - 2 * TIMEOUT)) == KEY
+    assert key_in(FORGETS.claim(again(orders.new()), NOW + DAY - 2 * TIMEOUT)) == KEY
 
 
 @pytest.mark.proves("OPR-11", "AGT-12")
 def test_a_step_whose_key_may_be_forgotten_since_the_copy_goes_to_an_operator():
     """Also one that was never tried when it was copied."""
-    ended = FORGETS.claim(again(new_order()), NOW + DAY).after
+    ended = FORGETS.claim(again(orders.new()), NOW + DAY).after
     assert (ended.state.process_state, ended.state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
     assert "payment knows" in ended.state.reason
     assert ended.step("payment").for_operator
@@ -242,7 +242,7 @@ def test_a_step_whose_key_may_be_forgotten_since_the_copy_goes_to_an_operator():
 @pytest.mark.proves("OPR-11", "AGT-12")
 def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
     """It began before the copy."""
-    running = FORGETS.claim(new_order(), NOW).after
+    running = FORGETS.claim(orders.new(), NOW).after
     step = again(running, at=LATER).step("payment")
     assert (step.in_doubt, step.key_known_until, step.attempts) == (True, NOW + DAY, 1)
 
@@ -251,9 +251,9 @@ def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
 def test_of_several_providers_nobody_knows_which_was_asked():
     """One of them may have done it, under a key that the other does not know."""
     other = replace(BANK, name="giro", provider="giro", keys_last=None)
-    waiting = new_order().step("payment")
+    waiting = orders.new().step("payment")
     assert in_doubt(waiting, NOW, [BANK, other]).key_known_until == NOW
-    tried = replace(waiting, agent="giro", provider="giro", attempts=1)
+    tried = steps.with_key(waiting, agent="giro")
     assert in_doubt(tried, NOW, [BANK, other]).key_known_until is None
     alike = [replace(each, provider="psp") for each in (BANK, other)]
     assert in_doubt(waiting, NOW, alike).key_known_until == NOW + DAY
@@ -263,34 +263,34 @@ def test_of_several_providers_nobody_knows_which_was_asked():
 def test_a_restored_step_goes_to_the_only_provider_that_may_have_done_it():
     """Also one that was never tried, and one whose agent has another name by now (engine 1)."""
     till = replace(BANK, name="till")
-    waiting = new_order().step("payment")
-    tried = replace(waiting, agent="gone", provider="psp", attempts=1)
+    waiting = orders.new().step("payment")
+    tried = steps.with_key(waiting, agent="gone", provider="psp")
     rules = replace(FORGETS, providers={"till": "psp"}, agents={"till": till})
     for step in (waiting, tried):
         restored = in_doubt(step, NOW, [till])
         assert (restored.provider, restored.key_known_until) == ("psp", NOW + DAY)
-        claimed = rules.claim(new_order().with_steps(restored), NOW, {"payment": ("till",)})
+        claimed = rules.claim(orders.new(steps=[restored]), NOW, {"payment": ("till",)})
         assert claimed.after.step("payment").agent == "till"
 
 
 @pytest.mark.proves("OPR-11", "UND-2")
 def test_what_may_have_been_tried_since_is_undone_with_the_order():
     """Its service is asked to undo what it may have done."""
-    order = again(new_order())
+    order = again(orders.new())
     cancelled = act("cancel", order, ActRequest(**GRACE), LATER).after
     assert cancelled.step("payment").state is StepState.UNDOING
 
 
-@pytest.mark.parametrize("state", [StepState.FAILED, StepState.SKIPPED, StepState.UNDONE])
+@pytest.mark.parametrize("state", [steps.failed, steps.skipped_by_operator, steps.undone])
 def test_what_is_settled_for_good_stays_as_it_is(state):
     """No process touches it by itself."""
-    step = replace(new_order().step("payment"), state=state)
+    step = state("payment")
     assert in_doubt(step, NOW, [BANK]) == step
 
 
 def test_an_order_that_has_ended_stays_as_it_is():
     """Its age counts from its end, for retention and in the lists."""
-    over = new_order().with_state(process_state=ProcessState.PROCESSED)
+    over = orders.processed()
     assert again(over).steps == over.steps
     assert again(over).state.updated_at == over.state.updated_at
 
@@ -368,8 +368,7 @@ async def test_what_was_erased_before_the_copy_stays_erased_and_findable():
 
 def test_an_order_that_waited_for_its_undo_goes_on_with_it():
     """The direction stays; a completed step that is undone later counts as in doubt too."""
-    completed = replace(new_order().step("payment"), state=StepState.COMPLETED, attempts=1)
-    order = new_order().with_steps(completed).with_state(direction=Direction.UNDO)
+    order = orders.undoing(steps=[steps.completed()])
     after = again(order)
     assert after.state.direction is Direction.UNDO
     assert after.step("payment").key_known_until == NOW + DAY

@@ -8,7 +8,7 @@ from functools import partial
 import azure.functions as func
 import pytest
 from apps import set_to
-from builders import NOW, ORDER_ID
+from builders import NOW, ORDER_ID, orders, steps
 
 import core.business
 import customers.triggers
@@ -16,7 +16,6 @@ from bootstrap import bootstrap, functions
 from core.actions import BY_NAME
 from core.errors import InvalidError
 from core.faults import Fault, FaultCode
-from core.life import Direction, ProcessState, StepState
 from core.workflow import DeclarationError
 from customers.rules import (
     LARGEST_MESSAGE,
@@ -122,14 +121,13 @@ class Caller:
         await self.app.submission.record(self.queue.texts[-1].encode())
         return placed["orderId"]
 
-    async def set_to(self, order_id, states=None, **state):
-        """Have the order in this state, with these states of steps."""
+    async def set_to(self, order_id, moved):
+        """Have the order as this function returns it."""
         store, load = self.app.store, self.app.store.load
-        order = (await load(order_id)).with_state(**state)
-        steps = [replace(step, **(states or {}).get(step.name, {})) for step in order.steps]
+        order = moved(await load(order_id))
 
         async def found(wanted):
-            return order.with_steps(*steps) if wanted == order_id else await load(wanted)
+            return order if wanted == order_id else await load(wanted)
 
         store.load = found
 
@@ -252,16 +250,14 @@ async def test_an_order_is_followed_by_operators_from_the_first_moment_too(hotel
 async def test_who_follows_an_order_sees_nothing_of_what_is_in_it(claims):
     """No content, no person, no step, no reason: only how far it is."""
     order_id = await claims.recorded()
-    await claims.set_to(
-        order_id, process_state=ProcessState.ERROR, outcome="failed", reason="not covered"
-    )
+    await claims.set_to(order_id, partial(orders.in_error, reason="not covered"))
     _, found, headers = await claims("customers_follow_claim", orderId=order_id)
     assert found.keys() == {
         "orderId", "processState", "placedAt", "updatedAt", "outcome", "canBeCancelled",
     }  # fmt: skip
     assert (found["processState"], found["outcome"]) == ("Error", "failed")
     assert headers["Retry-After"] == "30"
-    await claims.set_to(order_id, process_state=ProcessState.PROCESSED, outcome=None)
+    await claims.set_to(order_id, orders.processed)
     _, found, headers = await claims("customers_follow_claim", orderId=order_id)
     assert (found["canBeCancelled"], "Retry-After" in headers) == (False, False)
 
@@ -379,22 +375,29 @@ async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
     assert order.steps == by_operator.steps
     changed = {"order_id": other, "reason": by_operator.state.reason}
     times = {name: getattr(by_operator.state, name) for name in ("updated_at", "waits_since")}
-    assert order.with_state(**changed, **times).state == by_operator.state
+    assert replace(order.state, **changed, **times) == by_operator.state
 
 
-DONE = {"state": StepState.COMPLETED, "attempts": 1}
+def with_step(name, state):
+    """A function that moves this step of an order to a state."""
+    return lambda order: orders.with_steps(order, state(order.step(name)))
+
+
+def all_before_payment_done(order):
+    before = ("assess", "fraud", "approve")
+    return orders.with_steps(order, *(steps.completed(order.step(name)) for name in before))
+
+
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 LATE = {
-    "the step has begun": ({"pay": {"attempts": 1}}, {}, TOO_LATE),
-    "it is done": (
-        dict.fromkeys(("assess", "fraud", "approve", "pay"), DONE),
-        {"process_state": ProcessState.PROCESSED},
+    "the step has begun": (
+        with_step("pay", lambda step: steps.with_counts(step, attempts=1)),
         TOO_LATE,
     ),
-    "it was skipped": ({"pay": {"state": StepState.SKIPPED}}, {}, TOO_LATE),
+    "it is done": (orders.processed, TOO_LATE),
+    "it was skipped": (with_step("pay", steps.skipped_by_operator), TOO_LATE),
     "it is taken back": (
-        {},
-        {"direction": Direction.UNDO},
+        orders.undoing,
         "the order is being taken back, or was taken back, already",
     ),
 }
@@ -404,10 +407,10 @@ LATE = {
 @pytest.mark.parametrize("why", LATE)
 async def test_a_customer_who_is_too_late_is_told_why_and_changes_nothing(claims, why):
     """Without the name of a step, which is none of theirs."""
-    states, state, told = LATE[why]
+    moved, told = LATE[why]
     order_id = await claims.recorded()
     load = claims.app.store.load
-    await claims.set_to(order_id, states, **state)
+    await claims.set_to(order_id, moved)
     _, found, _ = await claims("customers_follow_claim", orderId=order_id)
     status, problem, _ = await claims("customers_cancel_claim", orderId=order_id)
     assert (status, problem["detail"], found["canBeCancelled"]) == (409, told, False)
@@ -417,7 +420,7 @@ async def test_a_customer_who_is_too_late_is_told_why_and_changes_nothing(claims
 async def test_a_step_before_the_named_one_may_have_begun(claims):
     """What it did is taken back."""
     order_id = await claims.recorded()
-    await claims.set_to(order_id, dict.fromkeys(("assess", "fraud", "approve"), DONE))
+    await claims.set_to(order_id, all_before_payment_done)
     assert (await claims("customers_cancel_claim", orderId=order_id))[0] == 202
 
 

@@ -1,7 +1,6 @@
 """What operators see of orders in memory."""
 
 import logging
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from unittest.mock import patch
@@ -14,10 +13,11 @@ from builders import (
     ORDER_ID,
     PAYLOAD,
     TOLERANCE,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
 )
@@ -46,7 +46,6 @@ from operators.requests import (
     Where,
 )
 from operators.retention import erase
-from shop.business import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
 
@@ -70,14 +69,19 @@ async def listed(service):
     }
 
 
+def slow_to_pay(**details):
+    """An order of which a payment may take a minute, beside its stock."""
+    order = orders.new(workflow="order", **details)
+    payment = steps.with_rules(order.step("payment"), timeout=seconds(60))
+    return orders.with_steps(order, payment)
+
+
 @pytest.mark.proves("OPR-1")
 async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     """It was given back and claimed while another step ran on: the row of that step is older."""
     made = app_at()
     service = made.orders
-    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
-    steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
-    order = replace(new_order(workflow_version=2).with_state(workflow="order"), steps=steps)
+    order = slow_to_pay()
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
@@ -92,7 +96,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
 @pytest.mark.proves("OPR-1")
 async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and_its_age():
     """As its row in the agenda says it, without loading the order."""
-    made, order = app_at(), new_order()
+    made, order = app_at(), orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
@@ -116,11 +120,7 @@ def overview_on(made):
 async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     """A pending order of which another step runs on is pending, and not processing besides."""
     made = app_at()
-    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
-    steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
-    order = replace(
-        new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps
-    )
+    order = slow_to_pay(reply_to="status-a")
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
@@ -172,7 +172,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     """Nobody claims the order before; then it goes to the agent that is closed for less long."""
     made = app_at()
     service = made.orders
-    order = new_order()
+    order = orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     await made.agent_health.publish(said("payment", open_for=30))
@@ -196,7 +196,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
 async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_on():
     """Nobody else claims the order, until it is given up."""
     made = app_at()
-    order = new_order(workflow_version=9)
+    order = orders.new(workflow_version=9)
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     explanation = await made.orders.explain(order.order_id)
@@ -215,10 +215,7 @@ resubmit_all = partial(BulkRequest, action="resubmit", **GRACE)
 
 async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
-    order_id = f"{bucket}-{number:026d}"
-    order = replace(
-        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
-    )
+    order = orders.having(order, order_id=f"{bucket}-{number:026d}")
     entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
@@ -234,16 +231,14 @@ async def failed(
     workflow="payment-only",
 ):
     """An order of which this step failed so many seconds ago."""
-    order = new_order(
-        process_state=ProcessState.ERROR,
+    stuck = steps.failed if outcome is Outcome.FAILED else steps.undo_failed
+    order = orders.in_error(
         outcome=outcome,
-        reason=reason,
+        steps=[stuck(step, reason=reason)],
+        workflow=workflow,
         updated_at=NOW - seconds(ago),
     )
-    order = order.with_state(workflow=workflow)
-    (only,) = order.steps
-    only = replace(only, name=step, state=StepState.FAILED, attempts=1)
-    return await record(made, number, replace(order, steps=(only,)))
+    return await record(made, number, order)
 
 
 WHERE = {
@@ -260,10 +255,10 @@ WHERE = {
 async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what):
     """By the list, and again by the order itself, which may have changed since."""
     made, (said, odd) = app_at(), WHERE[what]
-    orders, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
+    both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
     page = await made.operators.bulk.run(resubmit_all(where=where))
-    assert [each.order_id for each in page.matching] == [orders[1].order_id]
-    assert [meant_by(order, RESUBMIT, where, NOW) for order in orders] == [False, True]
+    assert [each.order_id for each in page.matching] == [both[1].order_id]
+    assert [meant_by(order, RESUBMIT, where, NOW) for order in both] == [False, True]
 
 
 @pytest.mark.proves("OPR-3")
@@ -274,9 +269,7 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
     assert meant_by(order, RESUBMIT, Where(), order.state.updated_at + seconds(1))
     assert not meant_by(order, RESUBMIT, Where(), order.state.updated_at)
-    assert not meant_by(
-        order.with_state(process_state=ProcessState.PENDING), RESUBMIT, Where(), NOW
-    )
+    assert not meant_by(orders.pending(order), RESUBMIT, Where(), NOW)
 
 
 @pytest.mark.proves("OPR-3")
@@ -340,16 +333,15 @@ async def not_committed(_):
 async def test_a_bulk_skip_skips_the_step_that_is_named():
     """Also where another has failed too."""
     made = app_at()
-    done, lost = StepState.COMPLETED, StepState.FAILED
-    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
-    states = zip(steps, (done, done, lost, lost), strict=True)
-    steps = tuple(replace(step, state=state, attempts=1, result={}) for step, state in states)
-    order = new_order(
-        workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60)
-    )
-    order = await record(
-        made, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps)
-    )
+    stock, payment, shipment, capture = orders.new(workflow="order").steps
+    made_of = [
+        steps.completed(stock),
+        steps.completed(payment),
+        steps.failed(shipment),
+        steps.failed(capture),
+    ]
+    lost = orders.in_error(steps=made_of, workflow="order", updated_at=NOW - seconds(60))
+    order = await record(made, 0, lost)
     request = BulkRequest(
         action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE
     )
@@ -363,7 +355,7 @@ async def test_every_open_order_is_on_one_page():
     """Of all buckets, wherever a page ends."""
     made = app_at()
     places = [(0, "b00"), (1, "b03"), (2, "b00"), (3, "b05")]
-    ids = [(await record(made, number, new_order(), bucket)).order_id for number, bucket in places]
+    ids = [(await record(made, number, orders.new(), bucket)).order_id for number, bucket in places]
     seen, pages, continuation = [], 0, None
     while pages == 0 or continuation:
         page = await made.orders.list(
@@ -381,7 +373,7 @@ async def test_every_open_order_is_on_one_page():
 async def test_only_orders_whose_ids_begin_so_are_found():
     """And not the one that comes next."""
     made = app_at()
-    order = await record(made, 5, new_order())
+    order = await record(made, 5, orders.new())
     assert [each.order_id for each in (await made.orders.search(Search(id="b03-0"))).orders] == [
         order.order_id
     ]
@@ -394,8 +386,8 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     made = app_at()
     await failed(made, 0)
     for number in range(1, 5):
-        await record(made, number, new_order())
-    await made.store.commit(scheduler.claim(await record(made, 5, new_order()), NOW))
+        await record(made, number, orders.new())
+    await made.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
     with patch("operators.owed.MAX_COUNTED", 2):
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
@@ -521,7 +513,7 @@ async def test_what_is_owed_is_read_once_in_two_seconds():
     made = app_at(lambda: now[0])
     overview = overview_on(made)
     first = await overview.look()
-    await record(made, 0, new_order())
+    await record(made, 0, orders.new())
     now[0] = NOW + seconds(1.9)
     assert await overview.look() == first
     now[0] = NOW + seconds(2)
@@ -592,7 +584,7 @@ REQUEST = OperatorRequest(operator="grace", note="to call the customer")
 
 async def recorded(made, order=None):
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
-    return await made.store.commit(Change(before=None, after=order or new_order(), entry=entry))
+    return await made.store.commit(Change(before=None, after=order or orders.new(), entry=entry))
 
 
 @pytest.mark.proves("OPR-1")

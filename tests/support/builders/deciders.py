@@ -146,8 +146,8 @@ def claimed(order: Snapshot | None = None, at: datetime = NOW) -> Snapshot:
 
 def timed_out(order: Snapshot) -> datetime:
     """The first moment at which the supervisor may act on a claimed order."""
-    due = order.earliest_complete_by()
-    assert due, "no step runs"
+    due = order.state.complete_by
+    assert due, "nothing of the order is due"
     return due + TOLERANCE + timedelta(microseconds=1)
 
 

@@ -11,6 +11,7 @@ No function names a field of the record, so a test that uses them survives a cha
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
@@ -68,9 +69,8 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Snap
         latest = MEASURED.workflows.latest(details["workflow"])
         details["workflow_version"] = latest.version if latest else 1
     blank = _detailed(Snapshot(order=order, state=recorded, steps=(make.PAYMENT,)), details)
-    workflow = MEASURED.workflows.find(blank.state.workflow, blank.state.workflow_version)
-    if steps is None and workflow:
-        steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    if steps is None:
+        steps = _initial_steps(blank.state.workflow, blank.state.workflow_version)
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
 
 
@@ -176,6 +176,14 @@ def on_hold(
 
 
 # What they share
+
+
+@cache
+def _initial_steps(workflow: str, version: int) -> tuple[Step, ...] | None:
+    known = MEASURED.workflows.find(workflow, version)
+    if known is None:
+        return None
+    return known.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 
 
 def _made(order: Snapshot | None, steps: Iterable[Step] | None, details: Details) -> Snapshot:
