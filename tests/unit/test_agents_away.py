@@ -1,10 +1,9 @@
 """Agents that are dead, closed or partly broken: what it costs, whom, and who is told."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
-from builders import answer_to, seconds, some
+from builders import answer_to, orders, seconds, some, steps
 from scale import both_sizes, in_soak
 from scheduling import Scheduling, Working, only
 
@@ -207,9 +206,9 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     tied = await recorded(world, 60)
     for each in tied:
         order = await world.load(each)
-        tried = replace(order.steps[0], attempts=1, provider=its_own, in_doubt=True)
+        tried = steps.in_doubt(order.step("payment"), provider=its_own)
         entry = HistoryEntry(at=world.now, actor="t", happened=some("put-back"))
-        await world.store.commit(transition(order, order.with_steps(tried), entry))
+        await world.store.commit(transition(order, orders.with_steps(order, tried), entry))
     world.parts.bus.sent.clear()
     await world.tell("payment", open_until=world.now + seconds(3600))
     world.now += seconds(10)

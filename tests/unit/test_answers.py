@@ -22,7 +22,7 @@ from asking import (
     Work,
     office,
 )
-from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules
+from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules, orders, steps
 from faults import without_lines
 
 from bootstrap import bootstrap, functions
@@ -342,7 +342,7 @@ def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
     trial = Trial(ASKING)
     trial.hang("office")
     order = snapshot(trial, trial.submit(ADA))
-    fresh = withdrawn(order).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    fresh = orders.pending(withdrawn(order))
     assert fresh.needs() is None
     change = trial._world.app.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
     started = [step.name for step in change.after.running()]
@@ -352,8 +352,8 @@ def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
 def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
     """Its question needs no room, so it does not wait for that of another step of the order."""
     trial, order = begun()
-    steps = (replace(step, state=StepState.NOT_STARTED) for step in snapshot(trial, order).steps)
-    fresh = replace(snapshot(trial, order), steps=tuple(steps))
+    order = snapshot(trial, order)
+    fresh = orders.pending(order, steps=[steps.waiting(step) for step in order.steps])
     assert ([step.name for step in fresh.ready()], fresh.needs()) == (["check", "pictures"], None)
 
 
@@ -380,7 +380,7 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
     assert [step.name for step in done.after.awaited()] == ["later"]
     trial, order = asked_twice(hang=True)
-    nothing_next = replace(order, steps=order.steps[:3])
+    nothing_next = orders.having(order, steps=order.steps[:3])
     done = answers.answered(nothing_next, sent("soon"), "operator/x", trial.now)
     state = done.after.state
     assert (state.process_state, state.locked_by) == (ProcessState.PROCESSING, "trial")
@@ -554,7 +554,7 @@ def test_the_personal_part_of_an_answer_is_shown_to_nobody_and_erased_with_the_o
     assert change.after.order.payload == {"who": "erased"}
     with pytest.raises(RefusedError):
         erase(change.after, request, ASKING.payload, trial.now)
-    answered_later = replace(change.after, steps=before.steps)
+    answered_later = orders.having(change.after, steps=before.steps)
     again = erase(answered_later, request, ASKING.payload, trial.now)
     assert again.after.steps == change.after.steps
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 from asking import ADA, ASKING, SENT
-from builders import NOW, TOLERANCE, supervisor
+from builders import NOW, TOLERANCE, orders, steps, supervisor
 
 from core import answers, links
 from core.actions import Asked, cancel, resubmit
 from core.answers import Answer
 from core.compensation import withdrawals, withdrawn
 from core.errors import InvalidError, InvalidLinkError, RefusedError
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import StepState
 from core.workflow import Workflows
 from kit import Trial
 
@@ -28,10 +28,6 @@ def order():
     return trial._world.run(trial._world.app.store.load(placed.id))
 
 
-def with_step(order, **changes):
-    return order.with_steps(replace(order.step("pictures"), **changes))
-
-
 def yes(order):
     return Answer(step="pictures", result=SENT.model_dump(mode="json"))
 
@@ -39,19 +35,21 @@ def yes(order):
 @pytest.mark.proves("ANS-1")
 def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     """Neither a reason, nor a date, nor a time by which a service has to answer over its link."""
-    waiting = with_step(
-        order, reason="nobody has answered in time", not_before=NOW, answer_by=NOW, in_doubt=True
-    )
-    step = answers.answered(waiting, yes(order), "grace", NOW).after.step("pictures")
-    assert step.state is StepState.COMPLETED
-    assert (step.reason, step.not_before, step.answer_by, step.in_doubt) == (None,) * 3 + (False,)
+    asked = order.step("pictures")
+    rests = steps.cooling_down(asked, until=NOW, reason="nobody has answered in time")
+    accepted = steps.accepted_by_service(steps.in_doubt(asked), ask_again_at=NOW, finish_by=NOW)
+    for waiting in (rests, accepted):
+        now = orders.with_steps(order, waiting)
+        step = answers.answered(now, yes(order), "grace", NOW).after.step("pictures")
+        assert step.state is StepState.COMPLETED
+        assert (step.reason, step.not_before, step.answer_by) == (None,) * 3
+        assert not step.in_doubt
 
 
 @pytest.mark.proves("ANS-1")
 def test_an_order_goes_on_from_an_answer_as_one_that_nobody_holds(order):
     """A scheduler has to claim it, and sets the next deadline then."""
-    held = order.with_state(locked_by="s1")
-    state = answers.answered(held, yes(order), "grace", NOW).after.state
+    state = answers.answered(order, yes(order), "grace", NOW).after.state
     assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)
 
 
@@ -67,7 +65,7 @@ def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(ord
 @pytest.mark.proves("ANS-1")
 def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_not(order):
     """An answer by its attempt; a refusal by its words."""
-    again = with_step(order, attempts=2)
+    again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
     change = answers.answered(again, yes(order), "grace", NOW)
     assert [each.attempt for each in change.entry.happened] == [2]
     refused = Answer(step="pictures", refusal="no camera")
@@ -81,7 +79,7 @@ def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
     with pytest.raises(RefusedError, match="outside: pictures, approval is"):
         answers.awaiting(order, "check")
     with pytest.raises(RefusedError, match="outside: none is"):
-        answers.awaiting(replace(order, steps=order.steps[:1]), "check")
+        answers.awaiting(orders.having(order, steps=order.steps[:1]), "check")
     with pytest.raises(RefusedError, match="the order has no step other"):
         answers.answered(order, Answer(step="other", result={}), "grace", NOW)
 
@@ -124,16 +122,18 @@ def test_a_question_is_made_from_the_answers_that_its_step_uses(order):
 @pytest.mark.parametrize(("urls", "left"), [(["a", "b"], ["erased"]), ([], []), (None, None)])
 def test_of_a_personal_list_one_part_stays_and_of_an_empty_one_none(order, urls, left):
     """How many there were is personal too; that there were none is not."""
-    step = replace(order.step("pictures"), personal=("urls",), result={"urls": urls, "by": "Ada"})
+    step = steps.completed(order.step("pictures"), result={"urls": urls, "by": "Ada"})
+    step = steps.with_rules(step, personal=("urls",))
     assert answers.erased(step).result == {"urls": left, "by": "Ada"}
 
 
 @pytest.mark.proves("ANS-3", "ANS-5")
 def test_the_same_answer_is_known_after_it_was_erased(order):
     """Otherwise it would be kept as poison, with the very data that was erased (engine 30)."""
-    personal = with_step(order, personal=("urls",))
+    pictures = steps.with_rules(order.step("pictures"), personal=("urls",))
+    personal = orders.with_steps(order, pictures)
     recorded = answers.answered(personal, yes(order), "grace", NOW).after
-    erased = recorded.with_steps(answers.erased(recorded.step("pictures")))
+    erased = orders.with_steps(recorded, answers.erased(recorded.step("pictures")))
     assert erased != recorded
     assert answers.answered(erased, yes(order), "grace", NOW) is None
     with pytest.raises(RefusedError):
@@ -141,11 +141,12 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
 
 
 @pytest.mark.proves("ANS-3")
-@pytest.mark.parametrize("state", [StepState.UNDOING, StepState.UNDONE, StepState.FAILED])
+@pytest.mark.parametrize("state", [steps.undo_pending, steps.undone, steps.undo_failed])
 def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state):
     """What came of the order since is no reason to refuse what it has recorded (engine 30)."""
     recorded = answers.answered(order, yes(order), "grace", NOW).after
-    undone = with_step(recorded, state=state).with_state(direction=Direction.UNDO)
+    by_link = steps.with_rules(recorded.step("pictures"), capability="office", undoable=True)
+    undone = orders.undoing(orders.with_steps(recorded, state(by_link)))
     assert answers.answered(undone, yes(order), "grace", NOW) is None
     other = Answer(step="pictures", result={"urls": []})
     with pytest.raises(RefusedError):
@@ -166,7 +167,7 @@ def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
 @pytest.mark.proves("ANS-6")
 def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
     """Half a character comes from a hostile sender only."""
-    asked = with_step(order, right="r")
+    asked = orders.with_steps(order, steps.with_link(order.step("pictures"), "r"))
     assert links.step_of(asked, "pictures", "r").name == "pictures"
     for wrong in ("\ud800", "", "R"):
         with pytest.raises(InvalidLinkError):
@@ -197,8 +198,9 @@ def test_a_step_that_nobody_answers_in_time_is_counted_and_asked_for_again(order
 def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
     """From when its time was found to be up."""
     rests = timedelta(hours=1)
-    last = with_step(order, failure_count=2, threshold=3, max_cooldowns=1, cooldown=rests)
-    step, (expired, rest, _), late = unanswered(last)
+    last = steps.with_rules(order.step("pictures"), threshold=3, max_cooldowns=1, cooldown=rests)
+    tired = orders.with_steps(order, steps.with_counts(last, failures=2))
+    step, (expired, rest, _), late = unanswered(tired)
     assert (step.not_before, step.failure_count, step.cooldowns) == (late + rests, 0, 1)
     assert (expired.failure, rest.until) == (3, late + rests)
 
@@ -214,10 +216,12 @@ def test_what_is_withdrawn_has_no_deadline_any_more(order):
 # What operators decide about an order that has such a step
 
 
-def went_wrong(order, **step):
+def went_wrong(order, attempts):
     """The order after it has failed, with its question as it stands then."""
-    asked = with_step(order, state=StepState.NOT_STARTED, complete_by=None, **step)
-    return asked.with_state(process_state=ProcessState.ERROR, outcome=Outcome.FAILED)
+    asked = steps.with_counts(steps.scheduled(order.step("pictures"), at=NOW), failures=2)
+    asked = steps.with_counts(asked, attempts=attempts)
+    failed = steps.failed(order.step("approval"))
+    return orders.in_error(orders.with_steps(order, asked, failed))
 
 
 @pytest.mark.proves("OPR-3", "SCH-12")
@@ -225,20 +229,19 @@ def test_a_resubmit_asks_anew_what_was_withdrawn_and_leaves_the_date_of_what_was
     order,
 ):
     """One try is enough to have been asked; during an undo nothing is asked."""
-    counted = {"failure_count": 2, "not_before": NOW}
 
     def resubmitted(failed):
         step = resubmit(failed, GRACE, NOW).after.step("pictures")
         return step.failure_count, step.not_before
 
-    assert resubmitted(went_wrong(order, attempts=1, **counted)) == (0, None)
-    assert resubmitted(went_wrong(order, attempts=0, **counted)) == (2, NOW)
-    back = went_wrong(order, attempts=1, **counted).with_state(direction=Direction.UNDO)
+    assert resubmitted(went_wrong(order, attempts=1)) == (0, None)
+    assert resubmitted(went_wrong(order, attempts=0)) == (2, NOW)
+    back = orders.undoing(went_wrong(order, attempts=1))
     assert resubmitted(back) == (2, NOW)
 
 
 @pytest.mark.proves("OPR-4", "SCH-12")
 def test_an_order_that_awaited_only_an_answer_is_nobodys_once_it_is_cancelled(order):
     """Nobody outside has to answer first."""
-    state = cancel(order.with_state(locked_by="s1"), GRACE, NOW).after.state
+    state = cancel(order, GRACE, NOW).after.state
     assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)

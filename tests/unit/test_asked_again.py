@@ -16,10 +16,11 @@ from builders import (
     begun_by,
     claimed,
     fault_of_all,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
 )
@@ -194,7 +195,7 @@ def test_the_same_agent_is_asked_again_and_no_other():
     waiting = accepted(claimed(), NOW).after
     again = PATIENT.claim(waiting, NOW + PAUSE, BOTH).after
     assert again.step("payment").agent == "payment"
-    unasked = PATIENT.claim(new_order(), NOW, BOTH).after
+    unasked = PATIENT.claim(orders.new(), NOW, BOTH).after
     assert unasked.step("payment").agent == "payment-backup"
 
 
@@ -245,10 +246,9 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
 
 def test_whoever_resubmits_it_gives_it_its_time_again():
     """The count begins afresh, and so does the time for an answer."""
-    step = replace(
-        accepted(claimed(), NOW).after.step("payment"), state=StepState.FAILED, not_before=None
-    )
-    failed = claimed().with_steps(step).with_state(process_state=ProcessState.ERROR)
+    step = steps.failed(accepted(claimed(), NOW).after.step("payment"))
+    failed = orders.in_error(steps=[step])
+    assert failed.step("payment").answer_by
     assert resubmit(failed, REQUEST, NOW).after.step("payment").answer_by is None
 
 
@@ -307,11 +307,11 @@ def refused_after(change, **said):
 def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
-    assert to_be_undone(replace(step, undoable=True)).in_doubt
+    assert to_be_undone(step).in_doubt
     assert step.given_up("no such operation").in_doubt
-    forgets = replace(step, key_known_until=NOW + step.timeout)
+    forgets = steps.with_key(step, known_until=NOW + step.timeout)
     assert (forgets.is_forgotten(NOW), step.is_forgotten(NOW)) == (True, False)
-    waiting = accepted(claimed(), NOW).after.with_steps(forgets)
+    waiting = orders.with_steps(accepted(claimed(), NOW).after, forgets)
     failed = PATIENT.claim(waiting, NOW + PAUSE).after.step("payment")
     assert (failed.state, failed.in_doubt) == (StepState.FAILED, True)
 
@@ -320,11 +320,12 @@ def test_what_is_accepted_may_be_done_until_then():
 def test_its_undo_waits_for_what_may_still_be_done():
     """Where the service does not refuse undone keys: the window begins when the answer is due."""
     window = seconds(30)
-    step = replace(claimed().step("payment"), undoable=True)
-    remembers = accepted(claimed().with_steps(step), NOW).after
+    remembers = accepted(claimed(), NOW).after
     assert cancel(remembers, REQUEST, NOW).after.step("payment").not_before is None
-    slow = replace(step, late_effect_window=window, settled_at=NOW + seconds(36))
-    forgets = cancel(accepted(claimed().with_steps(slow), NOW).after, REQUEST, NOW).after
+    slow = steps.with_rules(claimed().step("payment"), late_effect_window=window)
+    slow = steps.with_key(slow, effects_final_at=NOW + seconds(36))
+    late = accepted(orders.with_steps(claimed(), slow), NOW).after
+    forgets = cancel(late, REQUEST, NOW).after
     undo = forgets.step("payment")
     assert (undo.not_before, undo.answer_by) == (NOW + WITHIN + window, None)
 
@@ -332,7 +333,7 @@ def test_its_undo_waits_for_what_may_still_be_done():
 @pytest.mark.proves("AGT-11", "SUP-7")
 async def test_no_alert_says_that_the_order_waits_for_long():
     """It waits for a time that the service chose."""
-    order = accepted(claimed(new_order(waits_since=NOW - timedelta(hours=1))), NOW).after
+    order = accepted(claimed(orders.new(ready_since=NOW - timedelta(hours=1))), NOW).after
     there = app(in_memory(clock=lambda: NOW + seconds(30)))
     entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await there.store.commit(Change(before=None, after=order, entry=entry))

@@ -2,14 +2,13 @@
 
 import json
 from base64 import b64encode
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from asking import ADA, ASKING, BOTH, DAYS, SENT
 from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
-from builders import NOW
+from builders import NOW, orders
 
 from alerts.triggers import blueprint
 from core import alerts
@@ -92,7 +91,7 @@ def test_the_sender_gets_the_link_with_each_notice():
     """So the shop writes the mail; the question is behind the link."""
     trial, order = begun()
     waiting = snapshot(trial, order)
-    asked = replace(waiting, state=replace(waiting.state, reply_to=QUEUE))
+    asked = orders.having(waiting, reply_to=QUEUE)
     entry = next(
         entry
         for entry in trial._world.run(trial._world.app.store.history(order.id))
@@ -121,7 +120,7 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
     """And gets the address of the app from what the store was told."""
     trial, order = begun()
     store = trial._world.app.store
-    with_sender = snapshot(trial, order).with_state(reply_to=QUEUE)
+    with_sender = orders.having(snapshot(trial, order), reply_to=QUEUE)
     trial._world.run(store.table.submit(*_state_of(store, with_sender)))
     remind(trial, order)
     trial.answer(order, "pictures", SENT)

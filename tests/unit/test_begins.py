@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from acting import cancel, resubmit
-from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, seconds
+from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, orders, seconds, steps
 from faults import without_lines
 from judging import BY_GRACE, NO_ROOM, Case, step
 
@@ -16,7 +16,7 @@ from core.changes import NotClaimed
 from core.errors import InvalidError
 from core.faults import Fault, FaultCode
 from core.keys import sortable
-from core.life import Direction, StepState, WhyNot
+from core.life import WhyNot
 from core.messages import SCHEDULER_REQUESTS
 from core.orders import OnFailure
 from core.workflow import DeclarationError
@@ -230,7 +230,7 @@ def test_no_time_is_a_fault_of_the_message(time):
 
 def for_tomorrow(order):
     """The order as if it had been submitted for tomorrow."""
-    return replace(order, order=replace(order.order, not_before=TOMORROW))
+    return orders.having(order, not_before=TOMORROW)
 
 
 @pytest.mark.proves("SUB-9")
@@ -239,12 +239,10 @@ def test_the_time_of_an_order_holds_for_each_of_its_steps():
     in_two_days = TOMORROW + DAY
     case = Case(PAY, step("ship", "pay"), step("tell", "pay"))
     order = for_tomorrow(case.order)
-    pay, ship, tell = (
-        replace(each, not_before=time)
-        for each, time in zip(order.steps, (None, NOW, in_two_days), strict=True)
-    )
+    pay, ship, tell = order.steps
+    ship, tell = steps.scheduled(ship, at=NOW), steps.scheduled(tell, at=in_two_days)
     assert [order.begins_at(each) for each in (pay, ship, tell)] == [TOMORROW] * 2 + [in_two_days]
-    back = order.with_state(direction=Direction.UNDO)
+    back = orders.undoing(order)
     assert [back.begins_at(each) for each in (pay, ship, tell)] == [None, NOW, in_two_days]
 
 
@@ -252,11 +250,11 @@ def test_the_time_of_an_order_holds_for_each_of_its_steps():
 def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_about():
     """The time is asked again where steps start (engine 3)."""
     case = Case(PAY, step("ship", "pay"))
-    order = for_tomorrow(case.order).with_steps(
-        replace(case.order.steps[0], state=StepState.COMPLETED)
-    )
-    assert isinstance(case.scheduler.claim(order, TOMORROW - seconds(1)), NotClaimed)
-    assert [each.name for each in case.scheduler.claim(order, TOMORROW).after.running()] == ["ship"]
+    pay = steps.running(case.order.step("pay"), started=TOMORROW - seconds(2))
+    order = orders.with_steps(orders.processing(for_tomorrow(case.order)), pay)
+    early = case.scheduler.receive(order, answer("pay"), TOMORROW - seconds(1)).after
+    assert (early.running(), early.state.not_before) == ((), TOMORROW)
+    assert [each.name for each in case.scheduler.claim(early, TOMORROW).after.running()] == ["ship"]
 
 
 @pytest.mark.proves("SUB-9", "SCH-14")
@@ -265,7 +263,7 @@ def test_the_first_step_is_judged_when_the_orders_time_has_come():
     asked = []
     first = replace(PAY, when=named(lambda: not asked.append(1)))
     case = Case(first)
-    case.order = for_tomorrow(case.order).with_state(not_before=TOMORROW)
+    case.order = for_tomorrow(case.order)
     assert isinstance(case.scheduler.claim(case.order, NOW), NotClaimed)
     assert asked == []
     assert case.claim(TOMORROW).states["pay"] == "Running"

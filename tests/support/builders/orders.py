@@ -74,9 +74,11 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Snap
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
 
 
-def having(order: Snapshot, **details: Unpack[Details]) -> Snapshot:
-    """Return the order with these details."""
-    return _derived(_detailed(order, details), since=False)
+def having(
+    order: Snapshot, *, steps: Iterable[Step] | None = None, **details: Unpack[Details]
+) -> Snapshot:
+    """Return the order with these details, and with these steps instead of its own if given."""
+    return _derived(_stepped(_detailed(order, details), steps), since=False)
 
 
 def with_steps(order: Snapshot, *steps: Step) -> Snapshot:
