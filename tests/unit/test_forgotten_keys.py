@@ -14,10 +14,11 @@ from builders import (
     THRESHOLD,
     TIMEOUT,
     answer,
-    new_order,
+    orders,
     scheduler,
     seconds,
     some,
+    steps,
     supervisor,
     timed_out,
 )
@@ -54,14 +55,14 @@ def renew(order, now):
 
 def doubtful():
     """An order whose payment has timed out once, and when that was seen."""
-    running = FORGETS.claim(new_order(), NOW).after
+    running = FORGETS.claim(orders.new(), NOW).after
     now = timed_out(running)
     return supervisor.recover(running, now).after
 
 
 def in_error():
     """An order whose payment has timed out as often as the threshold allows."""
-    order, now = new_order(), NOW
+    order, now = orders.new(), NOW
     for _ in range(THRESHOLD):
         running = FORGETS.claim(order, max(now, order.state.not_before or now)).after
         now = timed_out(running)
@@ -91,8 +92,8 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
 @pytest.mark.proves("AGT-12")
 def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
     """Two might begin in one claim: neither hides the other."""
-    order = doubtful()
-    both = replace(order, steps=(*order.steps, replace(order.step("payment"), name="stock")))
+    payment = doubtful().step("payment")
+    both = orders.having(doubtful(), steps=[payment, steps.like(payment, "stock")])
     ended = FORGETS.claim(both, MONDAY).after
     assert [(step.state, step.for_operator) for step in ended.steps] == [
         (StepState.FAILED, True),
@@ -137,7 +138,7 @@ def test_the_time_counts_from_the_first_attempt_of_what_is_in_doubt():
 
 def test_of_what_is_not_in_doubt_the_time_counts_anew():
     """The agent made no call, so the service does not know the key."""
-    running = FORGETS.claim(new_order(), NOW).after
+    running = FORGETS.claim(orders.new(), NOW).after
     waiting = FORGETS.receive(running, answer(outcome="notTried", reason="open"), NOW, {}).after
     again = FORGETS.claim(waiting, MONDAY).after
     assert again.step("payment").key_known_until == MONDAY + DAY
@@ -147,8 +148,8 @@ def test_of_what_is_not_in_doubt_the_time_counts_anew():
 def test_what_is_forgotten_is_never_undone_by_itself():
     """Although the rule of the step says so: it is no word of the service."""
     order = doubtful()
-    undo = replace(order.step("payment"), on_failure=OnFailure.UNDO)
-    ended = FORGETS.claim(order.with_steps(undo), MONDAY).after
+    undo = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
+    ended = FORGETS.claim(orders.with_steps(order, undo), MONDAY).after
     assert ended.state.outcome is Outcome.FAILED
 
 
@@ -192,14 +193,14 @@ def test_an_order_without_a_failure_is_not_renewed():
         RefusedError,
         match=r"the order is Pending: only one in Error can be freed of a step that failed$",
     ):
-        renew(new_order(), MONDAY)
+        renew(orders.new(), MONDAY)
 
 
 def test_one_step_is_renewed_and_the_order_waits_for_the_other():
     """Another one has failed too."""
     order = in_error()
-    other = replace(order.step("payment"), name="stock", in_doubt=False, reason="sold out")
-    change = renew(replace(order, steps=(*order.steps, other)), MONDAY)
+    other = steps.failed("stock", reason="sold out")
+    change = renew(orders.having(order, steps=[*order.steps, other]), MONDAY)
     assert (change.entry.event, change.after.state.reason) == ("step-renewed", "sold out")
     assert change.after.state.process_state is ProcessState.ERROR
 
@@ -207,8 +208,8 @@ def test_one_step_is_renewed_and_the_order_waits_for_the_other():
 @pytest.mark.proves("AGT-12")
 def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
     """Both are named where a resubmit is refused; only one of them is renewed."""
-    order = in_error()
-    both = replace(order, steps=(*order.steps, replace(order.step("payment"), name="stock")))
+    payment = in_error().step("payment")
+    both = orders.having(in_error(), steps=[payment, steps.like(payment, "stock")])
     then = "what stands; skip it if it was done, or renew it if it was not"
     with pytest.raises(RefusedError, match=f"key of payment and stock: find out there {then}$"):
         resubmit(both, ASKED, MONDAY)
@@ -242,20 +243,15 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
 @pytest.mark.proves("AGT-12")
 def test_what_is_completed_is_undone_whenever_that_is():
     """Its answer names what is undone; only an undo in doubt can be forgotten."""
-    running = FORGETS.claim(new_order(), NOW).after
-    completed = running.with_steps(done(running)).with_state(process_state=ProcessState.PENDING)
+    running = FORGETS.claim(orders.new(), NOW).after
+    completed = orders.pending(running, steps=[done(running, reference="r")])
     undo = FORGETS.claim(cancel(completed, ASKED, MONDAY).after, MONDAY)
     assert key_in(undo) == KEY
     assert undo.after.step("payment").key_known_until == MONDAY + DAY
 
 
-def done(order):
-    return replace(
-        order.step("payment"),
-        state=StepState.COMPLETED,
-        complete_by=None,
-        result={"reference": "r"},
-    )
+def done(order, **result):
+    return steps.completed(order.step("payment"), result=result)
 
 
 # What is declared
@@ -364,12 +360,10 @@ def test_impossible_times_of_an_agent_are_faults(declared, fault):
 @pytest.mark.proves("AGT-12")
 def test_an_answer_of_nothing_but_nulls_names_nothing_to_undo():
     """Only the key does (engine 4)."""
-    step = new_order().step("payment")
-    undoing = replace(
-        step, state=StepState.UNDOING, key_known_until=NOW, result={"reference": None}
-    )
-    assert undoing.is_forgotten(MONDAY)
-    assert not replace(undoing, result={"reference": "r"}).is_forgotten(MONDAY)
+    for reference, is_forgotten in ((None, True), ("r", False)):
+        completed = steps.completed(result={"reference": reference})
+        undo = steps.undo_pending(steps.with_key(completed, known_until=NOW))
+        assert undo.is_forgotten(MONDAY) is is_forgotten
 
 
 class Content(Model):
@@ -421,7 +415,7 @@ def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
 @pytest.mark.parametrize("last", ["refused", "not tried"])
 def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
     """Nothing stands at the service, so it is no harm that it forgot the key (engine 4)."""
-    running = FORGETS.claim(new_order(), NOW).after
+    running = FORGETS.claim(orders.new(), NOW).after
     if last == "refused":
         reply = answer(outcome="failed", reason="declined")
     else:
@@ -436,9 +430,8 @@ def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
 @pytest.mark.proves("AGT-12")
 def test_an_undo_keeps_the_time_at_which_the_key_of_what_was_done_is_forgotten():
     """An attempt to undo it does not renew the key (engine 4)."""
-    running = FORGETS.claim(new_order(), NOW).after
-    completed = replace(done(running), result={})
-    order = running.with_steps(completed).with_state(process_state=ProcessState.PENDING)
+    running = FORGETS.claim(orders.new(), NOW).after
+    order = orders.pending(running, steps=[done(running)])
     soon = NOW + DAY / 2
     undo = FORGETS.claim(cancel(order, ASKED, soon).after, soon)
     assert undo.after.step("payment").key_known_until == NOW + DAY

@@ -10,7 +10,7 @@ import azure.functions as func
 import pytest
 from apps import set_to
 from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
-from builders import NOW, ORDER_ID
+from builders import NOW, ORDER_ID, orders, steps
 
 from adapters.clock import new_right
 from adapters.code import CodeService
@@ -153,9 +153,8 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
     assert len(rights) == 100
     assert {len(each) for each in rights} == {22}
     trial, order = begun()
-    without = snapshot(trial, order).with_steps(
-        replace(snapshot(trial, order).step("pictures"), right=None)
-    )
+    awaited = snapshot(trial, order)
+    without = orders.with_steps(awaited, steps.with_link(awaited.step("pictures"), None))
     with pytest.raises(InvalidLinkError):
         step_of(without, "pictures", "")
 
@@ -359,10 +358,10 @@ def test_without_an_address_there_are_no_rights_and_no_links():
     links = Links(address="https://x", new_right=lambda: "r")
     trial, order = begun()
     step = snapshot(trial, order).step("pictures")
-    assert links.of("b00-1", replace(step, right=None)) is None
+    assert links.of("b00-1", steps.with_link(step, None)) is None
     rules = replace(trial._world.app.scheduler_rules, links=None)
-    bare = replace(step, state=StepState.NOT_STARTED, complete_by=None, right=None)
-    pending = snapshot(trial, order).with_steps(bare).with_state(process_state="Pending")
+    bare = steps.waiting(steps.with_link(step, None))
+    pending = orders.pending(orders.with_steps(snapshot(trial, order), bare))
     assert rules.claim(pending, trial.now, {}).after.step("pictures").right is None
 
 
@@ -508,7 +507,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     )
     order = await app.store.load(ORDER_ID)
     right = "r" * 22
-    step = replace(order.step("pictures"), right=right)
+    step = steps.with_link(order.step("pictures"), right)
     await app.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
     status, body, headers = await call("customers_question", right)
     assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
@@ -528,4 +527,4 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
 def _with(order, step, now):
     entry = HistoryEntry(at=now, actor="test", happened=(Claimed(),))
     assert step.capability == OUTSIDE
-    return transition(order, order.with_steps(step), entry)
+    return transition(order, orders.with_steps(order, step), entry)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import pytest
 from agency import Agency
-from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, seconds
+from builders import NOW, ORDER_ID, WORKFLOWS, answer, orders, seconds, steps
 from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
@@ -42,7 +42,6 @@ from core.messages import (
     put_off,
     request_id_of,
 )
-from core.orders import StepState
 from core.workflow import Workflows
 from scheduler.progress import _without
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
@@ -68,12 +67,8 @@ def test_names_of_our_own_are_none_on_the_wire():
 
 def test_the_id_of_a_request_says_whether_it_undoes():
     """So what undoes an attempt is another message than what did it."""
-    step = claimed().steps[0]
-    undoing = replace(step, state=StepState.UNDOING)
-    assert [request_id_of("o", each) for each in (step, undoing)] == [
-        "o:payment:1:do",
-        "o:payment:1:undo",
-    ]
+    both = (steps.running(), steps.undoing())
+    assert [request_id_of("o", each) for each in both] == ["o:payment:1:do", "o:payment:2:undo"]
 
 
 def test_a_reply_goes_to_the_queue_of_its_agent():
@@ -284,7 +279,7 @@ def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_fo
 @pytest.mark.proves("SUB-3", "SUB-4")
 def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     """The record in the history too."""
-    note = refusal_of(new_order(), b"body", NOW, NOW + seconds(1), "submission/i")
+    note = refusal_of(orders.new(), b"body", NOW, NOW + seconds(1), "submission/i")
     assert note.entry.at == NOW + seconds(1)
     assert note.entry.actor == "submission/i"
     assert note.entry.detail == OTHER_CONTENT

@@ -1,14 +1,13 @@
 """How the command line takes what the operators' API answers, or what stands before it."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import click
 import httpx
 import pytest
 from apps import app
-from builders import NOW, PAYLOAD, new_order
+from builders import NOW, PAYLOAD, orders, steps
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
@@ -86,9 +85,8 @@ def test_whatever_is_answered_becomes_a_fault_that_says_what_to_do(answer, error
 @pytest.mark.proves("OPR-1")
 def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     """It names its priority, answers and rests, and nothing of who the customer is."""
-    order = new_order()
-    (step,) = order.steps
-    order = order.with_steps(replace(step, cooldowns=7, result={"authorisation": "A-1"}))
+    step = steps.with_counts(steps.completed(result={"authorisation": "A-1"}), cooldowns=7)
+    order = orders.pending(steps=[step])
     text = formatting.order_text(
         order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
     )
@@ -99,8 +97,8 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     assert lines["items"] == '[{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}]'
     assert "Ada" not in text
     assert lines["payment"].split(maxsplit=4) == [
-        "NotStarted",
-        "0",
+        "Completed",
+        "1",
         "0",
         "7",
         '{"authorisation": "A-1"}',
@@ -110,9 +108,9 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
 @pytest.mark.proves("AGT-3", "OPR-1")
 def test_an_order_is_shown_with_the_round_of_a_step():
     """One in its first round, as most are, shows no word of it."""
-    order = new_order()
-    again = replace(order.steps[0], round=1, attempts=2)
-    for each, expected in ((order, "NotStarted  0  "), (order.with_steps(again), "2 (round 2)")):
+    second = steps.with_counts(steps.with_key("payment", generation=1), attempts=2)
+    again = orders.pending(steps=[second])
+    for each, expected in ((orders.new(), "NotStarted  0  "), (again, "2 (round 2)")):
         view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         assert view["steps"][0]["round"] == each.steps[0].round
         assert expected in formatting.order_text(view)
@@ -142,9 +140,8 @@ def test_a_list_says_which_step_an_order_is_at_and_until_when():
 
 def test_an_order_is_shown_with_its_keys():
     """One without any shows no line of them."""
-    order = new_order()
-    keyed = replace(order, order=replace(order.order, key_rows=("=C-1|x", "=a=3d=b|x")))
-    for each, expected in ((order, False), (keyed, True)):
+    keyed = orders.new(key_rows=("=C-1|x", "=a=3d=b|x"))
+    for each, expected in ((orders.new(), False), (keyed, True)):
         view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         text = formatting.order_text(view)
         assert ("keys" in text, "C-1, a=b" in text) == (expected, expected)

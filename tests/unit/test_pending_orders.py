@@ -6,15 +6,14 @@ from datetime import timedelta
 import acting as operator_rules
 import pytest
 from builders import (
-    COOLDOWN,
     NOW,
     ORDER_ID,
-    THRESHOLD,
     TIMEOUT,
     answer,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
 )
 
@@ -46,14 +45,10 @@ RESTS = step(
 )
 
 
-def order_of(*steps):
+def order_of(*definitions):
     """A new order of these steps, and the scheduler that knows them."""
-    workflow = Workflow(name="w", version=1, steps=steps)
-    order = new_order().with_state(workflow="w", workflow_version=1)
-    order = replace(
-        order, steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
-    )
-    return order, replace(scheduler, workflows=Workflows(workflow))
+    workflow = Workflow(name="w", version=1, steps=definitions)
+    return orders.on(workflow), replace(scheduler, workflows=Workflows(workflow))
 
 
 def resting(*others):
@@ -172,7 +167,7 @@ BEFORE = NOW - seconds(60)
 
 def that_waited(order):
     """The order, which was submitted before."""
-    return order.with_state(waits_since=BEFORE)
+    return orders.having(order, ready_since=BEFORE)
 
 
 @pytest.mark.proves("SCH-11", "SUP-7")
@@ -280,7 +275,7 @@ def wake_up_of(change):
 def test_a_wake_up_says_where_the_order_waits():
     """Who hears of it need not read it to give it its place: needs, priority and since when."""
     order, rules = order_of(step("first", capability="shipping"))
-    running = rules.claim(that_waited(order).with_state(priority=Priority.HIGH), NOW).after
+    running = rules.claim(orders.having(that_waited(order), priority=Priority.HIGH), NOW).after
     said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
     assert said.order_id == ORDER_ID
     assert said.needs == "shipping"
@@ -309,7 +304,7 @@ def test_the_first_wake_up_names_the_steps_that_an_order_begins_with():
 def test_an_order_that_can_only_end_needs_nobody():
     """Its wake-up says so."""
     order, _ = order_of(replace(RESTS, compensation=None))
-    ended = order.with_state(direction=Direction.UNDO)
+    ended = orders.undoing(order)
     assert decode(WakeUp, wake_up(ended).body).needs is None
 
 
@@ -337,8 +332,8 @@ def test_a_claim_that_starts_nothing_writes_nothing():
     assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(
         why=WhyNot.NO_ROOM
     )
-    slow = processing.with_steps(replace(processing.step("first"), complete_by=NOW + HOURS))
-    pending = slow.with_state(process_state=ProcessState.PENDING, locked_by=None)
+    slow = steps.running(processing.step("first"), complete_by=NOW + HOURS)
+    pending = orders.pending(orders.with_steps(processing, slow))
     assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
 
 
@@ -358,4 +353,4 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
 
 def test_an_order_at_which_no_agent_works_has_no_deadline():
     """What is due first is asked of any order."""
-    assert new_order().earliest_complete_by() is None
+    assert orders.new().earliest_complete_by() is None

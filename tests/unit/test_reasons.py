@@ -1,7 +1,5 @@
 """A step that times out says what the service said last (SUP-3, ALR-1)."""
 
-from dataclasses import replace
-
 import acting as operator_rules
 import pytest
 from acting import told
@@ -12,9 +10,10 @@ from builders import (
     answer,
     begun_by,
     claimed,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -42,7 +41,7 @@ def request_of(order):
 
 def failing(*faults):
     """An order whose payment times out once for each fault that the agent told before."""
-    order, now, heard = new_order(), NOW, []
+    order, now, heard = orders.new(), NOW, []
     for fault in faults:
         order = claimed(order, now)
         heard = tells(fault, request_of(order)) if fault else heard + begun_by(now, "payment")
@@ -87,9 +86,8 @@ OTHERS = f"{ORDER_ID[:-1]}X:payment:1:do", f"{ORDER_ID}:shipping:1:do", f"{ORDER
 def test_the_fault_of_another_request_decides_nothing(at_door):
     """Not that of another order, another step or another attempt; nor is it the reason (engine 13, host 7)."""
     order = claimed()
-    order = order.with_steps(
-        replace(order.steps[0], threshold=1, on_failure=OnFailure.UNDO, undoable=True)
-    )
+    payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=OnFailure.UNDO)
+    order = orders.with_steps(order, payment)
     others = (AttemptFault(text="500 others", at_door=not at_door, requests=OTHERS),)
     own = tells(DOWN, request_of(order), at_door)
     around = begun_by(NOW + seconds(3), "payment", faults=others)

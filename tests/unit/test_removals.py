@@ -4,12 +4,11 @@ import math
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, new_order, seconds, some
+from builders import NOW, ORDER_ID, orders, seconds, some
 
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnavailableError
 from core.keys import bucket_of
-from core.life import ProcessState
 from kit.memory import MemoryTable, of_columns
 from stores.alert_log import AlertLog
 from stores.archive import Archive
@@ -62,7 +61,7 @@ async def with_an_order(table):
     store = OrderStore(table, [BUCKET])
     archive = Archive(store, of_columns())
     entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
-    ended = new_order(process_state=ProcessState.PROCESSED)
+    ended = orders.processed()
     await store.commit(Change(before=None, after=ended, entry=entry))
     for number in range(3):
         await store.note(Note(note_id=f"n{number}", order_id=ORDER_ID, version=1, entry=entry))

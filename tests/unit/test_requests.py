@@ -8,7 +8,17 @@ from decimal import Decimal
 import acting as operator_rules
 import pytest
 from acting import told
-from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, some, supervisor
+from builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+)
 from memory_world import World
 from owed import events_owed
 
@@ -35,14 +45,10 @@ def step(name, *after, **more):
     return StepDefinition(name=name, after=after, **rules | more)
 
 
-def claim_of(*steps):
+def claim_of(*definitions):
     """A new order of the workflow `claim`, and the scheduler that knows it."""
-    workflow = Workflow(name="claim", version=1, steps=steps)
-    order = new_order().with_state(workflow="claim", workflow_version=1)
-    order = replace(
-        order, steps=workflow.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60))
-    )
-    return order, replace(scheduler, workflows=Workflows(workflow))
+    workflow = Workflow(name="claim", version=1, steps=definitions)
+    return orders.on(workflow), replace(scheduler, workflows=Workflows(workflow))
 
 
 @pytest.mark.proves("SCH-8", "ALR-1")
@@ -75,8 +81,8 @@ def test_of_each_step_whose_request_cannot_be_made_an_operator_reads():
 def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
     """The workflow was changed after an attempt without an answer, which may have been done; the rest since is over."""
     order, rules = claim_of(step("pay", request=broken))
-    tried = replace(order.steps[0], attempts=1, in_doubt=True, not_before=NOW)
-    failed = rules.claim(order.with_steps(tried), NOW).after.step("pay")
+    tried = steps.cooling_down(order.step("pay"), until=NOW)
+    failed = rules.claim(orders.with_steps(order, tried), NOW).after.step("pay")
     assert (failed.in_doubt, failed.not_before) == (True, None)
 
 
@@ -124,8 +130,11 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     order, rules = claim_of(step("pay"))
     more = {"result": {}} if outcome == "completed" else {"reason": "no"}
     change = rules.receive(rules.claim(order, NOW).after, answer("pay", outcome, **more), NOW)
-    pay = replace(change.after, state=replace(change.after.state, process_state=ProcessState.ERROR))
-    back = operator_rules.cancel(pay, GRACE, NOW).after
+    pay = change.after.step("pay")
+    ended = orders.in_error(
+        change.after, steps=[pay, steps.failed_before_start("other", reason="no")]
+    )
+    back = operator_rules.cancel(ended, GRACE, NOW).after
     rules = replace(
         rules,
         workflows=Workflows(
@@ -196,7 +205,7 @@ def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of
     order, rules = claim_of(step("pay", request=request_of))
     if direction is Direction.UNDO:
         order = operator_rules.cancel(
-            order.with_steps(replace(order.steps[0], attempts=1)), GRACE, NOW
+            orders.with_steps(order, steps.not_done(order.step("pay"))), GRACE, NOW
         ).after
     reason = rules.claim(order, NOW).after.step("pay").reason
     assert reason.startswith("claim v1, step pay: request failed: ")
@@ -234,10 +243,8 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     world, ids = World(), [ORDER_ID, f"{ORDER_ID[:-1]}X"]
     bad, rules = claim_of(step("pay", request=broken))
     rules = replace(rules, workflows=Workflows(*rules.workflows.all, *scheduler.workflows.all))
-    for order, order_id in ((bad, ids[0]), (new_order(), ids[1])):
-        named = replace(
-            order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
-        )
+    for order, order_id in ((bad, ids[0]), (orders.new(), ids[1])):
+        named = orders.having(order, order_id=order_id)
         entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
         await world.store.commit(Change(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)

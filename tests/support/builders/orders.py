@@ -18,6 +18,7 @@ from bench.workflows import MEASURED
 from core.compensation import withdrawn
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
+from core.workflow import Workflow
 
 from . import steps as make
 from .values import CONTENT, COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT
@@ -72,6 +73,14 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Snap
     if steps is None:
         steps = _initial_steps(blank.state.workflow, blank.state.workflow_version)
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
+
+
+def on(workflow: Workflow, /, **details: Unpack[Details]) -> Snapshot:
+    """Return an order on this workflow, which need not be one of the app, as it is recorded."""
+    steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    details.setdefault("workflow", workflow.name)
+    details.setdefault("workflow_version", workflow.version)
+    return new(steps, **details)
 
 
 def having(
