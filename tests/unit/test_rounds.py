@@ -9,9 +9,10 @@ from builders import (
     ORDER_ID,
     answer,
     claimed,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -39,7 +40,7 @@ REMEMBERS, FORGETS = at_service(remembers_refusals=True), at_service()
 def ended(rules, **reply) -> Snapshot:
     """An order whose payment has failed by this reply."""
     failed = answer(outcome="failed", reason="card declined", **reply)
-    order = rules.receive(rules.claim(new_order(), NOW).after, failed, NOW).after
+    order = rules.receive(rules.claim(orders.new(), NOW).after, failed, NOW).after
     assert order.state.process_state is ProcessState.ERROR
     return order
 
@@ -87,7 +88,7 @@ def test_elsewhere_the_key_stays(why):
 def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
     """A call before had no answer, of the same attempt or of another: the work was not done under that key."""
     same = ended(REMEMBERS, in_doubt=True)
-    running = REMEMBERS.claim(new_order(), NOW).after
+    running = REMEMBERS.claim(orders.new(), NOW).after
     now = timed_out(running)
     again = REMEMBERS.claim(supervisor.recover(running, now).after, now).after
     refused = answer(outcome="failed", reason="declined", attempt=2)
@@ -101,10 +102,10 @@ def test_the_key_stays_if_the_request_could_not_be_made():
     waiting = REMEMBERS.receive(
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
-    broken = replace(waiting, order=replace(waiting.order, payload={}))
+    broken = orders.having(waiting, payload={})
     order = REMEMBERS.claim(broken, broken.state.not_before).after
     assert order.state.process_state is ProcessState.ERROR
-    mended = replace(order, order=waiting.order)
+    mended = orders.having(order, payload=waiting.order.payload)
     assert key_after_resubmit(REMEMBERS, mended) == KEY
 
 
@@ -133,14 +134,14 @@ def test_every_attempt_of_a_round_has_its_key():
 def test_no_round_begins_in_doubt():
     """Though its service has refused the step for good."""
     order = ended(REMEMBERS)
-    doubtful = replace(order.step("payment"), in_doubt=True)
+    doubtful = steps.in_doubt(order.step("payment"))
     assert doubtful.refused_for_good
-    assert key_after_resubmit(REMEMBERS, order.with_steps(doubtful)) == KEY
+    assert key_after_resubmit(REMEMBERS, orders.with_steps(order, doubtful)) == KEY
 
 
 def test_a_refused_undo_begins_no_round():
     """It is the undo of what stands under that key."""
-    undoing = cancel(REMEMBERS.claim(new_order(), NOW).after, REQUEST, NOW).after
+    undoing = cancel(REMEMBERS.claim(orders.new(), NOW).after, REQUEST, NOW).after
     back = REMEMBERS.receive(undoing, answer(), NOW).after
     assert back.step("payment").state is StepState.UNDOING
     stuck = REMEMBERS.receive(

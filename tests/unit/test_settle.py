@@ -1,13 +1,12 @@
 """An operator settles a step in doubt: it was done, or it was not (OPR-12)."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import azure.functions as func
 import pytest
 from acting import act
-from builders import NOW, seconds
+from builders import NOW, orders, seconds, steps
 from judging import Case, step
 
 from bootstrap import functions
@@ -96,11 +95,16 @@ def test_a_step_that_was_not_done_is_resubmitted_with_the_same_key():
 
 
 @pytest.mark.proves("OPR-12", "UND-2", "AGT-11")
-@pytest.mark.parametrize("field", ["settled_at", "answer_by"])
-def test_not_done_is_refused_while_a_call_may_still_take_effect(field):
+@pytest.mark.parametrize("accepted", [False, True], ids=["a late call", "what it accepted"])
+def test_not_done_is_refused_while_a_call_may_still_take_effect(accepted):
     """Unless the operator confirms that; the history says so."""
     order = in_doubt().order
-    order = order.with_steps(replace(order.step("ship"), **{field: UNTIL}))
+    ship = order.step("ship")
+    if accepted:
+        ship = steps.accepted_by_service(ship, ask_again_at=NOW, finish_by=UNTIL)
+    else:
+        ship = steps.with_key(ship, effects_final_at=UNTIL)
+    order = orders.with_steps(order, steps.failed(ship))
     with pytest.raises(RefusedError):
         settle(order, said(False), UNTIL - seconds(1))
     early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
@@ -114,7 +118,7 @@ def test_not_done_is_refused_while_a_call_may_still_take_effect(field):
 def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_others():
     """Also of one that has not failed, which keeps its state."""
     order = in_doubt().order
-    order = order.with_steps(replace(order.step("bill"), attempts=1, in_doubt=True))
+    order = orders.with_steps(order, steps.in_doubt(order.step("bill")))
     with pytest.raises(RefusedError):
         settle(order, said(False))
     with pytest.raises(RefusedError):
@@ -146,7 +150,7 @@ def test_a_step_that_was_skipped_as_done_has_failed_if_it_was_not():
 def test_a_step_that_was_done_keeps_until_when_its_key_is_known():
     """Its undo has the same key; after that time the service cannot tell what to undo (engine 4)."""
     order = in_doubt().order
-    order = order.with_steps(replace(order.step("ship"), key_known_until=UNTIL))
+    order = orders.with_steps(order, steps.with_key(order.step("ship"), known_until=UNTIL))
     done = settle(order, said(True, answer={})).after.step("ship")
     assert done.key_known_until == UNTIL
     assert settle(order, said(False)).after.step("ship").key_known_until is None
@@ -329,7 +333,7 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
 def test_the_sender_gets_a_notice_of_a_step_that_was_done_and_of_no_other():
     """As after an answer of its service."""
     case = in_doubt()
-    order = case.order.with_state(reply_to="shop-replies")
+    order = orders.having(case.order, reply_to="shop-replies")
 
     def events(was_done):
         change = settle(order, said(was_done, answer={}), case.now)

@@ -5,9 +5,9 @@ import json
 import azure.functions as func
 import pytest
 from apps import app, shop_of
-from builders import ORDER_ID, claimed
+from builders import ORDER_ID, claimed, orders
 
-from core.life import Outcome, ProcessState
+from core.life import Outcome
 from entrypoints.api import blueprint
 from kit.memory import in_memory
 from shop.triggers import routes
@@ -136,11 +136,9 @@ async def test_what_is_not_so_is_not_said_of_an_order(call):
         "ifSlow": SLOW_ORDER,
     }
     assert found.headers["Retry-After"] == "2"
-    undone = await call.follow(
-        order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE)
-    )
+    undone = await call.follow(orders.in_error(order, outcome=Outcome.UNDONE))
     assert json.loads(undone.get_body())["outcome"] == "undone"
-    processed = await call.follow(order.with_state(process_state=ProcessState.PROCESSED))
+    processed = await call.follow(orders.processed(order))
     assert "Retry-After" not in processed.headers
     again = await call.follow(order, known=found.headers["ETag"])
     assert (again.status_code, again.get_body(), again.headers["Retry-After"]) == (304, b"", "2")

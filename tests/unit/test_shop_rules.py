@@ -3,16 +3,14 @@
 import hashlib
 import hmac
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from apps import app, shop_of
-from builders import claimed
+from builders import claimed, orders, steps
 
 from adapters.clock import order_ids, order_time
 from core.errors import InvalidError, UnknownOrderError
-from core.life import ProcessState, StepState
 from core.messages import decode
 from customers.rules import fingerprint
 from kit.memory import in_memory
@@ -121,14 +119,14 @@ def test_a_step_that_is_being_done_for_the_second_time_says_so():
     order = claimed()
     (step,) = order.running()
     assert not trying_again(order, step)
-    again = replace(step, attempts=2)
+    again = steps.running(attempt=2)
     assert trying_again(order, again)
-    waiting = replace(again, state=StepState.NOT_STARTED, complete_by=None)
+    waiting = steps.waiting(again)
     assert trying_again(order, waiting)
-    assert not trying_again(order, replace(waiting, attempts=0))
-    assert not trying_again(order.with_state(process_state=ProcessState.ERROR), waiting)
+    assert not trying_again(order, steps.new())
+    assert not trying_again(orders.in_error(steps=[waiting, steps.failed("other")]), waiting)
     assert [each.trying_again for each in status(order).steps] == [False]
-    assert [each.trying_again for each in status(order.with_steps(again)).steps] == [True]
+    assert [each.trying_again for each in status(orders.with_steps(order, again)).steps] == [True]
 
 
 def test_only_operators_say_which_order_goes_first():

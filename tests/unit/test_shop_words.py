@@ -1,125 +1,121 @@
 """What customers are told of their orders."""
 
-from dataclasses import replace
+from functools import partial
 
 import pytest
-from builders import claimed
+from builders import orders, steps
 
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome, StepState
 from shop import words
 from shop.rules import status
 
-FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED}
-UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
-PROCESSED = {"process_state": ProcessState.PROCESSED}
-PENDING = {"process_state": ProcessState.PENDING}
 AGAIN = "Taking longer; we try again"
-
-
-def order_of(*steps, **state):
-    """An order in this state, and its steps."""
-    order = claimed()
-    (step,) = order.steps
-    return replace(order.with_state(**state), steps=tuple(replace(step, **each) for each in steps))
-
-
-def payment(state, **more):
-    """A payment in this state."""
-    running = state is StepState.RUNNING
-    return {"name": "payment", "state": state} | ({} if running else {"complete_by": None}) | more
+TRIED = steps.waiting(steps.with_counts("payment", attempts=1))
+PENDING, PROCESSED, FAILED = orders.pending, orders.processed, orders.in_error
+RUNS, BACK = orders.processing, orders.undoing
+STUCK = partial(orders.in_error, outcome=Outcome.UNDO_INCOMPLETE)
+UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)
 
 
 @pytest.mark.parametrize(
     ("step", "state", "expected"),
     [
-        (payment(StepState.NOT_STARTED, attempts=0), {}, ("pending", "Checking payment", "")),
-        (payment(StepState.NOT_STARTED, attempts=1), {}, ("again", "Checking payment", AGAIN)),
-        (payment(StepState.RUNNING), {}, ("processing", "Checking payment", "")),
-        (payment(StepState.RUNNING, attempts=2), {}, ("again", "Checking payment", AGAIN)),
-        (payment(StepState.COMPLETED), {}, ("processed", "Payment checked", "")),
-        (payment(StepState.SKIPPED), {}, ("processed", "Payment checked", "")),
+        (steps.new(), PENDING, ("pending", "Checking payment", "")),
+        (TRIED, PENDING, ("again", "Checking payment", AGAIN)),
+        (steps.running(), RUNS, ("processing", "Checking payment", "")),
+        (steps.running(attempt=2), RUNS, ("again", "Checking payment", AGAIN)),
+        (steps.completed(), PENDING, ("processed", "Payment checked", "")),
+        (steps.skipped_by_operator(), PENDING, ("processed", "Payment checked", "")),
         (
-            payment(StepState.FAILED),
+            steps.failed(),
             FAILED,
             ("error", "Checking payment", "A person is looking at it"),
         ),
         (
-            payment(StepState.FAILED),
+            steps.failed(steps.new(undoable=False)),
             UNDONE,
             ("error", "Checking payment", "This could not be done"),
         ),
-        (payment(StepState.UNDOING), {}, ("undo", "Taking it back", "Checking payment")),
-        (payment(StepState.UNDONE), UNDONE, ("undo", "Payment released", "")),
+        (steps.undo_pending(), BACK, ("undo", "Taking it back", "Checking payment")),
+        (steps.undone(), UNDONE, ("undo", "Payment released", "")),
     ],
 )
 def test_a_step_is_told_with_its_mark_and_in_calm_words(step, state, expected):
     """Also why it takes longer, and who looks at it."""
-    order = order_of(step, **state)
+    order = state(steps=[step])
     told = words.of_step(order, order.steps[0])
     assert (told.look, told.words, told.more) == expected
+
+
+IN_STATE = {
+    StepState.NOT_STARTED: steps.waiting,
+    StepState.RUNNING: steps.running,
+    StepState.COMPLETED: steps.completed,
+    StepState.FAILED: steps.failed,
+    StepState.UNDOING: steps.undoing,
+    StepState.UNDONE: steps.undone,
+    StepState.SKIPPED: steps.skipped_by_operator,
+}
 
 
 @pytest.mark.parametrize("state", StepState)
 def test_every_step_in_every_state_has_words(state):
     """One that the shop has none for is called by its name."""
     for name in ("stock", "payment", "shipment", "capture", "engraving"):
-        order = order_of(payment(state, name=name))
+        order = orders.pending(steps=[IN_STATE[state](name)])
         assert words.of_step(order, order.steps[0]).words
     assert name == "engraving"
-    done = order_of(payment(StepState.COMPLETED, name=name))
+    done = orders.pending(steps=[steps.completed(name)])
     assert words.of_step(done, done.steps[0]).words == "engraving: done"
 
 
-STOCK = {"name": "stock", "complete_by": None}
-
-
 @pytest.mark.parametrize(
-    ("steps", "state", "look", "line"),
+    ("step", "state", "look", "line"),
     [
         (
-            [payment(StepState.RUNNING, attempts=2)],
+            steps.running(attempt=2),
             PROCESSED,
             "processed",
             "All done. Your parcel is on its way.",
         ),
-        ([payment(StepState.RUNNING)], FAILED, "error", "A person is looking at it."),
-        ([STOCK | {"state": StepState.UNDOING}], FAILED, "error", "A person is looking at it."),
-        ([STOCK | {"state": StepState.UNDONE}], UNDONE, "undo", "Cancelled; all taken back."),
-        ([STOCK | {"state": StepState.UNDOING}], {}, "undo", "Your order is being cancelled."),
-        ([STOCK | {"state": StepState.UNDONE}], PENDING, "undo", "Your order is being cancelled."),
-        ([payment(StepState.RUNNING, attempts=2)], {}, "again", "Taking longer; we try again."),
-        ([payment(StepState.RUNNING)], {}, "processing", "We are on it."),
+        (steps.running(), FAILED, "error", "A person is looking at it."),
+        (steps.undo_failed("stock"), STUCK, "error", "A person is looking at it."),
+        (steps.undone("stock"), UNDONE, "undo", "Cancelled; all taken back."),
+        (steps.undoing("stock"), BACK, "undo", "Your order is being cancelled."),
+        (steps.undone("stock"), BACK, "undo", "Your order is being cancelled."),
+        (steps.running(attempt=2), RUNS, "again", "Taking longer; we try again."),
+        (steps.running(), RUNS, "processing", "We are on it."),
     ],
 )
-def test_an_order_is_told_in_one_line(steps, state, look, line):
+def test_an_order_is_told_in_one_line(step, state, look, line):
     """The same words stand in the answer."""
-    order = order_of(*steps, **state)
+    order = state(steps=[step])
     told = status(order)
     assert (told.look, told.line) == (look, line)
     assert told.next == words.of_order(order).next
 
 
 @pytest.mark.parametrize(
-    ("steps", "expected"),
+    ("capture", "expected"),
     [
         ([], "You were not charged."),
-        ([StepState.NOT_STARTED], "You were not charged."),
-        ([StepState.UNDONE], "What was paid goes back to you."),
-        ([StepState.FAILED], "What was paid goes back to you."),
+        ([steps.new("capture")], "You were not charged."),
+        ([steps.undone("capture")], "What was paid goes back to you."),
+        (
+            [steps.failed(steps.new("capture", undoable=False))],
+            "What was paid goes back to you.",
+        ),
     ],
 )
-def test_nobody_is_told_not_charged_whose_money_was_asked_for(steps, expected):
+def test_nobody_is_told_not_charged_whose_money_was_asked_for(capture, expected):
     """It may have been taken."""
-    capture = [payment(state, name="capture") for state in steps]
-    order = order_of(payment(StepState.UNDONE), *capture, **UNDONE)
+    order = UNDONE(steps=[steps.undone(), *capture])
     assert words.of_order(order).next == expected
 
 
 def test_who_has_waited_for_long_is_told_something_else():
     """The answer has both texts, for the page to choose by its own clock."""
-    order = order_of(
-        payment(StepState.RUNNING), payment(StepState.NOT_STARTED, name="capture", attempts=0)
-    )
+    order = orders.processing(steps=[steps.running(), steps.new("capture")])
     told = status(order)
     running, waiting = told.steps
     assert running.if_slow.look == "again"
@@ -132,22 +128,23 @@ def test_who_has_waited_for_long_is_told_something_else():
 @pytest.mark.parametrize(
     ("step", "state"),
     [
-        (payment(StepState.RUNNING, attempts=2), {}),
-        (payment(StepState.COMPLETED), {}),
-        (payment(StepState.UNDOING), {}),
-        (payment(StepState.RUNNING), FAILED),
+        (steps.running(attempt=2), RUNS),
+        (steps.completed(), PENDING),
+        (steps.undoing(), BACK),
+        (steps.running(), FAILED),
     ],
 )
 def test_nothing_else_is_told_where_waiting_makes_no_difference(step, state):
     """What is tried again says so by itself."""
-    told = status(order_of(step, **state))
+    told = status(state(steps=[step]))
     assert [told.if_slow, told.steps[0].if_slow] == [None, None]
     assert "ifSlow" not in told.model_dump(by_alias=True)
 
 
 @pytest.mark.parametrize(
-    ("state", "seconds"), [({}, 2), (PENDING, 2), (FAILED, 30), (PROCESSED, None), (UNDONE, None)]
+    ("state", "seconds"),
+    [(RUNS, 2), (PENDING, 2), (FAILED, 30), (PROCESSED, None), (UNDONE, None)],
 )
 def test_nobody_is_asked_to_come_again_once_it_is_over(state, seconds):
     """By which the page knows when to stop."""
-    assert status(order_of(payment(StepState.RUNNING), **state)).retry_after == seconds
+    assert status(state(steps=[steps.running()])).retry_after == seconds

@@ -3,14 +3,13 @@
 import logging
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import AsyncMock, patch
 
 import pytest
 from away import away
-from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, some, supervisor
+from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, orders, seconds, some, supervisor
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
@@ -35,8 +34,7 @@ async def overdue(world, count, *buckets):
     entry = HistoryEntry(at=NOW, actor="t", happened=some("claimed"))
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
-        order = claimed().with_state(order_id=order_id)
-        order = replace(order, order=replace(order.order, order_id=order_id))
+        order = orders.processing(order_id=order_id)
         await world.store.commit(Change(before=None, after=order, entry=entry))
     await time_is_up(world, *ids)
     return ids

@@ -4,7 +4,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 import pytest
-from builders import NOW, PAYLOAD, failed_for_good, new_order
+from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 from alerts.digests import TITLES
 from core import life
@@ -12,7 +12,7 @@ from core.actions import possible, possible_at
 from core.agenda import LISTS, situation_in
 from core.alerts import STALLED, Alert
 from core.changes import Event
-from core.life import Mark, Outcome, StepMeaning, StepState
+from core.life import Mark, Outcome, StepMeaning
 from development.servicebus_config import ROOT
 from operators.alerts import causes
 from operators.cli import commands
@@ -110,15 +110,15 @@ def test_a_step_says_what_can_be_done_about_it_now():
     [payment] = failed.steps
     assert "skip" in possible(failed, NOW)
     assert possible_at(failed, payment, NOW) == ["skip", "settle"]
-    needing = replace(payment, name="capture", state=StepState.NOT_STARTED, uses=("payment",))
-    needed = replace(failed, steps=(payment, needing))
+    needing = steps.in_doubt(steps.new("capture", uses=("payment",)))
+    needed = orders.having(failed, steps=[payment, needing])
     assert [possible_at(needed, step, NOW) for step in needed.steps] == [
         ["settle"],
         ["settle"],
     ]
     view = order_view(failed, PAYLOAD, [], NOW)
     assert [step.actions for step in view.steps] == [["skip", "settle"]]
-    assert possible_at(new_order(), new_order().steps[0], NOW) == []
+    assert possible_at(orders.new(), orders.new().steps[0], NOW) == []
 
 
 def test_the_command_line_takes_outcomes_and_lists_from_the_app():
@@ -152,7 +152,7 @@ def test_the_shop_has_words_for_a_state_that_it_does_not_know(monkeypatch):
     """Those for a step that is being done, with the mark that the table gives."""
     parked = StepMeaning(word="Parked", mark=Mark.AGAIN)
     monkeypatch.setattr(life, "STEPS", {**life.STEPS, More.PARKED: parked})
-    order = new_order()
+    order = orders.new()
     [step] = order.steps
     told = words.of_step(order, replace(step, state=More.PARKED, not_before=NOW))
     assert (told.look, told.words, told.more) == (Mark.AGAIN, "Checking payment", "")

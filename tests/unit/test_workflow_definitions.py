@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from acting import cancel
-from builders import NOW, new_order, scheduler, seconds, supervisor
+from builders import NOW, orders, scheduler, seconds, steps, supervisor
 
 from core.faults import Fault, FaultCode
 from core.life import Outcome
@@ -183,17 +183,17 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
 def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     """With the longest names and reasons, all begin, expire, are given up and turned back."""
     workflow = flow(
-        *(step(name, compensation="y", on_failure=OnFailure.UNDO) for name in LONG_NAMES)
+        *(
+            step(name, compensation="y", threshold=1, on_failure=OnFailure.UNDO)
+            for name in LONG_NAMES
+        )
     )
     workflow = replace(
         workflow,
         steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps),
     )
     rules = replace(scheduler, workflows=Workflows(workflow))
-    order = new_order(reply_to="status-a").with_state(workflow="w")
-    order = replace(
-        order, steps=workflow.initial_steps(timeout=seconds(5), threshold=1, cooldown=seconds(60))
-    )
+    order = orders.on(workflow, reply_to="status-a")
     claimed = rules.claim(order, NOW)
     given_up = supervisor.recover(claimed.after, NOW + seconds(7))
     turned_back = cancel(claimed.after, OperatorRequest(operator="grace", note="x"), NOW)
@@ -202,16 +202,15 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     ended = rules.claim(stuck.after, NOW + seconds(14))
     assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
     for change in (claimed, given_up, turned_back, undo, stuck, ended):
-        steps = [
-            replace(
-                each,
+        full = [
+            steps.with_texts(
+                steps.with_rules(each, after=LONG_NAMES[:place]),
                 reason=MAX_REASON * "\U0001f9a0",
                 result={"kept": MAX_KEPT * "x"},
-                after=LONG_NAMES[:place],
             )
             for place, each in enumerate(change.after.steps)
         ]
-        _, rows = of_change(replace(change, after=replace(change.after, steps=tuple(steps))))
+        _, rows = of_change(replace(change, after=orders.having(change.after, steps=full)))
         assert [
             stored_form(columns_of_record(each.row))
             for each in rows

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from acting import told
-from builders import NOW, SOMEWHERE, new_order, scheduler, seconds
+from builders import NOW, SOMEWHERE, orders, scheduler, steps
 
 from core.happenings import WorkflowChanged
 from core.orders import OnFailure
@@ -33,13 +33,12 @@ APPROVE, PAY = CLAIM.steps
 
 def order():
     """An order that was submitted when the workflow was as it was at first."""
-    steps = CLAIM.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60))
-    return replace(new_order().with_state(workflow="claim"), steps=steps)
+    return orders.on(CLAIM)
 
 
-def claimed(*steps, of=None):
+def claimed(*definitions, of=None):
     """What a scheduler makes of the order, for which the workflow has these steps."""
-    rules = replace(scheduler, workflows=Workflows(replace(CLAIM, steps=steps)))
+    rules = replace(scheduler, workflows=Workflows(replace(CLAIM, steps=definitions)))
     return rules.claim(of or order(), NOW, SOMEWHERE)
 
 
@@ -67,12 +66,12 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
     assert "claim v1 was changed" in met.entry.detail
     again = claimed(
         *CHANGES[change],
-        of=replace(
+        of=orders.having(
             order(),
-            steps=tuple(
-                replace(mine, fingerprint=known.fingerprint)
+            steps=[
+                steps.with_rules(mine, fingerprint=known.fingerprint)
                 for mine, known in zip(order().steps, met.after.steps, strict=True)
-            ),
+            ],
         ),
     )
     assert told(again) == []

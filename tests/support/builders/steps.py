@@ -170,6 +170,11 @@ def with_result(step: Step | str, **result: Any) -> Step:
     return replace(_sent(_step(step)), result=result)
 
 
+def with_texts(step: Step, *, reason: str, result: Mapping[str, Any]) -> Step:
+    """Return a step in whatever state it is, with the longest texts that its row has to hold."""
+    return replace(step, reason=reason, result=result)
+
+
 def with_link(step: Step | str, token: str | None) -> Step:
     """Return a step that the holder of this token may answer (ANS-6); None: without a link."""
     return replace(_step(step), right=token)
