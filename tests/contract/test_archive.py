@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from uuid import uuid4
 
 import pytest
 from apps import app
-from builders import CONTENT, PAYLOAD, new_order, some
+from builders import CONTENT, PAYLOAD, orders, some
 from kept import SUBMISSIONS
 from ulid import ULID
 
@@ -19,7 +20,7 @@ import stores.figures
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range, order_key, state_key
-from core.life import Outcome, ProcessState
+from core.life import Outcome
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import LATE, RUN_TIME, erase
@@ -48,15 +49,12 @@ class Kept:
         self.made.submission_keys = keys or app(in_memory()).submission_keys
         self.retention = self.made.operators.retention
 
-    async def order(self, *, days, ended=None, notes=0, email="ada@example.com", **state):
+    async def order(self, *, days, to=orders.pending, ended=None, notes=0, email="ada@example.com"):
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
         made, ended = NOW - days * DAY, NOW - (days if ended is None else ended) * DAY
         order_id = f"b00-{ULID.from_datetime(made)!s}"
-        order = new_order(updated_at=ended, waits_since=ended, **state).with_state(
-            order_id=order_id
-        )
-        order = replace(
-            order, order=replace(order.order, order_id=order_id, payload=content_of(email))
+        order = to(
+            order_id=order_id, payload=content_of(email), updated_at=ended, ready_since=ended
         )
         entry = HistoryEntry(
             at=made, actor="submission/i", happened=some("submitted"), change_id=order_id
@@ -92,9 +90,9 @@ class Kept:
         await self.made.archive.go_on_from("b00", "")
 
 
-PROCESSED = {"process_state": ProcessState.PROCESSED}
-UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
-FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED}
+PROCESSED = {"to": orders.processed}
+UNDONE = {"to": partial(orders.in_error, outcome=Outcome.UNDONE)}
+FAILED = {"to": orders.in_error}
 
 
 @pytest.fixture
@@ -388,7 +386,7 @@ async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
 
 def test_an_erased_order_goes_on_as_before():
     """Nothing but the customer changes: steps need no personal data."""
-    order = new_order()
+    order = orders.new()
     now = order.state.waits_since
     change = erase(order, OperatorRequest(**GRACE), PAYLOAD, now)
     assert change.after.steps == order.steps

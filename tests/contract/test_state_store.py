@@ -6,7 +6,18 @@ from datetime import datetime
 
 import pytest
 from apps import app
-from builders import NOW, PAYLOAD, answer, new_order, next_try, scheduler, seconds, some, supervisor
+from builders import (
+    NOW,
+    PAYLOAD,
+    answer,
+    next_try,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+)
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
@@ -14,7 +25,6 @@ from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
-from core.life import StepState
 from core.messages import json_in, json_text
 from core.orders import Priority, Snapshot
 from kit.memory import MemoryStateStore, in_memory
@@ -39,19 +49,18 @@ def made(request):
     return made
 
 
-def submission(order_id=None, **state) -> Change:
-    """The first version of a new order."""
+def submission(order_id=None, to=orders.pending, **details) -> Change:
+    """The first version of a new order, in this state."""
     order_id = order_id or new_id()
-    order = new_order(**state).with_state(order_id=order_id)
-    order = replace(order, order=replace(order.order, order_id=order_id))
+    order = to(order_id=order_id, **details)
     entry = HistoryEntry(
         at=NOW, actor="submission/i", happened=some("submitted"), change_id=f"create-{order_id}"
     )
     return Change(before=None, after=order, entry=entry)
 
 
-async def recorded(store, **state):
-    change = submission(**state)
+async def recorded(store, **details):
+    change = submission(**details)
     await store.commit(change)
     return await store.load(change.after.order_id)
 
@@ -137,7 +146,7 @@ async def test_an_order_is_recorded_once(made):
     """A second creation is a conflict and leaves the first as it is."""
     order = await recorded(made.store)
     with pytest.raises(ConflictError):
-        await made.store.commit(submission(order.order_id, failure_count=7))
+        await made.store.commit(submission(order.order_id, failures=7))
     assert await made.store.load(order.order_id) == order
 
 
@@ -157,8 +166,9 @@ async def test_of_many_commits_from_one_snapshot_exactly_one_wins(made):
 
 async def test_a_property_that_becomes_null_is_gone(made):
     """LockedBy and CompleteBy are cleared by a replace; a merge would keep them."""
-    order = await recorded(made.store, locked_by="s9", complete_by=NOW)
-    after = order.with_state(locked_by=None, complete_by=None, version=2)
+    order = await recorded(made.store, to=orders.processing)
+    assert None not in (order.state.locked_by, order.state.complete_by)
+    after = orders.processed(order, version=2)
     await made.store.commit(
         Change(
             before=order,
@@ -195,13 +205,12 @@ async def test_an_order_goes_on_after_a_newer_version_that_has_other_keys_for_wh
 async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
     order = await recorded(made.store)
-    payment = order.steps[0]
-    order = replace(order, steps=(payment, replace(payment, name="stock", agent="inventory")))
-    running = [replace(step, state=StepState.RUNNING, complete_by=NOW) for step in order.steps]
-    both = order.with_steps(*running)
+    payment = steps.running(complete_by=NOW)
+    stock = steps.running("stock", complete_by=NOW, agent="inventory")
+    both = orders.processing(order, steps=[payment, stock])
     entry = HistoryEntry(at=NOW, actor="t", happened=some("e"), change_id="c1")
     order = await made.store.commit(transition(order, both, entry))
-    one = order.with_steps(replace(running[1], state=StepState.COMPLETED, complete_by=None))
+    one = orders.with_steps(order, steps.completed(stock))
     await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
     rows = await made.store.agenda(
         bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000
@@ -214,7 +223,7 @@ async def test_the_agenda_is_read_in_order_and_by_pages(made):
     bucket = "b99"
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
-        await made.store.commit(submission(f"b99-{str(number) * 26}", waits_since=time))
+        await made.store.commit(submission(f"b99-{str(number) * 26}", ready_since=time))
     start = agenda.claim_lane(Priority.NORMAL, "payment")
     (*_, last) = every = await made.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
@@ -352,7 +361,7 @@ async def all_kept(archive, bucket):
 async def test_an_order_without_steps_cannot_be_read(made):
     """It would pass for one that needs no more, and would be called processed."""
     order = await recorded(made.store)
-    without = replace(order, steps=())
+    without = orders.having(order, steps=())
     entry = HistoryEntry(at=NOW, actor="t", happened=some("lost"), change_id="lost")
     await made.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
@@ -402,9 +411,7 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
 @pytest.mark.parametrize("text", [HOSTILE, "Edm.DateTime"], ids=["hostile", "type"])
 async def test_hostile_text_comes_back_unchanged(made, text):
     """Whatever people write into names, reasons and notes is text, and so is the name of a type."""
-    change = submission(reason=text)
-    order = replace(change.after.order, payload={text: text})
-    change = replace(change, after=replace(change.after, order=order))
+    change = submission(to=orders.in_error, reason=text, payload={text: text})
     await made.store.commit(change)
     order = await made.store.load(change.after.order_id)
     assert (order.order.payload, order.state.reason) == ({text: text}, text)
@@ -412,7 +419,8 @@ async def test_hostile_text_comes_back_unchanged(made, text):
 
 async def test_a_time_without_a_zone_is_refused(made):
     """A naive datetime means something else on another machine."""
-    change = submission(complete_by=datetime(2026, 1, 31))  # noqa: DTZ001 - that is the point
+    naive = datetime(2026, 1, 31)  # noqa: DTZ001 - that is the point
+    change = submission(to=orders.processing, steps=[steps.running(complete_by=naive)])
     with pytest.raises(ValueError, match="zone"):
         await made.store.commit(change)
 
@@ -560,7 +568,7 @@ async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along
 async def test_an_order_with_five_hundred_transitions_still_fits(made):
     """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
     order, now = await made.store.commit(submission()), NOW
-    patient = order.with_steps(*(replace(step, threshold=1000) for step in order.steps))
+    patient = orders.with_steps(order, steps.with_rules(order.step("payment"), threshold=1000))
     order = await made.store.commit(
         transition(order, patient, HistoryEntry(at=now, actor="t", happened=some("patient")))
     )

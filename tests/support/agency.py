@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from apps import app
-from builders import NOW, TIMEOUT, new_order, scheduler, seconds
+from builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
 
 from core.messages import AgentReply, AgentRequest
 from kit.memory import in_memory
@@ -35,10 +35,9 @@ class Agency:
         )
         self.agent = replace(self.app.agent(self.app.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
-        order = new_order(waits_since=begins, updated_at=begins)
-        (message,) = scheduler.claim(
-            order.with_steps(replace(order.steps[0], timeout=timeout)), begins
-        ).messages
+        payment = [steps.new(timeout=timeout)]
+        order = orders.new(steps=payment, ready_since=begins, updated_at=begins)
+        (message,) = scheduler.claim(order, begins).messages
         self.request = AgentRequest.model_validate_json(message.body)
 
     def clock(self):

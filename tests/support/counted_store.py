@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from answering import Answering
-from builders import new_order, some
+from builders import orders, some
 from transports import Recorder
 
 from adapters.azure import connect
@@ -14,12 +14,10 @@ from bootstrap import bootstrap, functions
 from core.changes import Change, Event, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of
-from core.life import Outcome, ProcessState
 from shop.business import SHOP
 from stores.orders import columns_of_record, of_change
 from stores.tables import Insert
 
-FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED, "reason": "declined"}
 LONG_AGO = utc_now() - timedelta(hours=1)
 
 new_order_id = order_ids(8)
@@ -42,13 +40,13 @@ class Store:
 
     async def begin(self):
         """Have one more order under way."""
-        order = an_order(new_order_id())
+        order = orders.new(order_id=new_order_id(), **now())
         await self._commit(Change(before=None, after=order, entry=entry("submitted")))
         return order.order_id
 
     async def fail(self):
         """Have one more order in Error, and its alert."""
-        order = an_order(new_order_id(), **FAILED)
+        order = orders.in_error(order_id=new_order_id(), **now())
         await self._commit(Change(before=None, after=order, entry=entry("failed")))
         about = {
             "subject": f"orders/{order.order_id}",
@@ -59,11 +57,10 @@ class Store:
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""
-        orders = [
-            an_order(new_order_id(), process_state=ProcessState.PROCESSED) for _ in range(processed)
-        ]
-        orders += [an_order(new_order_id(), updated_at=LONG_AGO, **FAILED) for _ in range(failed)]
-        await run_all((self._submit(order) for order in orders), at_most=200)
+        long_ago = {"ready_since": LONG_AGO, "updated_at": LONG_AGO}
+        ended = [orders.processed(order_id=new_order_id(), **now()) for _ in range(processed)]
+        ended += [orders.in_error(order_id=new_order_id(), **long_ago) for _ in range(failed)]
+        await run_all((self._submit(order) for order in ended), at_most=200)
 
     async def _submit(self, order):
         _, rows = of_change(Change(before=None, after=order, entry=entry("ended")))
@@ -76,22 +73,18 @@ class Store:
     async def take_up(self, order_id):
         """Let an order in Error go on."""
         order = await self._other.store.load(order_id)
-        pending = order.with_state(process_state=ProcessState.PENDING, outcome=None)
-        await self._commit(transition(order, pending, entry("resubmitted")))
+        await self._commit(transition(order, orders.pending(order), entry("resubmitted")))
 
     async def change(self, order_id):
         """Have something happen to this order, and one more that fails."""
         await self.fail()
         order = await self._other.store.load(order_id)
-        again = order.with_state(failure_count=order.state.failure_count + 1)
+        again = orders.having(order, failures=order.state.failure_count + 1)
         await self._commit(transition(order, again, entry("recovered")))
 
 
-def an_order(order_id, **state):
-    order = new_order(**{"waits_since": utc_now(), "updated_at": utc_now()} | state).with_state(
-        order_id=order_id
-    )
-    return replace(order, order=replace(order.order, order_id=order_id))
+def now():
+    return {"ready_since": utc_now(), "updated_at": utc_now()}
 
 
 def entry(event):

@@ -4,19 +4,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 from builders import (
-    COOLDOWN,
     LONGEST_UPGRADE,
     NOW,
     PAYLOAD,
     PROVIDERS,
-    THRESHOLD,
-    TIMEOUT,
     TOLERANCE,
     Recovery,
     Rules,
     acting_rules,
     answer,
-    new_order,
+    orders,
     seconds,
 )
 
@@ -48,15 +45,11 @@ def step(name, *after, **more):
 class Case:
     """One order on one workflow, with the time that goes by between two things that happen."""
 
-    def __init__(self, *steps):
-        self.workflow = Workflow(name="w", version=1, steps=steps)
+    def __init__(self, *definitions):
+        self.workflow = Workflow(name="w", version=1, steps=definitions)
         self.scheduler = self.scheduler_on(self.workflow)
         self.supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
-        recorded = self.workflow.initial_steps(
-            timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN
-        )
-        order = new_order().with_state(workflow="w")
-        self.now, self.order, self.changes = NOW, replace(order, steps=recorded), []
+        self.now, self.order, self.changes = NOW, orders.on(self.workflow), []
 
     @staticmethod
     def scheduler_on(workflow):

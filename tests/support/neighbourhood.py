@@ -4,7 +4,18 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds, some, under_way
+from builders import (
+    NOW,
+    SOMEWHERE,
+    TIMEOUT,
+    answer,
+    answer_to,
+    orders,
+    seconds,
+    some,
+    steps,
+    under_way,
+)
 from scheduling import Scheduling, only, step
 
 from agents.protection import MOST_BEGUN
@@ -13,7 +24,7 @@ from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.gathering import run_all
 from core.keys import bucket_of
-from core.life import Outcome, ProcessState
+from core.life import ProcessState
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.workflow import Workflow
 from entrypoints.functions import in_turn
@@ -89,11 +100,9 @@ class Street(Scheduling):
         order_id = await self.record(workflow, bucket)
         order = await self.load(order_id)
         change = self.one.rules.claim(order, self.now, SOMEWHERE)
-        claimed = change.after.steps[0].complete_by - seconds(ago)
         (running,) = change.after.steps
-        after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(
-            complete_by=claimed
-        )
+        due = running.complete_by - seconds(ago)
+        after = orders.with_steps(change.after, steps.running(running, complete_by=due))
         await self.store.commit(replace(change, after=after))
         self.begun += under_way(after)
         return order_id
@@ -114,28 +123,20 @@ class Street(Scheduling):
     async def failed(self, ago):
         """An order in Error, of which no operator has heard yet."""
         at = self.now - seconds(ago)
-        order = self.made(
-            "payment",
-            BUCKET,
-            process_state=ProcessState.ERROR,
-            outcome=Outcome.FAILED,
-            updated_at=at,
-        )
+        order = self.made("payment", BUCKET, to=orders.in_error, updated_at=at)
         entry = HistoryEntry(at=at, actor="t", happened=some("failed"))
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 
     async def is_told(self, ago, queue="status-other"):
         """An order whose sender is to hear that it was received."""
-        ended = {"process_state": ProcessState.PROCESSED, "reply_to": queue}
+        ended = {"to": orders.processed, "reply_to": queue}
         return await self.record("payment", BUCKET, at=self.now - seconds(ago), **ended)
 
     async def is_over(self, ago):
         """An order that is to be removed."""
         at = self.now - timedelta(days=60) - seconds(ago)
-        return await self.record(
-            "payment", BUCKET, process_state=ProcessState.PROCESSED, updated_at=at
-        )
+        return await self.record("payment", BUCKET, to=orders.processed, updated_at=at)
 
     # What is wrong with one
 

@@ -1,11 +1,11 @@
 """Scheduler instances on one store in memory, and agents that work as fast as the test says."""
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from apps import app
-from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds, some
+from builders import NOW, answer_to, orders, seconds, some
 
 from agents.protection import MOST_BEGUN, Rate
 from core.changes import Change, HistoryEntry
@@ -69,22 +69,18 @@ class Scheduling:
         there.agent_health = self.agent_health
         return there
 
-    def made(self, workflow="payment", bucket="b03", *, since=None, **state):
-        """An order that waits since that time, by default since now."""
-        order_id = f"{bucket}-{next(self.numbers):026d}"
+    def made(self, workflow="payment", bucket="b03", *, since=None, to=orders.pending, **details):
+        """An order that waits since that time, by default since now, and is moved to a state."""
         since = since or self.now
+        details = {
+            "order_id": f"{bucket}-{next(self.numbers):026d}",
+            "ready_since": since,
+            "updated_at": since - seconds(60),
+        } | details
         known = self.workflows.latest(workflow)
-        version = known.version if known else 1
-        order = new_order(
-            **{"waits_since": since, "updated_at": since - seconds(60), "workflow_version": version}
-            | state
-        )
-        order = order.with_state(order_id=order_id, workflow=workflow)
-        order = replace(order, order=replace(order.order, order_id=order_id))
         if known:
-            steps = known.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
-            order = replace(order, steps=steps)
-        return order
+            return to(orders.on(known, **details))
+        return to(orders.new(workflow=workflow, **details))
 
     async def record(self, *what, at=None, **more):
         """Record one order, which is announced to nobody; return its id."""

@@ -2,12 +2,11 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from apps import app
-from builders import new_order, some
+from builders import orders, some, steps
 from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
@@ -20,7 +19,6 @@ from adapters.azure import connect
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
-from core.life import Outcome, ProcessState, StepState
 
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""
@@ -49,22 +47,11 @@ async def in_error(stack, count, reason=REASON, **more):
     return ids
 
 
-def failed(order_id, reason, since, *, is_needed=False, **more):
-    order = new_order(
-        process_state=ProcessState.ERROR,
-        outcome=Outcome.FAILED,
-        reason=reason,
-        updated_at=since,
-        **more,
-    )
-    steps = tuple(
-        replace(step, state=StepState.FAILED, attempts=1, reason=reason) for step in order.steps
-    )
+def failed(order_id, reason, since, *, is_needed=False):
+    lost = [steps.failed(reason=reason)]
     if is_needed:
-        steps += (replace(order.steps[0], name="capture", after=("payment",), uses=("payment",)),)
-    order = replace(order, order=replace(order.order, order_id=order_id), steps=steps).with_state(
-        order_id=order_id
-    )
+        lost += [steps.new("capture", after=("payment",), uses=("payment",))]
+    order = orders.in_error(steps=lost, order_id=order_id, updated_at=since)
     entry = HistoryEntry(at=since, actor="scheduler/s", happened=some("failed"), change_id=order_id)
     return Change(before=None, after=order, entry=entry)
 

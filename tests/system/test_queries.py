@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import TIMEOUT, TOLERANCE, new_order, scheduler, some, under_way
+from builders import TIMEOUT, TOLERANCE, orders, scheduler, some, under_way
 from scale import both_sizes
 from stacks import running
 
@@ -19,7 +18,6 @@ from adapters.settings import Settings
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
-from core.life import ProcessState, StepState
 from operators.requests import OrdersPage
 from stores.agent_health import AgentHealth
 from stores.orders import columns_of_record, of_change
@@ -80,9 +78,7 @@ async def run_once(roles):
 
 def finished_order(order_id: str) -> Change:
     """The rows of an order that was processed."""
-    order = new_order(process_state=ProcessState.PROCESSED).with_state(order_id=order_id)
-    order = replace(order, order=replace(order.order, order_id=order_id))
-    order = order.with_steps(*(replace(step, state=StepState.COMPLETED) for step in order.steps))
+    order = orders.processed(order_id=order_id)
     entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", happened=some("processed"))
     return Change(before=None, after=order, entry=entry)
 
@@ -138,9 +134,7 @@ async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
     entry = HistoryEntry(at=utc_now(), actor="t", happened=some("processed"), change_id=new_id())
-    await store.commit(
-        transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry)
-    )
+    await store.commit(transition(order, orders.processed(order), entry))
 
 
 @pytest.mark.proves("SUP-2")
@@ -151,7 +145,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     """
     app, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
-    order = new_order()
+    order = orders.new()
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
     await app.store.commit(

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import NOW, TOLERANCE, answer_to, seconds, some
+from builders import NOW, TOLERANCE, answer_to, orders, seconds, some
 from clocks import Host
 from owed import events_owed
 from scheduling import Scheduling, only
@@ -317,10 +317,7 @@ async def test_who_has_a_clock_that_is_far_ahead_removes_nothing(world, host):
     """To its clock all is older than it has to be kept."""
     world.parts = host.parts
     app, order_id = world.app(retention_days=30), f"b03-{ULID.from_datetime(NOW)!s}"
-    ended = world.made(process_state=ProcessState.PROCESSED, updated_at=NOW).with_state(
-        order_id=order_id
-    )
-    ended = replace(ended, order=replace(ended.order, order_id=order_id))
+    ended = world.made(to=orders.processed, updated_at=NOW, order_id=order_id)
     entry = HistoryEntry(at=NOW, actor="t", happened=some("processed"))
     await world.store.commit(Change(before=None, after=ended, entry=entry))
     host.ahead = 31 * 86_400.0
