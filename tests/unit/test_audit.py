@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, claimed, new_order, some
+from builders import NOW, ORDER_ID, claimed, orders, some
 
 from core.actions import BY_NAME, Asked
 from core.changes import Change, HistoryEntry
@@ -32,7 +32,7 @@ async def with_an_order(**settings):
     clock = Clock()
     made = app(in_memory(clock=clock), **settings)
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
-    await made.store.commit(Change(before=None, after=new_order(), entry=entry))
+    await made.store.commit(Change(before=None, after=orders.new(), entry=entry))
     return made, clock
 
 
@@ -67,7 +67,7 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     """So none is ever missing."""
     held = BY_NAME["hold"].act(claimed(), Asked(**GRACE), NOW)
     entry = HistoryEntry(at=NOW, actor="scheduler/i", happened=some("claimed"))
-    others = Change(before=None, after=new_order(), entry=entry)
+    others = Change(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):
         rows = [each for each in of_change(change)[1] if each.key.startswith("_acted|")]
         assert len(rows) == count

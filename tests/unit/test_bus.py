@@ -15,7 +15,7 @@ from azure.servicebus.exceptions import (
     ServiceBusQuotaExceededError,
     ServiceBusServerBusyError,
 )
-from builders import NOW, ORDER_ID, new_order, scheduler, seconds
+from builders import NOW, ORDER_ID, orders, scheduler, seconds
 
 from adapters.messaging import bus as bus_module
 from adapters.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
@@ -335,7 +335,7 @@ async def test_a_request_is_sent_again_for_as_long_as_it_lives(faults, pauses):
     """Else its order would wait for the whole of its time; a pause lies between two tries."""
     client = Stumbling(*faults)
     bus = ServiceBus(lambda: client)
-    await bus.send(scheduler.claim(new_order(), NOW).messages)
+    await bus.send(scheduler.claim(orders.new(), NOW).messages)
     assert (client.sent, len(pauses)) == (1, len(faults))
     assert all(0 < pause <= 2 for pause in pauses)
     await bus.close()

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds, some
+from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, seconds, some
 from memory_world import World
 from waiting import eventually
 
@@ -29,7 +29,7 @@ def took(*milliseconds):
 
 
 def claimed():
-    return scheduler.claim(new_order(), NOW).after
+    return scheduler.claim(orders.new(), NOW).after
 
 
 def answered(outcome="completed", after=1.25):
@@ -51,10 +51,10 @@ def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
     erased = erase(ended, OperatorRequest(operator="grace", note="asked"), PAYLOAD, NOW)
     begun = Change(
         before=None,
-        after=new_order(),
+        after=orders.new(),
         entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
     )
-    for change in (erased, begun, scheduler.claim(new_order(), NOW)):
+    for change in (erased, begun, scheduler.claim(orders.new(), NOW)):
         assert figures_of(change, NOW) == Figures(at=NOW), change.entry.event
 
 
@@ -88,7 +88,7 @@ async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended()
     for change in (
         answered(after=1),
         answered(after=3),
-        scheduler.claim(new_order(), NOW),
+        scheduler.claim(orders.new(), NOW),
         answered("failed"),
     ):
         process.tally.count(change)
@@ -132,7 +132,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     now = NOW
     made = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
-    await made.transitions.carry_out(Change(before=None, after=new_order(), entry=entry))
+    await made.transitions.carry_out(Change(before=None, after=orders.new(), entry=entry))
     await made.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
     await made.transitions.apply(

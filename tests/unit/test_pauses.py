@@ -1,6 +1,5 @@
 """The pause before an attempt is repeated that has counted as no failure (SCH-16)."""
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from unittest.mock import patch
@@ -15,10 +14,11 @@ from builders import (
     answer_to,
     begun_by,
     claimed,
-    new_order,
     next_try,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -54,7 +54,7 @@ def not_tried(order, now, retry_after=0, name="payment", **more):
 
 def turned_away(times, order=None, now=NOW):
     """An order that waits after so many attempts that were answered at once, and when."""
-    order = order or new_order()
+    order = order or orders.new()
     for _ in range(times):
         now = next_try(order, now)
         order = not_tried(claimed(order, now), now).after
@@ -75,7 +75,7 @@ def test_the_time_between_two_attempts_grows_up_to_a_limit():
 @pytest.mark.proves("SCH-16", "AGT-8")
 def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
     """An agent that answers at once makes no loop without a pause (engine 2)."""
-    order, now, starts = new_order(), NOW, []
+    order, now, starts = orders.new(), NOW, []
     while now < NOW + timedelta(hours=1):
         now = next_try(order, now)
         starts.append(now)
@@ -125,8 +125,7 @@ def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
 @pytest.mark.proves("SCH-16", "SUP-3")
 def test_what_nobody_begins_is_requested_ever_less_often():
     """A step of one second, whose requests an agent drops as expired (engine 2)."""
-    order, now, starts = new_order(), NOW, []
-    order = order.with_steps(replace(order.steps[0], timeout=seconds(1)))
+    order, now, starts = orders.new(steps=[steps.new(timeout=seconds(1))]), NOW, []
     for _ in range(12):
         now = next_try(order, now)
         starts.append(now)
@@ -142,7 +141,7 @@ def test_what_nobody_begins_is_requested_ever_less_often():
 @pytest.mark.proves("SCH-16", "AGT-11")
 def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
     """However short the pause is that the service names."""
-    order, now = new_order(), NOW
+    order, now = orders.new(), NOW
     for count in range(1, 10):
         now = next_try(order, now)
         order = not_tried(claimed(order, now), now, 1, accepted=True, in_doubt=True).after
@@ -202,7 +201,7 @@ def test_an_undo_pauses_too():
 @pytest.mark.proves("SCH-16", "SCH-11", "SUP-7")
 def test_an_order_that_pauses_keeps_its_place_and_its_age():
     """It lies among those that may be claimed, and its row says until when it may not be."""
-    order, _ = turned_away(3, new_order(waits_since=BEFORE))
+    order, _ = turned_away(3, orders.new(ready_since=BEFORE))
     until = order.state.not_before
     assert (order.state.waits_since, order.is_pausing) == (BEFORE, True)
     ((key, row),) = obligations(order).items()
@@ -220,7 +219,7 @@ def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     state = accepts.after.state
     assert (accepts.after.is_pausing, state.waits_since) == (False, state.not_before)
     assert accepts.messages == ()
-    rested = order.with_steps(replace(order.steps[0], cooldowns=1))
+    rested = orders.with_steps(order, steps.with_counts(order.step("payment"), cooldowns=1))
     assert not rested.steps[0].cools_down
     assert hurry(rested, GRACE, NOW).after.state.not_before == order.state.not_before
 
@@ -230,10 +229,10 @@ def test_an_order_whose_next_step_waits_for_a_chosen_time_does_not_pause():
     """Though another one pauses, for longer."""
     order, _ = turned_away(3)
     until = order.state.not_before
-    chosen = replace(order.steps[0], name="chosen", uncounted=0, not_before=until - seconds(0.1))
-    beside = replace(order, steps=(*order.steps, chosen)).with_state(not_before=chosen.not_before)
-    assert not beside.is_pausing
-    assert beside.with_state(not_before=until).is_pausing
+    for at, is_pausing in ((until - seconds(0.1), False), (until + seconds(0.1), True)):
+        chosen = steps.scheduled("chosen", at=at)
+        beside = orders.having(order, steps=[*order.steps, chosen])
+        assert beside.is_pausing is is_pausing
 
 
 @pytest.mark.proves("SCH-16")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, PROVIDERS, answer, claimed, new_order, scheduler, timed_out
+from builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
 from builders import supervisor as recovery
 
 from core.changes import NotClaimed
@@ -44,4 +44,4 @@ def test_what_was_tried_goes_to_another_agent_of_the_same_provider(how):
 
 def test_what_was_never_tried_goes_to_any_provider():
     """Nobody knows its key yet."""
-    assert APART.claim(new_order(), NOW, BACKUP).after.step("payment").agent == "payment-backup"
+    assert APART.claim(orders.new(), NOW, BACKUP).after.step("payment").agent == "payment-backup"

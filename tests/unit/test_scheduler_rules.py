@@ -12,10 +12,11 @@ from builders import (
     TOLERANCE,
     answer,
     claimed,
-    new_order,
+    orders,
     other_scheduler,
     scheduler,
     seconds,
+    steps,
     supervisor,
     timed_out,
 )
@@ -24,10 +25,9 @@ from core.agenda import obligations
 from core.changes import NotClaimed, Note
 from core.errors import NewerWorkflowError
 from core.happenings import PutBack
-from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
+from core.life import Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from core.pauses import SHORTEST_APART
-from shop.business import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -36,7 +36,7 @@ FAILED = answer(outcome="failed", reason="card declined")
 @pytest.mark.proves("SCH-2", "SCH-3")
 def test_a_claim_takes_the_order_and_records_the_step_as_running_in_one_change():
     """LockedBy, CompleteBy, ProcessState and the running step are one write before the request."""
-    change = scheduler.claim(new_order(), NOW)
+    change = scheduler.claim(orders.new(), NOW)
     state, step = change.after.state, change.after.step("payment")
     assert (state.locked_by, state.process_state) == ("s1", ProcessState.PROCESSING)
     assert state.complete_by == step.complete_by == NOW + seconds(5)
@@ -47,7 +47,7 @@ def test_a_claim_takes_the_order_and_records_the_step_as_running_in_one_change()
 @pytest.mark.proves("SCH-4", "AGT-3")
 def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
     """The request names order, step, attempt, key and complete-by time, and carries no customer."""
-    (message,) = scheduler.claim(new_order(), NOW).messages
+    (message,) = scheduler.claim(orders.new(), NOW).messages
     request = AgentRequest.model_validate_json(message.body)
     assert message.queue == "payment-requests"
     assert message.reply_to == "payment-responses"
@@ -65,9 +65,12 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
 
 
 NOT_CLAIMED = {
-    "processed": (new_order(process_state=ProcessState.PROCESSED), WhyNot.ENDED),
-    "in error": (new_order(process_state=ProcessState.ERROR), WhyNot.ENDED),
-    "cooling down": (new_order(not_before=NOW + seconds(1)), WhyNot.NOT_YET),
+    "processed": (orders.processed(), WhyNot.ENDED),
+    "in error": (orders.in_error(), WhyNot.ENDED),
+    "cooling down": (
+        orders.pending(steps=[steps.cooling_down(until=NOW + seconds(1))]),
+        WhyNot.NOT_YET,
+    ),
     "all its steps run": (claimed(), WhyNot.RUNS),
 }
 
@@ -165,7 +168,7 @@ def test_each_thing_that_is_said_too_late_is_noted_once():
 def test_a_step_that_is_done_is_in_no_doubt_any_more():
     """And says nothing of the faults on the way."""
     order = claimed()
-    order = order.with_steps(replace(order.steps[0], in_doubt=True, reason="503 down"))
+    order = orders.with_steps(order, steps.in_doubt(order.step("payment")))
     (step,) = scheduler.receive(order, COMPLETED, NOW).after.steps
     assert (step.in_doubt, step.reason, step.complete_by) == (False, None, None)
 
@@ -174,7 +177,7 @@ def test_a_step_that_is_done_is_in_no_doubt_any_more():
 def test_a_refusal_takes_no_doubt_away():
     """An attempt before had no answer: that this one is refused says nothing of its effect."""
     order = claimed()
-    order = order.with_steps(replace(order.steps[0], in_doubt=True))
+    order = orders.with_steps(order, steps.in_doubt(order.step("payment")))
     (step,) = scheduler.receive(order, FAILED, NOW).after.steps
     assert (step.state, step.in_doubt, step.complete_by) == (StepState.FAILED, True, None)
 
@@ -223,9 +226,9 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
 @pytest.mark.proves("SCH-10")
 def test_an_order_waits_for_the_first_of_its_steps_only():
     """Two may begin, each at its time: the one that waits for longer holds up no other."""
-    first = replace(new_order().steps[0], not_before=NOW + seconds(60))
-    other = replace(first, name="other", not_before=NOW + seconds(10))
-    order = replace(new_order(), steps=(first, other))
+    first = steps.scheduled(at=NOW + seconds(60))
+    other = steps.scheduled("other", at=NOW + seconds(10))
+    order = orders.pending(steps=[first, other])
     assert order.chosen_time(NOW) == NOW + seconds(10)
     assert order.chosen_time(NOW + seconds(10)) is None
 
@@ -248,12 +251,12 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
 @pytest.mark.proves("SCH-8")
 def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     """An unknown old version puts the order in Error with that reason; its undo is incomplete."""
-    change = scheduler.claim(new_order(workflow_version=0), NOW)
+    change = scheduler.claim(orders.new(workflow_version=0), NOW)
     assert change.after.state.process_state is ProcessState.ERROR
     assert "version 0" in change.after.state.reason
     assert told(change)[0].data["step"] == ""
-    back = new_order(workflow_version=0, direction=Direction.UNDO)
-    change = scheduler.claim(back.with_steps(replace(back.steps[0], state=StepState.UNDOING)), NOW)
+    back = orders.undoing(steps=[steps.undo_pending()], workflow_version=0)
+    change = scheduler.claim(back, NOW)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
     assert told(change)[0].data["stillToBeUndone"] == ["payment"]
 
@@ -261,12 +264,11 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
 def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more():
     """One step expired and one runs as the version is retired: the end is one Error, one alert."""
-    stock, payment, *others = ORDER.initial_steps(
-        timeout=seconds(5), threshold=3, cooldown=seconds(60)
-    )
-    order = new_order(workflow_version=2).with_state(workflow="order")
-    order = claimed(replace(order, steps=(stock, replace(payment, timeout=seconds(60)), *others)))
-    order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
+    order = orders.new(workflow="order")
+    payment = steps.with_rules(order.step("payment"), timeout=seconds(60))
+    order = claimed(orders.with_steps(order, payment))
+    order = supervisor.recover(order, NOW + seconds(7)).after
+    order = orders.having(order, workflow_version=0)
     assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=WhyNot.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
@@ -280,7 +282,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
 )
 def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     """An upgrade that takes longer has been given up: the order ends, and says why."""
-    order = new_order().with_state(**unknown, waits_since=NOW + seconds(60))
+    order = orders.new(**unknown, ready_since=NOW + seconds(60))
     longest = NOW + seconds(60) + LONGEST_UPGRADE
     for moment in (NOW, longest):
         assert scheduler.claim(order, moment) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
@@ -296,7 +298,7 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
 )
 def test_only_a_reply_that_counts_is_left_to_newer_hosts(unknown):
     """During an upgrade an old scheduler swallows no such reply; a late one it notes."""
-    order = claimed().with_state(**unknown)
+    order = orders.having(claimed(), **unknown)
     with pytest.raises(NewerWorkflowError):
         scheduler.receive(order, COMPLETED, NOW)
     assert isinstance(scheduler.receive(order, answer(attempt=9), NOW), Note)
@@ -306,12 +308,12 @@ def test_only_a_reply_that_counts_is_left_to_newer_hosts(unknown):
 def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     """The claim is early by no more than the tolerance; a chosen time is waited for in full."""
     ahead = NOW + TOLERANCE / 2
-    change = scheduler.claim(new_order(waits_since=ahead, updated_at=ahead), NOW)
+    change = scheduler.claim(orders.new(ready_since=ahead, updated_at=ahead), NOW)
     assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)
     far = NOW + 2 * TOLERANCE
-    change = scheduler.claim(new_order(waits_since=far, updated_at=far), NOW)
+    change = scheduler.claim(orders.new(ready_since=far, updated_at=far), NOW)
     assert change.entry.at == NOW + TOLERANCE
-    cools = new_order(not_before=ahead, updated_at=NOW)
+    cools = orders.pending(steps=[steps.cooling_down(until=ahead)])
     assert scheduler.claim(cools, NOW) == NotClaimed(why=WhyNot.NOT_YET)
 
 
@@ -334,22 +336,22 @@ RULES = replace(
 
 def asked(step, room, rules=RULES):
     """The agent that is asked for the step, and what for; None if there is none."""
-    direction = Direction.UNDO if step.state is StepState.UNDOING else Direction.FORWARD
-    change = rules.claim(new_order().with_steps(step).with_state(direction=direction), NOW, room)
+    to = orders.undoing if step.state is StepState.UNDOING else orders.pending
+    change = rules.claim(to(steps=[step]), NOW, room)
     if isinstance(change, NotClaimed):
         return None
     (message,) = change.messages
     return message.queue.removesuffix("-requests"), decode(AgentRequest, message.body).action
 
 
-def tried(agent="payment", **more):
+def tried(agent="payment", reason="timed out"):
     """The payment after an attempt that came to nothing at this agent."""
-    known = {"agent": agent, "provider": RULES.providers[agent]}
-    return replace(new_order().steps[0], **known | {"attempts": 1, "reason": "timed out"} | more)
+    key = {"agent": agent, "provider": RULES.providers[agent]}
+    return steps.waiting(steps.with_key("payment", **key), reason=reason)
 
 
 def in_doubt(agent="payment"):
-    return tried(agent, in_doubt=True)
+    return steps.in_doubt(tried(agent))
 
 
 def room_at(*agents):
@@ -366,7 +368,7 @@ FORWARD = {
     "in doubt, nobody if the provider has no room": (in_doubt(), room_at("elsewhere"), None),
     "in doubt at another provider, that one": (in_doubt("elsewhere"), SEVERAL, "elsewhere"),
     "in a new round, any other one": (
-        tried("elsewhere").in_next_round(),
+        steps.with_new_key(tried("elsewhere")),
         SEVERAL,
         "payment",
     ),
@@ -381,9 +383,9 @@ def test_a_step_goes_to_another_agent_next_but_never_to_another_provider_while_i
     assert asked(step, room) == (agent and (agent, "do"))
 
 
-def to_undo(agent="payment", **more):
+def to_undo(agent="payment", reason=None):
     """The payment as it waits to be undone, of which this agent was asked last."""
-    return tried(agent, **{"state": StepState.UNDOING, "undoable": True, "reason": None} | more)
+    return steps.undo_pending(steps.with_key("payment", agent=agent), reason=reason)
 
 
 BACK = {

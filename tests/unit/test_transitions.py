@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, some
+from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
 
 from core.changes import Change, HistoryEntry, NotClaimed
 from core.errors import ConflictError, UnavailableError
@@ -50,7 +50,7 @@ class Processes:
 
     async def submitted(self):
         entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
-        await self.one.carry_out(Change(before=None, after=new_order(), entry=entry))
+        await self.one.carry_out(Change(before=None, after=orders.new(), entry=entry))
         return self
 
     async def order(self):

@@ -170,6 +170,11 @@ def with_result(step: Step | str, **result: Any) -> Step:
     return replace(_sent(_step(step)), result=result)
 
 
+def with_new_key(step: Step) -> Step:
+    """Return a step that was not done, and whose next attempt goes out under a key of its own."""
+    return step.in_next_round()
+
+
 def with_texts(step: Step, *, reason: str, result: Mapping[str, Any]) -> Step:
     """Return a step in whatever state it is, with the longest texts that its row has to hold."""
     return replace(step, reason=reason, result=result)
@@ -336,13 +341,16 @@ def failed_before_start(step: Step | str = "payment", *, reason: str) -> Step:
 # The way back
 
 
-def undo_pending(step: Step | str = "payment", *, until: datetime | None = None) -> Step:
+def undo_pending(
+    step: Step | str = "payment", *, until: datetime | None = None, reason: str | None = None
+) -> Step:
     """Return a step that has to be undone, and whose undo starts at that time at the earliest.
 
-    The undo waits until no earlier call can take effect any more, unless it is given (UND-2).
+    Unless the time is given, the undo waits until no earlier call can take effect any more (UND-2).
+    The reason says why the last attempt to undo it failed; None before the first.
     """
     step = _to_undo(step)
-    return _as(step, StepState.UNDOING, not_before=until or step.settled_at)
+    return _as(step, StepState.UNDOING, not_before=until or step.settled_at, reason=reason)
 
 
 def undoing(
