@@ -79,7 +79,7 @@ async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
     assert (answer.restored, answer.present, answer.refused) == (1, 0, [])
     order = await there.order()
     assert order.order == before.order
-    assert order.state == replace(before.state, version=before.state.version + 1)
+    assert order.state == orders.having(before, version=before.state.version + 1).state
     assert [step.state for step in order.steps] == [step.state for step in before.steps]
     history = await there.store.history(ORDER_ID)
     assert history[:-1] == await world.store.history(ORDER_ID)

@@ -165,11 +165,6 @@ def not_done(step: Step | str, *, refused_for_good: bool = False) -> Step:
     )
 
 
-def with_result(step: Step | str, **result: Any) -> Step:
-    """Return a step of whose effect this result is known."""
-    return replace(_sent(_step(step)), result=result)
-
-
 def with_new_key(step: Step) -> Step:
     """Return a step that was not done, and whose next attempt goes out under a key of its own."""
     return step.in_next_round()
