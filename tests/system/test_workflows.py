@@ -1,14 +1,13 @@
 """Workflows of several steps, and their undo, on the running system: every step failing in every way."""
 
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import product
 
 import pytest
 from apps import app
-from builders import new_order, some
+from builders import orders, some, steps
 from client import DONE, claims_and_recoveries_alternate, events
 from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
 from scale import both_sizes
@@ -253,10 +252,10 @@ async def test_several_workflows_and_versions_run_side_by_side(client, stack):
 async def recorded_by_an_older_app(stack, version):
     """An order as an earlier deployment recorded it, without its wake-up: the poll has to find it."""
     order_id, now = new_order_id(), datetime.now(UTC)
-    steps = ORDER_1.initial_steps(timeout=timedelta(seconds=2), threshold=3, cooldown=timedelta(0))
-    old = new_order(workflow_version=version, not_before=now, updated_at=now)
-    old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
-    old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)
+    before = {"workflow_version": version, "updated_at": now - timedelta(minutes=1)}
+    old = orders.on(ORDER_1, order_id=order_id, **before)
+    payment = steps.with_rules(old.step("payment"), timeout=timedelta(seconds=2))
+    old = orders.with_steps(old, steps.scheduled(payment, at=now))
     entry = HistoryEntry(
         at=now, actor="submission/old", happened=some("submitted"), change_id="old"
     )

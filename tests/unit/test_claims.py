@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID
+from builders import orders
 
 from core.business import offers_of
 from core.errors import InvalidError
 from core.messages import json_text
-from core.orders import ERASED, OnFailure, Order
+from core.orders import ERASED, OnFailure
 from examples.claims.business import CLAIMS
 from simulator.rules import simulated
 
@@ -66,7 +66,7 @@ def test_its_workflow_can_be_carried_out_by_its_agents():
 
 def test_no_service_is_told_whose_claim_it_is():
     """Only the assessor learns what happened."""
-    order = Order(order_id=ORDER_ID, placed_at=NOW, payload=STORM, submission_digest="")
+    order = orders.new(payload=STORM).order
     told = {
         step.name: step.request(order, {name: RESULTS[name] for name in step.uses})
         for step in CLAIM.steps

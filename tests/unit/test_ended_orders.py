@@ -1,25 +1,25 @@
 """Every order that is over can be listed, newest first, by a row of its own."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, new_order, seconds, some
+from builders import NOW, ORDER_ID, PAYLOAD, orders, seconds, some
 
 from core.agenda import ENDED_LISTS, LISTS, of_list, state_in
 from core.changes import Change, HistoryEntry
 from core.errors import InvalidError
 from core.keys import bucket_of, newest_first
-from core.life import Outcome, ProcessState
+from core.life import Outcome
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest, OrdersPage
 from operators.retention import erase
 from stores.orders import of_change
 from stores.tables import Put
 
-PROCESSED = {"process_state": ProcessState.PROCESSED}
-UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
+PROCESSED = orders.processed
+UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)
 
 
 @pytest.mark.proves("OPR-2")
@@ -46,12 +46,10 @@ def id_of(number):
     return f"{ORDER_ID[:-2]}{number:02d}"
 
 
-async def ended(made, number, end, *, minutes=0, **state):
+async def ended(made, number, end, *, minutes=0, **more):
     """Record an order that ended so many minutes after noon."""
     at = NOW + timedelta(minutes=minutes)
-    order = new_order(updated_at=at, waits_since=at, **end)
-    order = order.with_state(order_id=id_of(number), **state)
-    order = replace(order, order=replace(order.order, order_id=id_of(number)))
+    order = end(order_id=id_of(number), updated_at=at, ready_since=at, **more)
     entry = HistoryEntry(at=at, actor="t", happened=some("noted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
@@ -73,7 +71,7 @@ async def test_orders_that_are_over_are_listed_by_their_end_the_newest_first():
     for number in (1, 3, 2):
         await ended(made, number, PROCESSED, minutes=number)
     await ended(made, 4, UNDONE, reason="out of stock")
-    await ended(made, 5, {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED})
+    await ended(made, 5, orders.in_error)
     first, rest = await listed(made, state="Processed", limit=2)
     assert first == [3, 2]
     assert await listed(made, state="Processed", limit=2, continuation=rest) == ([1], None)
@@ -113,7 +111,7 @@ async def test_open_orders_are_listed_by_the_time_of_their_last_change():
     """The same words mean the same in every list."""
     made = app_now()
     for number in (1, 2):
-        await ended(made, number, {"process_state": ProcessState.ERROR}, minutes=number)
+        await ended(made, number, orders.in_error, minutes=number)
     assert await listed(made, state="Error", since=NOW + timedelta(minutes=2)) == ([2], None)
     assert await listed(made, state="Error", until=NOW + timedelta(minutes=2)) == ([1], None)
 
@@ -121,8 +119,8 @@ async def test_open_orders_are_listed_by_the_time_of_their_last_change():
 @pytest.mark.proves("SUP-2")
 async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
     """It is written with the last change, and is no row of the agenda."""
-    for state, rows in ((PROCESSED, 1), (UNDONE, 1), ({"process_state": ProcessState.ERROR}, 0)):
-        order = new_order(**state)
+    for state, rows in ((PROCESSED, 1), (UNDONE, 1), (orders.in_error, 0)):
+        order = state()
         entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
         after, operations = of_change(Change(before=None, after=order, entry=entry))
         new = [each.key for each in operations if isinstance(each, Put) and each.key[0] == "_"]

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
-from builders import ORDER_ID
+from builders import ORDER_ID, orders
 from by_hand import SAME
 from faults import without_lines
 from pydantic import Field
@@ -38,7 +38,7 @@ from flow.examples import example_of
 
 def order_of(payload):
     placed_at = datetime(2026, 1, 1, tzinfo=UTC)
-    return Order(order_id=ORDER_ID, placed_at=placed_at, payload=payload, submission_digest="")
+    return orders.new(placed_at=placed_at, payload=payload).order
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -10,7 +10,9 @@ from builders import (
     acting_rules,
     answer,
     claimed,
+    orders,
     scheduler,
+    steps,
     timed_out,
 )
 from builders import supervisor as recovery
@@ -154,9 +156,9 @@ def test_an_operator_reads_how_long_a_step_of_a_provider_that_is_gone_is_left_al
 def test_a_step_beside_one_of_an_unknown_provider_begins():
     """Only what may have been done there is left to a newer host."""
     case = Case(step("pay"), step("ship"))
-    tried = replace(case.order.step("pay"), attempts=1, provider="psp", in_doubt=True)
+    tried = steps.in_doubt(case.order.step("pay"), provider="psp")
     elsewhere = replace(case.scheduler, providers=ELSEWHERE.providers)
-    after = elsewhere.claim(case.order.with_steps(tried), NOW, WITH_BACKUP).after
+    after = elsewhere.claim(orders.with_steps(case.order, tried), NOW, WITH_BACKUP).after
     assert (after.step("pay"), after.step("ship").agent) == (tried, "payment-backup")
 
 
@@ -214,6 +216,6 @@ def test_what_is_in_a_new_round_goes_to_any_provider():
     waiting = scheduler.receive(
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
-    waiting = waiting.with_steps(waiting.step("payment").in_next_round())
+    waiting = orders.with_steps(waiting, steps.with_new_key(waiting.step("payment")))
     after = ELSEWHERE.claim(waiting, waiting.state.not_before or NOW, WITH_BACKUP).after
     assert after.step("payment").agent == "payment-backup"

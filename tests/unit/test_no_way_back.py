@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 from acting import cancel, skip, told
-from builders import NOW
+from builders import orders
 from faults import without_lines
 from judging import BY_GRACE, Case, step
 
 from core.actions import cancel_for_customer, possible
 from core.errors import RefusedError
 from core.faults import Fault, FaultCode
-from core.orders import OnFailure, Order
+from core.orders import OnFailure
 from core.workflow import DeclarationError, Workflow
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN
@@ -315,9 +315,7 @@ def test_a_sample_order_does_not_wait_for_a_step_that_it_goes_on_without():
 def test_a_function_that_allows_for_no_none_gets_the_defaults_of_an_answer_that_is_missing():
     """The order went on without it, or the step was skipped."""
     pay = CLAIMS.workflows.latest("claim").definition("pay")
-    order = Order(
-        order_id="b00-1", placed_at=NOW, payload=CLAIMS.sample.payload, submission_digest=""
-    )
+    order = orders.new(payload=CLAIMS.sample.payload).order
     assert pay.request(order, {})["approval"] is None
 
 

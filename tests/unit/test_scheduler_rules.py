@@ -21,7 +21,6 @@ from builders import (
     timed_out,
 )
 
-from core.agenda import obligations
 from core.changes import NotClaimed, Note
 from core.errors import NewerWorkflowError
 from core.happenings import PutBack
@@ -86,8 +85,7 @@ def test_only_an_order_that_may_go_on_can_be_claimed(what):
 @pytest.mark.proves("SCH-5")
 def test_the_last_valid_reply_makes_the_order_processed():
     """The step keeps its result, the order is handled by nobody and owes nothing."""
-    order = claimed()
-    order = order.with_state(agenda=tuple(obligations(order)))
+    order = orders.recorded(claimed())
     change = scheduler.receive(order, COMPLETED, NOW + seconds(1))
     state, step = change.after.state, change.after.step("payment")
     assert state.process_state == ProcessState.PROCESSED

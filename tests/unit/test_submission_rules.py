@@ -5,7 +5,16 @@ import time
 from dataclasses import replace
 
 import pytest
-from builders import CONTENT, COOLDOWN, NOW, ORDER_ID, PAYLOAD, WORKFLOWS, new_order, seconds
+from builders import (
+    CONTENT,
+    COOLDOWN,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    WORKFLOWS,
+    orders,
+    seconds,
+)
 from memory_world import MESSAGE, World
 
 from core import actions
@@ -14,7 +23,7 @@ from core.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from core.errors import InvalidError
 from core.keys import business_key, key_in
 from core.messages import Submission
-from core.orders import OnFailure, Order, Priority
+from core.orders import OnFailure, Priority
 from stores.orders import columns_of_record
 from stores.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
@@ -22,14 +31,13 @@ from submission.rules import read, same_submission
 
 
 def with_payload(**changes):
-    order = new_order()
-    return replace(order, order=replace(order.order, payload=CONTENT | changes))
+    return orders.new(payload=CONTENT | changes)
 
 
 @pytest.mark.proves("SUB-3")
 def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_new():
     """It is no other order, which would be refused, and kept with the very data that was erased."""
-    new = new_order()
+    new = orders.new()
     erased = with_payload(**PAYLOAD.erased(CONTENT))
     assert same_submission(erased, new, PAYLOAD)
     assert not same_submission(erased, with_payload(items=[]), PAYLOAD)
@@ -70,9 +78,9 @@ def test_a_message_that_comes_again_is_compared_with_what_was_submitted():
     assert same_submission(order, recorded(), PAYLOAD)
     assert not same_submission(order, recorded(priority="high"), PAYLOAD)
     assert same_submission(recorded(priority="high"), recorded(priority="high"), PAYLOAD)
-    erased = replace(order.order, payload=PAYLOAD.erased(CONTENT))
-    assert same_submission(replace(order, order=erased), recorded(), PAYLOAD)
-    assert not same_submission(replace(order, order=erased), recorded(priority="high"), PAYLOAD)
+    erased = orders.having(order, payload=PAYLOAD.erased(CONTENT))
+    assert same_submission(erased, recorded(), PAYLOAD)
+    assert not same_submission(erased, recorded(priority="high"), PAYLOAD)
 
 
 @pytest.mark.proves("SUB-3")
@@ -208,9 +216,7 @@ def test_another_business_has_another_payload():
     """The engine takes out its own fields, and records what is left as it came."""
     claim = {"claimant": "Ada", "damage": {"cause": "water", "rooms": [1, 2.5, None, True]}}
     change = order_of(*submitted(claim), CLAIMS_TERMS, NOW, "t")
-    assert replace(change.after.order, submission_digest="") == Order(
-        order_id=ORDER_ID, placed_at=NOW, payload=claim, submission_digest=""
-    )
+    assert replace(change.after.order, submission_digest="") == orders.new(payload=claim).order
 
 
 @pytest.mark.proves("SUB-2", "SUB-4")

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
+from core.agenda import obligations
 from core.compensation import withdrawn
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
@@ -32,7 +33,6 @@ class Details(TypedDict, total=False):
     placed_at: datetime
     not_before: datetime
     """The time before which none of its steps begins, as it was submitted (SUB-9)."""
-    submission_digest: str | None
     key_rows: tuple[str, ...]
     workflow: str
     workflow_version: int
@@ -42,14 +42,12 @@ class Details(TypedDict, total=False):
     updated_at: datetime
     failures: int
     reply_to: str
-    work_index: tuple[str, ...]
-    """The keys of its rows in the work index as they were written."""
 
 
-SUBMITTED = ("payload", "placed_at", "not_before", "submission_digest", "key_rows")
+SUBMITTED = ("payload", "placed_at", "not_before", "key_rows")
 """The details that never change once the order was submitted."""
 
-CALLED = {"ready_since": "waits_since", "failures": "failure_count", "work_index": "agenda"}
+CALLED = {"ready_since": "waits_since", "failures": "failure_count"}
 """Today's names of some details."""
 
 
@@ -88,6 +86,11 @@ def having(
 ) -> Snapshot:
     """Return the order with these details, and with these steps instead of its own if given."""
     return _derived(_stepped(_detailed(order, details), steps), since=False)
+
+
+def recorded(order: Snapshot) -> Snapshot:
+    """Return the order as it is loaded: with the keys of its rows in the work index."""
+    return order.with_state(agenda=tuple(obligations(order)))
 
 
 def with_steps(order: Snapshot, *steps: Step) -> Snapshot:
