@@ -9,9 +9,10 @@ from builders import (
     TIMEOUT,
     answer,
     claimed,
-    new_order,
+    orders,
     scheduler,
     seconds,
+    steps,
     supervisor,
 )
 
@@ -19,33 +20,40 @@ from core import answers
 from core.actions import Asked, hold, hurry, release, settle
 from core.answers import Answer
 from core.changes import HistoryEntry, transition
-from core.life import Direction, Outcome, ProcessState, StepState
-from core.orders import OUTSIDE, OnFailure
+from core.life import ProcessState
+from core.orders import OnFailure
 from operators.requests import OperatorRequest
 
 LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
 ENTRY = HistoryEntry(at=LATER, actor="t", happened=())
-NAMES = "payment", "second", "third", "fourth"
 WRONG = {"complete_by": NOW, "not_before": NOW, "waits_since": LATER, "version": 9}
 
 
-def beside(*changes):
-    """A handled order whose steps run at the same time, each with these changes."""
-    step = replace(claimed().steps[0], cooldown=seconds(60))
-    steps = (replace(step, name=name, **each) for name, each in zip(NAMES, changes, strict=False))
-    return replace(claimed(), steps=tuple(steps))
+RESTS = {
+    "on_failure": OnFailure.COOLDOWN,
+    "cooldown": seconds(60),
+    "max_cooldowns": 1,
+    "threshold": 1,
+}
 
+
+def runs(name="payment", *, complete_by=NOW + TIMEOUT, **rules):
+    """A step with these rules that runs."""
+    return steps.running(steps.new(name, **rules), complete_by=complete_by)
+
+
+RUNS_ON = runs("second", complete_by=NOW + seconds(90))
 
 STANDS = {
-    "pending": new_order(),
+    "pending": orders.new(),
     "handled": claimed(),
-    "awaits an answer": beside({"capability": OUTSIDE}),
+    "awaits an answer": orders.processing(steps=[steps.awaiting_external_answer()]),
     "waits for a retry": supervisor.recover(claimed(), LATER).after,
-    "held": new_order().put_on_hold("grace", "a note", NOW),
-    "processed": claimed().completed(),
-    "in error": claimed().ended(Outcome.FAILED, "declined"),
+    "held": orders.on_hold(),
+    "processed": orders.processed(claimed()),
+    "in error": orders.in_error(claimed()),
 }
 
 
@@ -60,7 +68,7 @@ def test_nobody_sets_what_follows_from_the_steps(how):
 
 @pytest.mark.proves("SUB-2")
 def test_a_new_order_begins_with_its_first_version_when_it_is_recorded():
-    after = transition(None, new_order().with_state(**WRONG | {"waits_since": NOW}), ENTRY).after
+    after = transition(None, orders.new().with_state(**WRONG | {"waits_since": NOW}), ENTRY).after
     assert (after.state.version, after.state.waits_since, after.state.updated_at) == (
         1,
         LATER,
@@ -78,8 +86,9 @@ def test_an_order_is_locked_while_agents_work_for_a_scheduler(how, who):
     assert transition(order, order, ENTRY).after.state.locked_by == who
 
 
-def retried(order, now=LATER):
-    return supervisor.recover(order, now).after
+def retried(*made):
+    """An order whose steps run until the supervisor looks."""
+    return supervisor.recover(orders.processing(steps=made), LATER).after
 
 
 RETRY_BY = LATER + TIMEOUT
@@ -88,27 +97,26 @@ RETRY_BY = LATER + TIMEOUT
 @pytest.mark.proves("SUP-3")
 def test_the_time_of_the_next_attempt_stands_with_the_step_that_waits_for_it():
     """The order's own is that of the last of these."""
-    never = {"state": StepState.NOT_STARTED, "complete_by": None}
-    runs = {"complete_by": NOW + seconds(90)}
-    order = retried(beside({}, {"timeout": seconds(60)}, runs, never))
+    third = runs("third", complete_by=NOW + seconds(90))
+    never = steps.waiting(steps.new("fourth"))
+    order = retried(runs(), runs("second", timeout=seconds(60)), third, never)
     assert [step.retry_by for step in order.steps] == [RETRY_BY, LATER + seconds(60), None, None]
     assert order.state.complete_by == LATER + seconds(60)
 
 
 @pytest.mark.proves("SUP-3", "SCH-3")
 def test_the_attempt_that_begins_waits_for_no_retry():
-    order = scheduler.claim(retried(claimed()), LATER).after
+    order = scheduler.claim(retried(runs()), LATER).after
     assert (order.steps[0].retry_by, order.state.complete_by) == (None, RETRY_BY)
 
 
 @pytest.mark.proves("SUP-3")
 def test_an_attempt_after_a_cooldown_or_a_pause_is_due_so_much_later():
     """The attempt has its whole time then."""
-    rests = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    rested = retried(beside(rests))
+    rested = retried(runs(**RESTS))
     assert rested.state.complete_by == LATER + seconds(60) + TIMEOUT
-    tired = beside({"uncounted": 9, "complete_by": LATER - seconds(2)})
-    paused = supervisor.recover(tired, LATER, []).after
+    tired = steps.with_counts(runs(complete_by=LATER - seconds(2)), uncounted=9)
+    paused = supervisor.recover(orders.processing(steps=[tired]), LATER, []).after
     (step,) = paused.steps
     assert paused.state.complete_by == step.not_before + TIMEOUT > LATER + TIMEOUT
 
@@ -117,7 +125,7 @@ def test_an_attempt_after_a_cooldown_or_a_pause_is_due_so_much_later():
 @pytest.mark.parametrize("act", [hold, hurry])
 def test_what_operators_do_with_a_pending_order_leaves_the_time_of_its_retry(act):
     """So it is with a release, and with the answer to another step."""
-    order = retried(beside({}, {"complete_by": NOW + seconds(90)}))
+    order = retried(runs(), RUNS_ON)
     after = act(order, GRACE, LATER).after
     assert after.state.complete_by == RETRY_BY
     if after.state.is_held:
@@ -127,13 +135,13 @@ def test_what_operators_do_with_a_pending_order_leaves_the_time_of_its_retry(act
 @pytest.mark.proves("SUP-3", "ANS-2")
 def test_an_answer_leaves_the_time_of_another_step_s_retry():
     """So does a reply: the step that cools down is due when it was."""
-    rests = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    runs = {"complete_by": NOW + seconds(90)}
     due = LATER + seconds(60) + TIMEOUT
-    asked = retried(beside(runs | {"capability": OUTSIDE}, rests))
+    tired = runs("second", **RESTS)
+    asked = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
     answered = answers.answered(asked, Answer(step="payment", result={}), "t", LATER).after
     assert answered.state.complete_by == due
-    replied = scheduler.receive(retried(beside(runs, rests)), answer(), LATER).after
+    order = retried(runs(complete_by=NOW + seconds(90)), tired)
+    replied = scheduler.receive(order, answer(), LATER).after
     assert replied.state.complete_by == due
 
 
@@ -141,7 +149,7 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
 @pytest.mark.parametrize("said", [{"result": {}}, {"refusal": "no"}])
 def test_a_step_that_has_ended_waits_for_no_retry(said):
     """Somebody answered or refused while it waited to be asked again."""
-    order = retried(beside({"capability": OUTSIDE}, {"complete_by": NOW + seconds(90)}))
+    order = retried(steps.awaiting_external_answer(), RUNS_ON)
     after = answers.answered(order, Answer(step="payment", **said), "t", LATER).after
     assert (order.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
@@ -149,44 +157,41 @@ def test_a_step_that_has_ended_waits_for_no_retry(said):
 @pytest.mark.proves("SUP-3", "OPR-12")
 def test_a_step_that_is_settled_as_done_waits_for_no_retry():
     """It waited beside the step that failed."""
-    order = retried(beside({}, {"complete_by": NOW + seconds(90)}))
-    failed = replace(order.steps[1], state=StepState.FAILED, complete_by=None)
-    ended = order.with_steps(failed).ended(Outcome.FAILED, "declined")
+    order = retried(runs(), RUNS_ON)
+    ended = orders.in_error(orders.with_steps(order, steps.failed(RUNS_ON)))
     done = replace(GRACE, step="payment", was_done=True, answer={})
     after = settle(ended, done, LATER).after
     assert (ended.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
 
 NOTHING_LEFT = {
-    "skipped": beside({"threshold": 1, "goes_on": True}),
-    "its undo is given up": beside({"threshold": 1, "state": StepState.UNDOING}).with_state(
-        direction=Direction.UNDO
+    "skipped": orders.processing(steps=[runs(threshold=1, on_failure=OnFailure.GO_ON)]),
+    "its undo is given up": orders.processing(
+        orders.undoing(steps=[steps.undoing(steps.new(threshold=1))])
     ),
-    "nothing of it is to be undone": beside({"undoable": False}).with_state(
-        direction=Direction.UNDO
+    "nothing of it is to be undone": orders.undoing(
+        orders.processing(steps=[runs(undoable=False)])
     ),
-    "another step has failed": beside(
-        {}, {"state": StepState.FAILED, "complete_by": None}
-    ).requeued(),
+    "another step has failed": orders.pending(steps=[runs(), steps.failed("second")]),
 }
 
 
 @pytest.mark.proves("SUP-3")
 @pytest.mark.parametrize("why", NOTHING_LEFT)
 def test_a_pending_order_of_which_nothing_is_tried_again_has_no_complete_by(why):
-    state = retried(NOTHING_LEFT[why]).state
+    state = supervisor.recover(NOTHING_LEFT[why], LATER).after.state
     assert (state.process_state, state.complete_by) == (ProcessState.PENDING, None)
 
 
 @pytest.mark.proves("SUP-3", "OPR-3", "UND-4")
 def test_a_step_that_is_turned_back_or_resubmitted_waits_for_no_retry():
     """A cancel and a resubmit begin afresh; so does what waited beside the failure."""
-    order = retried(beside({"undoable": True}, {"complete_by": NOW + seconds(90)}))
+    order = retried(runs(), RUNS_ON)
     cancelled = cancel(order, ANYBODY, LATER).after
     assert cancelled.state.complete_by is None
     assert [step.retry_by for step in cancelled.steps] == [None, None]
-    failed = replace(order.steps[1], state=StepState.FAILED, complete_by=None)
-    ended = order.with_steps(failed).ended(Outcome.FAILED, "declined")
+    ended = orders.in_error(orders.with_steps(order, steps.failed(RUNS_ON)))
+    assert ended.step("payment").retry_by
     resubmitted = resubmit(ended, ANYBODY, LATER).after
     assert resubmitted.state.complete_by is None
     assert [step.retry_by for step in resubmitted.steps] == [None, None]

@@ -1,12 +1,9 @@
 """An erasure takes who the customer is out of the records, and moves nothing of the order."""
 
-from dataclasses import replace
-
 import pytest
-from builders import NOW, PAYLOAD, claimed, new_order, scheduler, seconds, supervisor
+from builders import NOW, PAYLOAD, claimed, orders, scheduler, seconds, steps, supervisor
 
 from core.agenda import obligations
-from core.life import Outcome, ProcessState
 from operators.requests import OperatorRequest
 from operators.retention import erase, is_over
 from stores.archive import ArchivedOrder
@@ -14,12 +11,12 @@ from stores.archive import ArchivedOrder
 ASKED = OperatorRequest(operator="grace", note="asked for it")
 DAY = seconds(86_400)
 STANDS = {
-    "pending": new_order(),
-    "waits for a time": new_order(not_before=NOW + seconds(60), waits_since=NOW + seconds(60)),
+    "pending": orders.new(),
+    "waits for a time": orders.pending(steps=[steps.scheduled(at=NOW + seconds(60))]),
     "handled": claimed(),
     "waits for a retry": supervisor.recover(claimed(), NOW + seconds(7)).after,
-    "in error": new_order(process_state=ProcessState.ERROR, outcome=Outcome.FAILED),
-    "processed": new_order(process_state=ProcessState.PROCESSED),
+    "in error": orders.in_error(),
+    "processed": orders.processed(),
 }
 
 
@@ -29,7 +26,7 @@ def test_an_erasure_leaves_an_order_where_it_was(how):
     """Its place in the queue and in the list of errors, its age and its last change (engine 29f)."""
     order = STANDS[how]
     change = erase(order, ASKED, PAYLOAD, NOW + DAY)
-    assert change.after.state == replace(order.state, version=order.state.version + 1)
+    assert change.after.state == orders.having(order, version=order.state.version + 1).state
     assert obligations(change.after).keys() == obligations(order).keys()
     assert change.messages == ()
     assert "Ada" not in str(change.after)
@@ -47,5 +44,5 @@ def test_an_erasure_does_not_make_retention_wait():
 @pytest.mark.proves("SCH-2")
 def test_an_order_that_was_erased_goes_on_as_before():
     """It is claimed when it would have been."""
-    after = erase(new_order(), ASKED, PAYLOAD, NOW + seconds(1)).after
+    after = erase(orders.new(), ASKED, PAYLOAD, NOW + seconds(1)).after
     assert scheduler.claim(after, NOW + seconds(2)).after.state.process_state == "Processing"

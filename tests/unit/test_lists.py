@@ -1,56 +1,58 @@
 """Each open order is in exactly one of the operators' lists."""
 
-from dataclasses import replace
+from functools import partial
 
 import pytest
 from apps import app
-from builders import NOW, claimed, seconds, some
+from builders import NOW, orders, seconds, some, steps
 
 from core.agenda import LISTS
 from core.changes import HistoryEntry, transition
-from core.life import Direction, Outcome, StepState
-from core.orders import OUTSIDE
+from core.life import Outcome
 from kit.memory import in_memory
 from operators.requests import OrdersPage
 
-AT_WORK = {"state": StepState.RUNNING, "complete_by": NOW + seconds(60)}
-AWAITED = AT_WORK | {"capability": OUTSIDE}
-READY = {"state": StepState.NOT_STARTED, "complete_by": None}
-FAILED = {"state": StepState.FAILED, "complete_by": None}
+AT_WORK = partial(steps.running, complete_by=NOW + seconds(60))
+AWAITED = partial(steps.awaiting_external_answer, complete_by=NOW + seconds(60))
+READY, FAILED = steps.new, steps.failed
 
 
-def handled(*changes):
-    """A handled order whose steps may run at the same time, each with these changes."""
-    step = claimed().steps[0]
-    steps = (replace(step, name=f"s{number}", **each) for number, each in enumerate(changes))
-    return replace(claimed(), steps=tuple(steps))
+def in_states(*states):
+    """Steps that may run at the same time, each in its state."""
+    return [state(f"s{number}") for number, state in enumerate(states)]
 
 
-def undone(order):
-    return order.with_state(direction=Direction.UNDO)
+def pending(*states):
+    return orders.pending(steps=in_states(*states))
 
 
-def held(order):
-    return order.put_on_hold("grace", "a note", NOW)
+def handled(*states):
+    return orders.processing(steps=in_states(*states))
 
+
+def failed(*states, **how):
+    return orders.in_error(steps=in_states(*states), **how)
+
+
+held = orders.on_hold
 
 STANDS = {
-    "may be claimed": (handled(READY).requeued(), "Pending"),
-    "may be claimed beside a step that runs": (handled(READY, AT_WORK).requeued(), "Pending"),
-    "is pending, and all of it runs": (handled(AT_WORK).requeued(), "Processing"),
-    "was cancelled, and a step runs": (undone(handled(AT_WORK)).requeued(), "Processing"),
-    "has failed, and a step runs": (handled(FAILED, AT_WORK).requeued(), "Processing"),
+    "may be claimed": (pending(READY), "Pending"),
+    "may be claimed beside a step that runs": (pending(READY, AT_WORK), "Pending"),
+    "is pending, and all of it runs": (pending(AT_WORK), "Processing"),
+    "was cancelled, and a step runs": (orders.undoing(pending(AT_WORK)), "Processing"),
+    "has failed, and a step runs": (pending(FAILED, AT_WORK), "Processing"),
     "is handled": (handled(AT_WORK), "Processing"),
     "is handled beside a step that may begin": (handled(AT_WORK, READY), "Processing"),
     "awaits an answer": (handled(AWAITED), "Waiting"),
     "awaits an answer beside an agent": (handled(AWAITED, AT_WORK), "Waiting"),
-    "awaits an answer, and may be claimed": (handled(AWAITED, READY).requeued(), "Waiting"),
-    "is held": (held(handled(READY)).requeued(), "Held"),
+    "awaits an answer, and may be claimed": (pending(AWAITED, READY), "Waiting"),
+    "is held": (held(pending(READY)), "Held"),
     "is held while a step runs": (held(handled(AT_WORK)), "Held"),
     "is held while an answer is awaited": (held(handled(AWAITED)), "Held"),
-    "waits for an operator": (handled(FAILED).ended(Outcome.FAILED, "declined"), "Error"),
-    "failed while it was held": (held(handled(FAILED)).ended(Outcome.FAILED, "no"), "Error"),
-    "is not undone": (undone(handled(FAILED)).ended(Outcome.UNDO_INCOMPLETE, "no"), "Error"),
+    "waits for an operator": (failed(FAILED), "Error"),
+    "failed while it was held": (held(failed(FAILED)), "Error"),
+    "is not undone": (failed(steps.undo_failed, outcome=Outcome.UNDO_INCOMPLETE), "Error"),
 }
 
 
