@@ -16,7 +16,6 @@ from .deciders import (
     claimed,
     failed_for_good,
     fault_of_all,
-    new_order,
     next_try,
     other_scheduler,
     scheduler,
@@ -43,6 +42,6 @@ __all__ = [
     "CONTENT", "COOLDOWN", "LONGEST_UPGRADE", "NOW", "ORDER_ID", "PAYLOAD", "PROVIDERS",
     "SOMEWHERE", "THRESHOLD", "TIMEOUT", "TOLERANCE", "WORKFLOWS", "Recovery", "Rules",
     "acting_rules", "answer", "answer_to", "begun_by", "claimed", "failed_for_good", "fault_of_all",
-    "new_order", "next_try", "orders", "other_scheduler", "scheduler", "seconds", "some", "steps",
+    "next_try", "orders", "other_scheduler", "scheduler", "seconds", "some", "steps",
     "supervisor", "timed_out", "under_way",
 ]  # fmt: skip

@@ -133,11 +133,6 @@ def answer_to(request: AttemptMessage, outcome: str = "completed", **more: Any) 
     return answer(request.step, outcome, **named, **more)
 
 
-def new_order(**state: Any) -> Snapshot:
-    """An order as submission records it."""
-    return orders.new().with_state(**state)
-
-
 def claimed(order: Snapshot | None = None, at: datetime = NOW) -> Snapshot:
     """An order that a scheduler has claimed, with its payment running."""
     after: Snapshot = scheduler.claim(order or orders.new(), at).after
