@@ -218,8 +218,8 @@ ROLES = (
         statement="UND-2",
         fault="of a request that is delivered again it is said for sure that nothing was called for",
         file="agents/service.py",
-        old="NotTriedError(LATE, timedelta()), was_called=again)",
-        new="NotTriedError(LATE, timedelta()), was_called=False)",
+        old="late, was_called=again, was_accepted=False)",
+        new="late, was_called=False, was_accepted=False)",
         tests=(
             f"{UNIT}agent_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
         ),

@@ -283,5 +283,5 @@ def test_of_an_undo_that_failed_it_names_the_step():
 def test_nobody_waits_for_the_time_of_a_clock_that_was_ahead():
     """The last change bears that time, and any process may claim the order now (engine 24)."""
     ahead = NOW + seconds(3 * 3600)
-    order = new_order(updated_at=ahead, waits_since=ahead)
+    order = orders.new(updated_at=ahead, ready_since=ahead)
     assert what_comes_otherwise(order, acting_rules, NOW).at == NOW
