@@ -1106,6 +1106,7 @@ LARGEST: Mapping[WorldOf, tuple[str, ...]] = {
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     RESUBMITTED: ("SCH-12",),
     replace(WITHDRAWN, only=()): ("ANS-4",),
+    replace(CALLED_BACK, threshold=1, workflow=WAITS_BESIDE, outside=("answer",)): (),
     replace(AWAITED_BESIDE, only=(), outside=("answer",)): (),
 }
 """Those that take longest, a quarter of a minute and more by themselves: for the nightly soak."""
