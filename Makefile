@@ -10,7 +10,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func operator test check bicep soak explore mutants pattern pictures bench clean lock
+.PHONY: help run func operator test check bicep soak explore differential mutants pattern pictures bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -30,6 +30,8 @@ help:
 	@echo '              azd or az)'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does'
 	@echo '              the smaller ones; ARGS="pair" for some)'
+	@echo 'make differential BASE=commit   compare the decisions about orders with those of a commit'
+	@echo '              (default: the last one; ARGS=--full: also on all snapshots of make explore, minutes)'
 	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes:'
 	@echo '              ARGS="core", ARGS="scheduler.rules", ARGS="table"; some of the table: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
@@ -76,6 +78,9 @@ bicep: $(VENV)/.installed
 
 explore: $(VENV)/.installed-dev
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
+
+differential: $(VENV)/.installed-dev
+	@$(BIN)/python -m development.differential --base '$(or $(BASE),HEAD)' $(ARGS)
 
 mutants: $(VENV)/.installed-dev local/node_modules/.installed
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -87,6 +87,14 @@ class DevelopmentCode(Code):
         ("output",),
         "{place} ended while it worked. Repair what it reports:\n{output}",
     )
+    COMMIT_UNKNOWN = (
+        "commit-unknown",
+        ("output",),
+        (
+            "The commit {place} is not in this clone. Run `git fetch --unshallow` in a shallow clone, or `git fetch`,"
+            " or name another commit.\n{output}"
+        ),
+    )
     SNAPSHOT_OUTDATED = (
         "snapshot-outdated",
         ("command", "differences"),

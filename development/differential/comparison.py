@@ -1,0 +1,273 @@
+"""Compares the decisions of two sides, move by move, and collects the first difference of each course."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from development.differential.differences import MISSING, Case, Difference, state_of
+
+Json = Mapping[str, Any]
+Path = tuple[str, ...]
+
+NOTHING: tuple[object, ...] = (None, False, 0, 0.0, "", [], {})
+"""Values that a column may have or leave out: they mean the same."""
+PLAIN = ("decided", "why", "error", "state", "order")
+"""The places of a decision that hold one thing, and not several rows or messages."""
+EXAMPLES = 1
+"""How many courses are shown of each kind of difference."""
+MAX_SHOWN = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The first difference of a course that the list does not explain."""
+
+    world: str
+    course: Sequence[Json]
+    """The moves from the submission on; the last one is decided differently."""
+    differing: Mapping[Path, tuple[Any, Any]]
+    """By place the values of the base and of this tree."""
+
+    @property
+    def kind(self) -> str:
+        """What many differences with one cause have in common."""
+        move = self.course[-1]
+        what = f"{move['do']} {move['action']}" if "action" in move else move["do"]
+        places = sorted({".".join(_without_names(path)) for path in self.differing})
+        return f"{what}: {', '.join(places)}"
+
+    def lines(self) -> Iterator[str]:
+        """Yield the course and what differs, for people."""
+        yield f"world {self.world}"
+        for number, move in enumerate(self.course, 1):
+            told = {name: value for name, value in move.items() if name != "from"}
+            yield f"{number:4}. {_short(told)}"
+        for path, (base, new) in self.differing.items():
+            yield f"      {'.'.join(path)}"
+            yield f"        base: {_short(base)}"
+            yield f"        new:  {_short(new)}"
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """The outcome of a run."""
+
+    moves: int = 0
+    compared: int = 0
+    decided: Counter[str] = field(default_factory=Counter)
+    """How often the base decided what."""
+    listed: Counter[str] = field(default_factory=Counter)
+    """By entry of the list how many decisions it explained."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """By kind of difference how many courses have it."""
+    examples: dict[str, list[Found]] = field(default_factory=dict)
+    """By kind the shortest course of those seen first."""
+
+    @property
+    def found(self) -> int:
+        """How many courses differ in a way that is not listed."""
+        return self.kinds.total()
+
+    def add(self, found: Found) -> None:
+        """Count a difference, and keep it as an example if it is the shortest of its kind."""
+        self.kinds[found.kind] += 1
+        kept = self.examples.setdefault(found.kind, [])
+        kept.append(found)
+        kept.sort(key=lambda each: len(each.course))
+        del kept[EXAMPLES:]
+
+
+@dataclass
+class _Tree:
+    """The courses of one world, as far as they were compared."""
+
+    world: str
+    moves: list[Json] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
+    """By move whether the sides had gone different ways before or at it."""
+    states: list[Json] = field(default_factory=list)
+    """By move the row with the order's state after it, as the base has it; that before it if it changed nothing."""
+
+    def course(self, node: int | None) -> list[Json]:
+        moves: list[Json] = []
+        while node is not None:
+            moves.append(self.moves[node])
+            node = self.moves[node]["from"]
+        return moves[::-1]
+
+
+def compare(
+    courses: Iterable[str],
+    base: Iterable[str],
+    new: Iterable[str],
+    differences: Sequence[Difference],
+    renamed: Mapping[str, str] | None = None,
+) -> Iterator[Comparison]:
+    """Yield the comparison so far after each world, and at the end.
+
+    `base` and `new` have a line for each move of `courses`. Raises ValueError if one side ends before the other.
+    """
+    comparison, tree = Comparison(), _Tree("")
+    decisions = zip_longest(base, new)
+    for line in courses:
+        move = json.loads(line)
+        if "world" in move:
+            yield comparison
+            tree = _Tree(move["world"]["name"])
+            continue
+        of_base, of_new = next(decisions, (None, None))
+        if of_base is None or of_new is None:
+            raise ValueError(f"a side has ended after {comparison.moves} moves")
+        tree.moves.append(move)
+        parent = move["from"]
+        tree.cut.append(parent is not None and tree.cut[parent])
+        tree.states.append({} if parent is None else tree.states[parent])
+        comparison.moves += 1
+        if not tree.cut[-1]:
+            comparison.compared += 1
+            tree.cut[-1] = not _is_same(
+                comparison, tree, (of_base, of_new), differences, renamed or {}
+            )
+    yield comparison
+
+
+def _is_same(
+    comparison: Comparison,
+    tree: _Tree,
+    lines: tuple[str, str],
+    differences: Sequence[Difference],
+    renamed: Mapping[str, str],
+) -> bool:
+    """Return whether both sides go on alike; note in the comparison what differs."""
+    base, before = json.loads(lines[0]), tree.states[-1]
+    tree.states[-1] = state_of(base) or before
+    comparison.decided[base["decided"]] += 1
+    if lines[0] == lines[1] and not renamed:
+        return True
+    decisions = _tidy(_renamed(base, renamed)), _tidy(json.loads(lines[1]))
+    differing = dict(_differing((), *map(_placed, decisions)))
+    if not differing:
+        return True
+    move = tree.moves[-1]
+    entries: dict[Path, Difference | None] = {}
+    for path, (one, other) in differing.items():
+        case = Case(move=move, path=path, base=one, new=other, decisions=decisions, before=before)
+        entries[path] = next((each for each in differences if each.allows(case)), None)
+    listed = {each.name: each for each in entries.values() if each}
+    comparison.listed.update(listed.keys())
+    unlisted = {path: differing[path] for path, entry in entries.items() if entry is None}
+    if unlisted:
+        course = tree.course(len(tree.moves) - 1)
+        comparison.add(Found(world=tree.world, course=course, differing=unlisted))
+        return False
+    return not any(each.ends_course for each in listed.values())
+
+
+def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
+    """Return the value of the base in the words of this tree."""
+    match value:
+        case Mapping():
+            return {renamed.get(key, key): _renamed(each, renamed) for key, each in value.items()}
+        case list():
+            return [_renamed(each, renamed) for each in value]
+        case str():
+            return renamed.get(value, value)
+    return value
+
+
+def _tidy(decision: Json) -> Json:
+    """Return the decision without what may as well be left out; a deleted row stays visible."""
+    rows = {
+        key: "deleted" if row is None else _filled(row)
+        for key, row in decision.get("rows", {}).items()
+    }
+    messages = [_filled(message) for message in decision.get("messages", ())]
+    return {**decision, "rows": rows, "messages": messages}
+
+
+def _filled(value: Any) -> Any:
+    match value:
+        case Mapping():
+            each = {name: _filled(value) for name, value in value.items()}
+            return {name: value for name, value in each.items() if not _is_nothing(value)}
+        case list():
+            return [_filled(each) for each in value]
+    return value
+
+
+def _is_nothing(value: Any) -> bool:
+    return any(value is each or (value == each and type(value) is type(each)) for each in NOTHING)
+
+
+def _placed(decision: Json) -> Json:
+    """Return the decision as a tree of named places: rows by what they are, steps and messages by name."""
+    placed = {name: value for name, value in decision.items() if name not in ("rows", "messages")}
+    for key, row in decision["rows"].items():
+        place = placed.setdefault(_kind_of_row(key), {})
+        if _kind_of_row(key) in ("state", "order"):
+            placed[_kind_of_row(key)] = row
+        else:
+            place[key] = row
+    placed["messages"] = _by_id(decision["messages"])
+    return placed
+
+
+def _by_id(messages: Sequence[Json]) -> Json:
+    """Return messages by their ids; of one that is sent twice, the second has a number too."""
+    sent: Counter[str] = Counter()
+    placed: dict[str, Json] = {}
+    for message in messages:
+        name = message["id"]
+        sent[name] += 1
+        placed[name if sent[name] == 1 else f"{name} ({sent[name]})"] = message
+    return placed
+
+
+def _kind_of_row(key: str) -> str:
+    """Return `state`, `order` or `history`, or the prefix of the key of any other row."""
+    first, _, rest = key.partition("|")
+    if first[:1].isalnum():
+        return rest.partition("|")[0]
+    return "keys" if first.startswith("=") else first
+
+
+def _differing(path: Path, base: Any, new: Any) -> Iterator[tuple[Path, tuple[Any, Any]]]:
+    """Yield each place where the two differ, with both values; each row and message has a place of its own."""
+    if base == new:
+        return
+    if len(path) == 1:
+        base, new = (
+            {} if each is MISSING and path[0] not in PLAIN else each for each in (base, new)
+        )
+    base, new = _by_name(base), _by_name(new)
+    if not (isinstance(base, Mapping) and isinstance(new, Mapping)):
+        yield path, (base, new)
+        return
+    for name in {**base, **new}:
+        yield from _differing((*path, name), base.get(name, MISSING), new.get(name, MISSING))
+
+
+def _by_name(value: Any) -> Any:
+    """Return a list of named things by their names, so that one that differs is found alone."""
+    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+        return value
+    names = [str(each.get("Name") or f"{place}") for place, each in enumerate(value)]
+    return dict(zip(names, value, strict=True)) if len({*names}) == len(names) else value
+
+
+def _without_names(path: Path) -> Path:
+    """Return the path without keys and names, which differ from course to course."""
+    match path:
+        case ("state", "Steps", _, *rest):
+            return ("state", "Steps", *rest)
+        case (kind, _, *rest) if kind not in PLAIN:
+            return (kind, *rest)
+    return path
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} …"

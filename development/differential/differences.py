@@ -1,0 +1,231 @@
+"""The written list of differences: what may differ between the base and this tree, and why.
+
+Whoever changes a decision on purpose adds an entry with a predicate as narrow as the change. The run fails for any
+other difference. Entries go when the base moves past their change; the run names those that it did not meet.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = Mapping[str, Any]
+
+MISSING = "(missing)"
+"""Stands for a value that one side does not have."""
+
+RENAMED: Mapping[str, str] = {}
+"""Words of the base that this tree has replaced: names of columns and events, and texts, each as a whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One value that differs, with the move and both decisions."""
+
+    move: Json
+    path: Sequence[str]
+    """Where the value stands: `state`, `history`, or the kind of another row, then columns; or `messages`."""
+    base: Any
+    new: Any
+    decisions: tuple[Json, Json]
+    """The whole decisions of the base and of this tree."""
+    before: Json
+    """The row with the order's state before the move, as the base has it; empty before the submission."""
+
+    def both(self, holds: Callable[[Json], object]) -> bool:
+        """Whether both sides write the order's state, and this holds of both."""
+        states = [*map(state_of, self.decisions)]
+        return all(states) and all(map(holds, states))
+
+    def step(self, name: str) -> tuple[Json, Json]:
+        """Return a step on both sides; empty where it is missing."""
+        base, new = (_step(state_of(decision), name) for decision in self.decisions)
+        return base, new
+
+
+def state_of(decision: Json) -> Json:
+    """Return the row with the order's state; empty if the decision writes none."""
+    rows = decision.get("rows", {})
+    return next((row for key, row in rows.items() if key.endswith("|state")), {})
+
+
+def _events(decision: Json) -> Sequence[Json]:
+    """Return the history events of a decision."""
+    rows = decision.get("rows", {})
+    return [
+        event for key, row in rows.items() if "|history|" in key for event in row.get("Data", ())
+    ]
+
+
+def _step(state: Json, name: str) -> Json:
+    steps: Sequence[Json] = state.get("Steps", ())
+    return next((step for step in steps if step["Name"] == name), {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """An entry of the list."""
+
+    name: str
+    why: str
+    allows: Callable[[Case], bool]
+    """Whether it explains this differing value."""
+    ends_course: bool = False
+    """Whether the sides go different ways from there, so that nothing after it is compared."""
+
+
+def _complete_by_of_pending(case: Case) -> bool:
+    match list(case.path):
+        case ["state", "CompleteBy"]:
+            return case.both(lambda state: state["ProcessState"] == "Pending")
+        case ["state", "Steps", _, "RetryBy"]:
+            return bool(case.base == MISSING)
+    return False
+
+
+def _dead_refusal(case: Case) -> bool:
+    match list(case.path):
+        case ["state", "Steps", name, "RefusedForGood"]:
+            return all(step.get("State") == "Undone" for step in case.step(name))
+    return False
+
+
+def _expedited_undo(case: Case) -> bool:
+    if case.move.get("action") != "hurry":
+        return False
+    return any(
+        step["State"] == "Undoing" and step.get("Cooldowns") and not step.get("NotBefore")
+        for step in state_of(case.decisions[1]).get("Steps", ())
+    )
+
+
+def _woken_anew(case: Case) -> bool:
+    named = case.path[0] == "messages" and list(case.path[-2:]) == ["body", "steps"]
+    goes_on = case.move.get("action") in ("resubmit", "skip", "renew", "settle")
+    return named and goes_on and case.base == MISSING
+
+
+def _one_list(case: Case) -> bool:
+    return case.path[-1] == "List" and case.base == MISSING
+
+
+def _kept_age(case: Case) -> bool:
+    is_ended = case.both(lambda state: state["ProcessState"] in ("Error", "Processed"))
+    return case.path[-1] == "WaitsSince" and is_ended and case.new < case.base
+
+
+def _lock_of_awaited(case: Case) -> bool:
+    """Whether nobody locks an order of which only external answers are awaited."""
+    if not case.both(lambda state: state["ProcessState"] == "Processing"):
+        return False
+    agents = (
+        step
+        for step in state_of(case.decisions[1]).get("Steps", ())
+        if step.get("CompleteBy") and step["Capability"] != "outside"
+    )
+    match list(case.path):
+        case ["state", "LockedBy"]:
+            return case.new == MISSING and not any(agents)
+        case [_, _, "Situation"]:
+            was = case.base in ("processing", "again")
+            return was and case.new == "awaiting" and not any(agents)
+    return False
+
+
+def _erasure(case: Case) -> bool:
+    return case.move["do"] == "erase" and case.path[0] not in ("decided", "order", "history")
+
+
+def _restored_among_providers(case: Case) -> bool:
+    """Whether a step may have been done by one of several providers, and nobody knows by which."""
+    if case.move["do"] not in ("claim", "reply", "restore"):
+        return False
+    return any(
+        step.get("Attempts") and not step.get("Provider") and step["Capability"] != "outside"
+        for step in case.before.get("Steps", ())
+    )
+
+
+def _left_to_newer(case: Case) -> bool:
+    """Whether the base has given up a step whose provider is gone, and this tree has not."""
+    base, new = (
+        [event for event in _events(decision) if event["what"] == "step-failed"]
+        for decision in case.decisions
+    )
+    return not new and any("no agent here leads to" in event["reason"] for event in base)
+
+
+def _held(case: Case) -> bool:
+    """Whether the history calls an order put back, which is held and now said to wait for its release."""
+    if case.path[0] != "history" or not case.both(lambda state: state.get("HeldSince")):
+        return False
+    base, new = map(_events, case.decisions)
+    return {"what": "put-back"} in base and any(
+        event["what"] == "waits" and "heldBy" in event for event in new
+    )
+
+
+DIFFERENCES: Sequence[Difference] = (
+    Difference(
+        name="complete-by-of-pending",
+        why="The next attempt's complete-by time follows from the step that waits for it (SUP-3). The base also "
+        "writes one where no step is tried again, takes that of the first step for all, and loses it at an answer.",
+        allows=_complete_by_of_pending,
+    ),
+    Difference(
+        name="refusal-of-undone",
+        why="Whether the service repeats a refusal means nothing of a step that is undone, and nobody reads it there.",
+        allows=_dead_refusal,
+    ),
+    Difference(
+        name="expedited-undo",
+        why="To expedite an order ends the cooldown of an undo too (OPR-8).",
+        allows=_expedited_undo,
+        ends_course=True,
+    ),
+    Difference(
+        name="woken-anew",
+        why="An order that goes on from `Error` forgets the time of a step's next attempt, so its wake-up names that step "
+        "too, although it was ready before.",
+        allows=_woken_anew,
+    ),
+    Difference(
+        name="one-list",
+        why="The rows of an order name the one list that has it (OPR-1); some orders were in none, others in two.",
+        allows=_one_list,
+    ),
+    Difference(
+        name="age-of-an-ended-order",
+        why="What leaves an order in `Error` or `Processed` does not restart the time since which it waits.",
+        allows=_kept_age,
+    ),
+    Difference(
+        name="lock-of-an-awaited-answer",
+        why="Nobody locks an order that only awaits external answers (ANS-1), also after a callback has ended the "
+        "last attempt of an agent.",
+        allows=_lock_of_awaited,
+    ),
+    Difference(
+        name="erasure",
+        why="An erasure moves nothing of an order: its age, its last change and its lists stay, and nobody is woken.",
+        allows=_erasure,
+        ends_course=True,
+    ),
+    Difference(
+        name="restored-among-providers",
+        why="The provider of a step that was restored from a copy stays unknown where there are several. The base "
+        "took one whose agent has the name of the capability.",
+        allows=_restored_among_providers,
+        ends_course=True,
+    ),
+    Difference(
+        name="provider-of-a-newer-version",
+        why="A step whose provider no agent here leads to is left to newer hosts for a while (FLT-12).",
+        allows=_left_to_newer,
+        ends_course=True,
+    ),
+    Difference(
+        name="held-and-put-back",
+        why="The history of a held order says that it waits for its release, and not that no agent has capacity.",
+        allows=_held,
+    ),
+)

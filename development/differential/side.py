@@ -1,0 +1,439 @@
+"""The decisions of this tree in the neutral form: `python -m development.differential.side COURSES`.
+
+This is the one module of the run that knows the records, rows and functions of its commit. Whoever changes them
+changes it too, so that the neutral form stays: rows with the columns, and moves with the words, that they had when
+the run was first made. It may import nothing else of this package, since the run puts the module of an earlier
+commit beside the rest of the package as it is now.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from core import answers
+from core.actions import BY_NAME, Asked, cancel_for_customer
+from core.business import Agent, Payload
+from core.changes import Change, NotClaimed, Note
+from core.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
+from core.links import Links
+from core.messages import AgentReply, BusMessage, decode
+from core.orders import OnFailure, Snapshot
+from core.workflow import StepDefinition, Workflow, Workflows
+from operators import copies, retention
+from operators.requests import OperatorRequest
+from scheduler.rules import SchedulerRules
+from stores.agent_health import AgentHealth, AttemptFault
+from stores.orders import columns_of_record, of_change, of_note
+from stores.tables import Delete, Operation, stored_form
+from submission import rules as submission
+from submission.rules import Terms
+from supervisor.rules import SupervisorRules
+
+Json = Mapping[str, Any]
+
+ADDRESS = "https://orders.example"
+OPERATOR, NOTE = "grace", "mended"
+FORM = 1
+"""The number of the neutral form of worlds and moves that this side reads. A new key, or a new meaning, is a new form:
+then no base from before it can be compared with."""
+FOLLOWS = ("Agenda",)
+"""Columns that only repeat the other rows of their transaction."""
+
+
+class Side:
+    """The decisions about the orders of one world."""
+
+    def __init__(self, world: Json) -> None:
+        self._world = world
+        self._agents = [_agent(each) for each in world["agents"]]
+        self._settings = {name: timedelta(seconds=each) for name, each in world["seconds"].items()}
+        self._workflows = _workflows(world["workflows"])
+        self._rules: dict[str, SchedulerRules] = {}
+        self._right = ""
+
+    def decide(self, before: Snapshot | None, move: Json) -> tuple[Json, Snapshot | None]:
+        """Return the decision in the neutral form, and the order after it; None if nothing changes.
+
+        Of a move that is refused, the kind of the refusal is compared, and not its text.
+        """
+        now = datetime.fromisoformat(move["at"])
+        self._right = f"right-{now:%H%M%S%f}"
+        try:
+            decision = _KINDS[move["do"]](self, before, move, now)
+        except InvalidError:
+            return {"decided": "invalid"}, None
+        except RefusedError:
+            return {"decided": "refused"}, None
+        except (NewerWorkflowError, UnavailableError):
+            return {"decided": "newer"}, None
+        except Exception as error:  # noqa: BLE001 - a side that fails is a difference, and the run goes on
+            return {"decided": "error", "error": repr(error)}, None
+        return _neutral(decision)
+
+    def submit(self, before: Snapshot | None, move: Json, now: datetime) -> Change | Note | None:
+        """Record the order, or compare its message with the recorded one."""
+        body = json.dumps(move["body"]).encode()
+        message, workflow = submission.read(body, self._terms)
+        change = submission.new_order(message, workflow, self._terms, now, "submission/one")
+        if before is None:
+            return change
+        if submission.same_submission(before, change.after, PAYLOAD):
+            return None
+        return submission.refusal_of(before, body, now, now, "submission/one")
+
+    def claim(self, before: Snapshot, move: Json, now: datetime) -> Change | NotClaimed:
+        """Let a scheduler claim the order."""
+        return self._scheduler(move["by"]).claim(before, now, move["room"])
+
+    def receive(
+        self, before: Snapshot, move: Json, now: datetime
+    ) -> Change | Note | NotClaimed | None:
+        """Let a scheduler receive a reply."""
+        reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **move["reply"]}))
+        scheduler = self._scheduler(move["by"])
+        return scheduler.receive(before, reply, now, move["room"], move["agent"])
+
+    def recover(self, before: Snapshot, move: Json, now: datetime) -> Change | None:
+        """Let a supervisor recover the order."""
+        tolerance = self._settings["tolerance"]
+        supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
+        return supervisor.recover(before, now, [_health(each, now) for each in move["heard"]])
+
+    def act(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Let an operator act on the order."""
+        asked = Asked(
+            operator=OPERATOR,
+            note=NOTE,
+            step=move.get("step"),
+            was_done=move.get("wasDone"),
+            answer=move.get("answer"),
+            confirm_late_effect=move.get("confirm", False),
+        )
+        workflows = self._workflows
+        return BY_NAME[move["action"]].act(before, answers.checked(before, asked, workflows), now)
+
+    def answer(self, before: Snapshot, move: Json, now: datetime) -> Change | None:
+        """Take an external answer: of somebody who is asked, or of a service by its callback."""
+        said = answers.read(
+            before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
+        )
+        said = replace(said, for_good=move.get("forGood", False))
+        return answers.answered(before, said, move["by"], now)
+
+    def extend(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Move the deadline of an answer."""
+        until = datetime.fromisoformat(move["until"])
+        return answers.extended(before, _asked(move), until, now)
+
+    def remind(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Remind of an answer."""
+        return answers.reminded(before, _asked(move), now)
+
+    def renew_callback(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Make a new callback address for a step."""
+        return answers.with_new_link(before, _asked(move), self._links, now)
+
+    def cancel_for_customer(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Cancel the order for its customer."""
+        return cancel_for_customer(before, move["until"], now)
+
+    def erase(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Erase the customer's data."""
+        return retention.erase(before, REQUEST, PAYLOAD, now)
+
+    def restore(self, before: Snapshot, move: Json, now: datetime) -> Change:
+        """Restore the order from a copy of it as it is."""
+        copied_at = datetime.fromisoformat(move["copiedAt"])
+        return copies.restored(before, REQUEST, copied_at, self._agents, now)
+
+    @property
+    def _links(self) -> Links:
+        return Links(address=ADDRESS, new_right=lambda: self._right)
+
+    @property
+    def _terms(self) -> Terms:
+        return Terms(
+            workflows=self._workflows,
+            default_workflow=self._world["workflows"][0]["name"],
+            payload=PAYLOAD,
+            reply_to_prefix="status-",
+            buckets=frozenset({"b00"}),
+            timeout=self._settings["timeout"],
+            threshold=self._world["threshold"],
+            cooldown=self._settings["cooldown"],
+        )
+
+    def _scheduler(self, instance: str) -> SchedulerRules:
+        """Return the rules of an instance, which may know other workflows, or fewer agents."""
+        if instance not in self._rules:
+            own: Json = self._world.get("instances", {}).get(instance, {})
+            names = own.get("agents", [agent.name for agent in self._agents])
+            agents = [agent for agent in self._agents if agent.name in names]
+            self._rules[instance] = SchedulerRules(
+                instance=instance,
+                workflows=_workflows(own["workflows"]) if "workflows" in own else self._workflows,
+                payload=PAYLOAD,
+                providers={agent.name: agent.provider or agent.name for agent in agents},
+                agents={agent.name: agent for agent in agents},
+                links=self._links,
+                clock_tolerance=self._settings["tolerance"],
+                longest_upgrade=self._settings["longest_upgrade"],
+            )
+        return self._rules[instance]
+
+
+_KINDS: Mapping[str, Callable[..., Any]] = {
+    "submit": Side.submit,
+    "claim": Side.claim,
+    "reply": Side.receive,
+    "recover": Side.recover,
+    "act": Side.act,
+    "answer": Side.answer,
+    "extend": Side.extend,
+    "remind": Side.remind,
+    "renew-callback": Side.renew_callback,
+    "customer-cancel": Side.cancel_for_customer,
+    "erase": Side.erase,
+    "restore": Side.restore,
+}
+
+# What is decided
+
+
+def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Snapshot | None]:
+    match decision:
+        case Change():
+            return _of_change(decision)
+        case Note():
+            return {"decided": "note", "rows": _rows(of_note(decision))}, None
+        case NotClaimed():
+            return {"decided": "not-claimed", "why": str(decision.why)}, None
+    return {"decided": "nothing"}, None
+
+
+def _of_change(change: Change) -> tuple[Json, Snapshot]:
+    """Return a transition in the neutral form, and the order as it is stored."""
+    after, operations = of_change(change.identified("change"), ADDRESS)
+    messages = [_message(each) for each in change.messages]
+    decided = {"decided": "transition", "rows": _rows(operations), "messages": messages}
+    return decided, replace(after, etag="1")
+
+
+def _rows(operations: Iterable[Operation]) -> Json:
+    """Return each written row by its key; None for a deleted one."""
+    return {
+        each.key: None if isinstance(each, Delete) else _columns(each.row) for each in operations
+    }
+
+
+def _columns(record: Any) -> Json:
+    columns = stored_form(columns_of_record(record))
+    return {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a column as JSON, also where the column holds JSON as text."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        return json.loads(value)
+    return value
+
+
+def _message(message: BusMessage) -> Json:
+    return {
+        "queue": message.queue,
+        "id": message.message_id,
+        "correlation": message.correlation_id,
+        "body": json.loads(message.body),
+        "replyTo": message.reply_to,
+        "seconds": message.time_to_live and message.time_to_live.total_seconds(),
+        "notBefore": message.not_before and message.not_before.isoformat(),
+    }
+
+
+# What a world consists of
+
+
+def _asked(move: Json) -> Asked:
+    return Asked(operator=OPERATOR, note=NOTE, step=move["step"])
+
+
+def _health(said: Json, now: datetime) -> AgentHealth:
+    faults = [
+        AttemptFault(text=each["text"], at_door=each["atDoor"], requests=tuple(each["requests"]))
+        for each in said.get("faults", ())
+    ]
+    return AgentHealth(
+        agent=said["agent"],
+        instance="one",
+        at=now,
+        begun=tuple(said["begun"]),
+        faults=tuple(faults),
+    )
+
+
+def _agent(declared: Json) -> Agent:
+    return Agent(
+        name=declared["name"],
+        offers=declared["offers"],
+        address=declared["name"],
+        provider=declared.get("provider"),
+        answer_within=_seconds(declared.get("answerWithin")),
+        calls_back=declared.get("callsBack", False),
+        remembers_refusals=declared.get("remembersRefusals", False),
+        keys_last=_seconds(declared.get("keysLast")),
+    )
+
+
+def _workflows(declared: Sequence[Json]) -> Workflows:
+    return Workflows(*map(_workflow, declared))
+
+
+def _workflow(declared: Json) -> Workflow:
+    steps = tuple(_definition(each) for each in declared["steps"])
+    return Workflow(name=declared["name"], version=declared.get("version", 1), steps=steps)
+
+
+def _definition(declared: Json) -> StepDefinition:
+    external = declared.get("external", False)
+    when, begins = declared.get("condition"), declared.get("startAt")
+    return StepDefinition(
+        name=declared["name"],
+        capability="outside" if external else declared["capability"],
+        operation="answer" if external else "do",
+        compensation="undo" if declared.get("undo") else None,
+        request=_broken if declared.get("broken") else _content,
+        uses=tuple(declared.get("uses", ())),
+        may_lack=tuple(declared.get("mayLack", ())),
+        after=tuple(declared.get("after", ())),
+        result_fields=tuple(declared.get("keeps", ())),
+        timeout=_seconds(declared.get("timeout")),
+        threshold=declared.get("threshold"),
+        when=when and CONDITIONS[when],
+        begins=begins and STARTS[begins],
+        on_failure=ON_FAILURE[declared.get("onFailure", "error")],
+        pivot=declared.get("pivot", False),
+        cooldown=_seconds(declared.get("cooldown")),
+        max_cooldowns=declared.get("maxCooldowns", 3),
+        late_effect_window=timedelta(seconds=declared.get("lateEffectWindow", 0)),
+        read_answer=dict if external else None,
+        personal=tuple(declared.get("personal", ())),
+    )
+
+
+def _seconds(value: float | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=value)
+
+
+ON_FAILURE = {
+    "error": OnFailure.ERROR,
+    "undo": OnFailure.UNDO,
+    "cooldown": OnFailure.COOLDOWN,
+    "continue": OnFailure.GO_ON,
+}
+
+
+def _content(order: Any, results: Any) -> dict[str, Any]:
+    """Return a request that repeats all that it can be made of."""
+    return {
+        "placed": dict(order.payload),
+        "results": {name: dict(results[name]) for name in results},
+    }
+
+
+def _broken(order: Any, results: Any) -> dict[str, Any]:
+    """Raise as a request does that reads a missing field."""
+    raise LookupError("claimNumber")
+
+
+def _named(name: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    function.__name__ = name
+    return function
+
+
+def _cannot(order: Any, results: Any) -> Any:
+    """Raise what no author foresaw."""
+    raise LookupError("amount")
+
+
+def _an_hour_later(order: Any, results: Any) -> datetime:
+    later: datetime = order.placed_at + timedelta(hours=1)
+    return later
+
+
+CONDITIONS = {
+    "never": _named("needed", lambda order, results: False),
+    "always": _named("needed", lambda order, results: True),
+    "broken": _named("broken", _cannot),
+}
+"""By their neutral names; two have one name, as after a change of the workflow in place."""
+STARTS = {
+    "an-hour-later": _named("an_hour_later", _an_hour_later),
+    "broken": _named("broken", _cannot),
+}
+
+
+def _accept(payload: Json) -> None:
+    """Accept any content."""
+
+
+def _without_customer(payload: Json) -> Json:
+    kept = {name: value for name, value in payload.items() if name != "card"}
+    return {**kept, "customer": "erased"} if "customer" in kept else kept
+
+
+def _customer(payload: Json) -> list[str]:
+    customer = payload.get("customer")
+    return [*customer.values()] if isinstance(customer, Mapping) else []
+
+
+def _belongs_to_nobody(payload: Json, person: str) -> bool:
+    return False
+
+
+def _keys(payload: Json) -> list[str]:
+    """Return the keys of an order; one of them is personal, and goes when the order is erased."""
+    return [payload[name] for name in ("policy", "card") if name in payload]
+
+
+PAYLOAD = Payload(
+    check=_accept,
+    erased=_without_customer,
+    personal=_customer,
+    belongs_to=_belongs_to_nobody,
+    keys=_keys,
+)
+REQUEST = OperatorRequest(operator=OPERATOR, note=NOTE)
+
+
+def decided(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the decision about each move, as a line of JSON; a line with a world begins a new tree."""
+    side: Side | None = None
+    orders: list[Snapshot | None] = []
+    for line in lines:
+        move = json.loads(line)
+        if "world" in move:
+            side, orders = Side(move["world"]), []
+            continue
+        if side is None:
+            raise ValueError("there is a move before the first world")
+        before = None if move["from"] is None else orders[move["from"]]
+        decision, after = side.decide(before, move)
+        orders.append(after)
+        yield json.dumps(decision, sort_keys=True)
+
+
+def main(courses: str) -> None:
+    """Print the decision about each move of these courses."""
+    with Path(courses).open(encoding="utf-8") as lines:
+        for line in decided(lines):
+            sys.stdout.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

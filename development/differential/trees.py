@@ -1,0 +1,85 @@
+"""The files of the base, in a folder of their own, with this run's package beside them."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from development.faults import DevelopmentCode
+from development.servicebus_config import ROOT
+from local.faults import Fault
+from local.ports import StackError
+
+PACKAGE = "development/differential"
+OF_ITS_COMMIT = (f"{PACKAGE}/side.py", "tests/exploration/courses.py")
+"""The modules that know the records of their commit. A base from before they were written gets their first version.
+
+So it matters that their first version stays in the history, and reads the moves of today (`side.FORM`).
+"""
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Have the files of this commit in a folder, ready for the run; raises `StackError` if git does not know it."""
+    with TemporaryDirectory(prefix="differential-") as folder:
+        tree = Path(folder)
+        archive = _git(commit, "archive", "--format=tar", commit)
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(tree, filter="data")
+        _add_package(tree, commit)
+        yield tree
+
+
+def _add_package(tree: Path, commit: str) -> None:
+    own = {name: _own_or_first(tree, commit, name) for name in OF_ITS_COMMIT}
+    shutil.rmtree(tree / PACKAGE, ignore_errors=True)
+    shutil.copytree(ROOT / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in own.items():
+        (tree / name).write_bytes(text)
+
+
+def _own_or_first(tree: Path, commit: str, name: str) -> bytes:
+    """Return the module as the commit has it; or its first version, or the one that is not committed yet."""
+    path = tree / name
+    if path.exists():
+        return path.read_bytes()
+    added = _git(commit, "log", "--diff-filter=A", "--format=%H", "HEAD", "--", name).split()
+    return (
+        _git(commit, "show", f"{added[-1].decode()}:{name}")
+        if added
+        else (ROOT / name).read_bytes()
+    )
+
+
+def _git(commit: str, *arguments: str) -> bytes:
+    """Return what git prints; `commit` is named if it fails."""
+    ran = subprocess.run(  # noqa: S603
+        ["git", *arguments],  # noqa: S607 - that of the developer
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if ran.returncode:
+        output = ran.stderr.decode(errors="replace").strip()
+        raise StackError(Fault(DevelopmentCode.COMMIT_UNKNOWN, commit, {"output": output}))
+    return ran.stdout
+
+
+def started(tree: Path, module: str, *arguments: str) -> "subprocess.Popen[str]":
+    """Start a module of this tree in a process that sees no other tree; what it prints can be read."""
+    roots: Sequence[Path] = (tree, tree / "tests", tree / "tests/support")
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, roots)),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(  # noqa: S603 - a module of the project
+        command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True
+    )

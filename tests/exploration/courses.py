@@ -1,0 +1,298 @@
+"""The courses to every snapshot that the exploration reaches, for the differential run.
+
+`PYTHONPATH=tests:tests/support python -m exploration.courses OUT --states 3000` explores each world breadth first up
+to so many states, then follows random courses of events, and writes each decision that was made there as a neutral
+move (`development/differential`). What people may do is then tried in each of the orders' states.
+
+Like `development/differential/side.py` it knows the records and functions of its commit, and the run takes that of the
+base. It need not work on any other commit: only neutral moves leave it.
+"""
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from unittest.mock import patch
+
+import click
+
+from core import answers
+from core.actions import Action
+from core.changes import Change
+from core.orders import OUTSIDE, OnFailure
+from customers import rules as customers
+from development.differential.courses import Courses, wishes
+from exploration import worlds
+from exploration.worlds import TESTED
+from kit.exploration.explorer import Limit, explore
+from kit.exploration.moves import forget, moves
+from kit.exploration.world import PARSED_UTC
+from operators import retention
+from scheduler.rules import SchedulerRules
+from submission import rules as submission
+from supervisor.rules import SupervisorRules
+
+LONGEST_COURSE = 150
+ON_FAILURE = {
+    OnFailure.ERROR: "error",
+    OnFailure.UNDO: "undo",
+    OnFailure.COOLDOWN: "cooldown",
+    OnFailure.GO_ON: "continue",
+}
+CONDITIONS = {worlds.not_needed: "never", worlds.needed: "always", worlds.cannot_judge: "broken"}
+STARTS = {worlds.in_an_hour: "an-hour-later"}
+
+
+def neutral_world(small):
+    """The world as both sides of the run make it anew."""
+    deployed = small.deployed()
+    settings = deployed.settings
+    return {
+        "name": str(small),
+        "workflows": [_workflow(each) for each in deployed.workflows.all],
+        "instances": {
+            slot: {"workflows": [_workflow(each) for each in known.all]}
+            for slot, known in deployed.known.items()
+        },
+        "agents": [_agent(each) for each in deployed.business.agents],
+        "threshold": settings.failure_threshold,
+        "seconds": {
+            "timeout": settings.step_timeout_seconds,
+            "tolerance": settings.clock_tolerance_seconds,
+            "cooldown": settings.cooldown_seconds,
+            "longest_upgrade": settings.longest_upgrade_seconds,
+        },
+        "submission": {},
+    }
+
+
+def _workflow(workflow):
+    steps = [_step(each) for each in workflow.steps]
+    return {"name": workflow.name, "version": workflow.version, "steps": steps}
+
+
+def _step(definition):
+    return {
+        "name": definition.name,
+        "capability": definition.capability,
+        "external": definition.capability == OUTSIDE,
+        "undo": definition.compensation is not None,
+        "broken": definition.request is worlds._broken,
+        "uses": definition.uses,
+        "after": definition.after,
+        "keeps": definition.result_fields,
+        "timeout": _seconds(definition.timeout),
+        "threshold": definition.threshold,
+        "condition": definition.when and CONDITIONS[definition.when],
+        "startAt": definition.begins and STARTS[definition.begins],
+        "onFailure": ON_FAILURE[definition.on_failure],
+        "pivot": definition.pivot,
+        "cooldown": _seconds(definition.cooldown),
+        "maxCooldowns": definition.max_cooldowns,
+        "lateEffectWindow": definition.late_effect_window.total_seconds(),
+        "personal": definition.personal,
+    }
+
+
+def _agent(agent):
+    return {
+        "name": agent.name,
+        "offers": agent.offers,
+        "provider": agent.provider,
+        "answerWithin": _seconds(agent.answer_within),
+        "callsBack": agent.calls_back,
+        "remembersRefusals": agent.remembers_refusals,
+        "keysLast": _seconds(agent.keys_last),
+    }
+
+
+def _seconds(time):
+    return time and time.total_seconds()
+
+
+def key_of(order):
+    """What tells snapshots apart; the keys of index rows follow from the rest."""
+    state = order.with_state(agenda=None).state
+    text = PARSED_UTC.sub("UTC", repr((state, order.steps, order.order.payload)))
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+@dataclass
+class Recorder:
+    """The decisions of one world: each with the snapshot that it was made on, once."""
+
+    moves: list = field(default_factory=list)
+    """The keys of the snapshots before and after, the move, and the steps' states after it."""
+    seen: set = field(default_factory=set)
+
+    def around(self, decide, described):
+        """The function `decide`, with a record of each decision; one that is refused changes nothing."""
+
+        def deciding(*args):
+            order, at, move = described(*args)
+            after = None
+            try:
+                decision = decide(*args)
+                after = decision.after if isinstance(decision, Change) else None
+            finally:
+                self._add(order and key_of(order), after, {**move, "at": at.isoformat()})
+            return decision
+
+        return deciding
+
+    def _add(self, before, after, move):
+        key = (before, json.dumps(move, sort_keys=True))
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        self.moves.append((before, after and key_of(after), move, after and shape_of(after)))
+
+
+def shape_of(order):
+    """What must be alike in the records of the exploration and in those that the moves lead to."""
+    steps = [(step.name, str(step.state), step.attempts) for step in order.steps]
+    return str(order.state.process_state), steps
+
+
+@contextmanager
+def recording(recorder):
+    """While this lasts, each decision is recorded."""
+    with ExitStack() as stack:
+        for owner, name, described in DECISIONS:
+            stack.enter_context(
+                patch.object(owner, name, recorder.around(getattr(owner, name), described))
+            )
+        yield
+
+
+def _submission(message, workflow, terms, now, actor):
+    return None, now, {"do": "submit", "by": "", "body": json.loads(message.to_json())}
+
+
+def _claim(rules, order, now, room):
+    return order, now, {"do": "claim", "by": rules.instance, "room": _room(room)}
+
+
+def _reply(rules, order, reply, *received):
+    now, room, agent = received
+    said = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _room(room)}
+    return order, now, {"do": "reply", "by": rules.instance, **said}
+
+
+def _recovery(rules, order, now, heard):
+    return order, now, {"do": "recover", "by": rules.instance, "heard": [*map(_heard, heard)]}
+
+
+def _action(action, order, asked, now):
+    said = {
+        "action": action.name,
+        "step": asked.step,
+        "wasDone": asked.was_done,
+        "answer": asked.answer,
+        "confirm": asked.confirm_late_effect,
+    }
+    return order, now, {"do": "act", "by": "", **said}
+
+
+def _answer(order, answer, actor, now):
+    said = {"step": answer.step, "answer": answer.result, "refusal": answer.refusal}
+    return order, now, {"do": "answer", "by": actor, "forGood": answer.for_good, **said}
+
+
+def _erasure(order, request, payload, now):
+    return order, now, {"do": "erase", "by": ""}
+
+
+def _customer_cancel(order, until, now):
+    return order, now, {"do": "customer-cancel", "by": "", "until": until}
+
+
+DECISIONS = (
+    (submission, "new_order", _submission),
+    (SchedulerRules, "claim", _claim),
+    (SchedulerRules, "receive", _reply),
+    (SupervisorRules, "recover", _recovery),
+    (Action, "act", _action),
+    (answers, "answered", _answer),
+    (retention, "erase", _erasure),
+    (customers, "cancel_for_customer", _customer_cancel),
+)
+"""Where each decision is made, and what makes a snapshot, a time and a move of its arguments."""
+
+
+def _room(room):
+    return {capability: [*agents] for capability, agents in room.items()}
+
+
+def _heard(health):
+    faults = [
+        {"text": each.text, "atDoor": each.at_door, "requests": each.requests}
+        for each in health.faults
+    ]
+    return {"agent": health.agent, "begun": health.begun, "faults": faults}
+
+
+def recorded(small, states, walks, seed) -> Recorder:
+    """Explore a world; return the decisions."""
+    recorder, rng = Recorder(), random.Random(seed)
+    with small.running(), recording(recorder):
+        explore(small.beginning(), limit=Limit(states=states))
+        forget()
+        for _ in range(walks):
+            world = small.beginning()
+            for _ in range(LONGEST_COURSE):
+                following = list(moves(world))
+                if not following:
+                    break
+                world = rng.choice(following).world
+        forget()
+    return recorder
+
+
+def write(small, out, *, states, walks, seed) -> Courses:
+    """Write the courses of a world; raises AssertionError if a move does not lead where it led."""
+    courses = Courses(neutral_world(small), out)
+    nodes = {None: None}
+    for before, after, move, shape in recorded(small, states, walks, seed).moves:
+        node = courses.add({"from": nodes[before], **move})
+        state = courses.states[node]
+        reached = state and (
+            state["ProcessState"],
+            [(step["Name"], step["State"], step["Attempts"]) for step in state["Steps"]],
+        )
+        assert reached == shape, f"{small}: {move} leads to {reached}, and led to {shape}"
+        nodes.setdefault(after, node)
+    for node in [*_different(courses, nodes.values())]:
+        for move in wishes(courses.world, courses.states[node], courses.times[node]):
+            courses.add({"from": node, **move})
+    return courses
+
+
+def _different(courses, nodes) -> Iterator[int]:
+    known = set()
+    for node in nodes:
+        if node is not None and (key := courses.key(node)) not in known:
+            known.add(key)
+            yield node
+
+
+@click.command()
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--states", default=3000, help="How many states of a world are explored.")
+@click.option("--walks", default=60, help="How many random courses of a world are followed.")
+@click.option("--world", "wanted", default="", help="Only worlds whose description contains this.")
+def main(out: Path, states: int, walks: int, wanted: str) -> None:
+    """Write the courses to OUT."""
+    with out.open("w", encoding="utf-8") as lines:
+        for seed, small in enumerate(TESTED):
+            if getattr(small, "older", ()) or wanted not in str(small):
+                continue  # code of an older version decides otherwise
+            courses = write(small, lines, states=states, walks=walks, seed=seed)
+            click.echo(f"explored {small}: {len(courses.orders)} moves")
+
+
+if __name__ == "__main__":
+    main()
