@@ -21,7 +21,7 @@ FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
 OF_THE_FRONT = ("entrypoints", "stores", "customers")
 """The rooms on which only the front door of a business stands."""
-HIDDEN = ("adapters", "local", "development", "bootstrap", "kit")
+HIDDEN = ("adapters", "engine", "local", "development", "bootstrap", "kit")
 """What a business knows nothing of, beside the roles and the other businesses."""
 
 

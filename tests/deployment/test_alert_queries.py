@@ -23,6 +23,7 @@ from operators.retention import erase
 
 FOLDERS = (
     "core",
+    "engine",
     "stores",
     "entrypoints",
     "adapters",

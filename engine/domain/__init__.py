@@ -1,0 +1,1 @@
+"""The records of an order, their states and transitions. Pure: no I/O, no clock."""

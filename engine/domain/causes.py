@@ -1,0 +1,177 @@
+"""Causes: why something failed, was skipped or was refused, as a code with facts.
+
+Decisions, groups, alerts and tests use the code. `engine.words` makes the text for people.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from core.texts import without_particulars
+
+MAX_TEXT = 300
+"""Maximum number of characters of each text fact that a step keeps; the history has all of it."""
+
+
+class Code(StrEnum):
+    """The kinds of causes. `FACTS` names the facts of each."""
+
+    # An attempt ended without a result.
+    TIMED_OUT = "timed-out"
+    """No reply came before the complete-by time (SUP-3)."""
+    NOT_BEGUN = "not-begun"
+    """No reply came, and no agent has reported that it began the request."""
+    NO_EXTERNAL_EVENT = "no-external-event"
+    """The external event did not come before its deadline (ANS-2)."""
+    NOT_ATTEMPTED = "not-attempted"
+    """The agent did not call its service (AGT-8)."""
+
+    # A step has failed.
+    REFUSED = "refused"
+    """The service, or somebody outside, said no (AGT-6, ANS-3)."""
+    CALL_REJECTED = "call-rejected"
+    """The call failed, but not by the service's own word: a gateway, or a wrong request."""
+    RESULT_TOO_LONG = "result-too-long"
+    """The result cannot be kept."""
+    THRESHOLD_REACHED = "threshold-reached"
+    """The attempts timed out as often as the threshold allows (SUP-3)."""
+    EXTERNAL_EVENT_MISSING = "external-event-missing"
+    """The external event did not come, as often as it was awaited (ANS-2)."""
+    REQUEST_FAILED = "request-failed"
+    """The workflow could not make the request."""
+    CONDITION_FAILED = "condition-failed"
+    """The condition or the start time of the step raised an error (SCH-14, SCH-15)."""
+    STEP_REMOVED = "step-removed"
+    """The workflow has no such step any more."""
+    KEY_FORGOTTEN = "key-forgotten"
+    """The service may have forgotten the idempotency key of a step in doubt (AGT-12)."""
+    PROVIDER_GONE = "provider-gone"
+    """No agent leads to the provider that knows the idempotency key (AGT-3)."""
+    FOUND_NOT_DONE = "found-not-done"
+    """An operator found that the step, which had been skipped as done, was not done (OPR-12)."""
+
+    # A step is skipped, or an order changes direction or ends.
+    CONDITION_NOT_MET = "condition-not-met"
+    """The condition of the step says that it is not needed (SCH-14)."""
+    STEP_FAILED = "step-failed"
+    """The order is undone because of a failed step (UND-1)."""
+    CANCELLED = "cancelled"
+    """An operator or the customer cancelled the order (OPR-4, SUB-8)."""
+    WORKFLOW_RETIRED = "workflow-retired"
+    """The order follows a version of its workflow that the app no longer has (FLT-12)."""
+
+    # A message was refused.
+    SUBMISSION_CONFLICT = "submission-conflict"
+    """The submission has the id of a recorded order, and other content (SUB-3)."""
+    SUBMISSION_INVALID = "submission-invalid"
+    """The submission cannot be used (SUB-4)."""
+    REPLY_FOR_UNKNOWN_STEP = "reply-for-unknown-step"
+    REPLY_OUTDATED = "reply-outdated"
+    """The reply belongs to a former attempt (SCH-6)."""
+    REPLY_FROM_OTHER_AGENT = "reply-from-other-agent"
+    REPLY_NOT_AWAITED = "reply-not-awaited"
+    """The step is not in the state in which the reply would count (SCH-6)."""
+    REPLY_LATE = "reply-late"
+    """The reply came after the complete-by time and the clock tolerance (SCH-6)."""
+    REPLY_AFTER_RETIREMENT = "reply-after-retirement"
+    """No version of the app can act on the reply, since the workflow is retired."""
+
+
+FACTS: Mapping[Code, tuple[str, ...]] = {
+    Code.TIMED_OUT: ("fault",),
+    Code.NOT_BEGUN: ("agent",),
+    Code.NO_EXTERNAL_EVENT: (),
+    Code.NOT_ATTEMPTED: ("detail",),
+    Code.REFUSED: ("detail",),
+    Code.CALL_REJECTED: ("detail",),
+    Code.RESULT_TOO_LONG: ("limit",),
+    Code.THRESHOLD_REACHED: ("step", "failures", "fault"),
+    Code.EXTERNAL_EVENT_MISSING: ("step", "failures"),
+    Code.REQUEST_FAILED: ("workflow", "version", "step", "error"),
+    Code.CONDITION_FAILED: ("workflow", "version", "step", "function", "error"),
+    Code.STEP_REMOVED: ("workflow", "version", "step"),
+    Code.KEY_FORGOTTEN: ("agent", "key", "known_until", "is_undo"),
+    Code.PROVIDER_GONE: ("provider", "is_undo"),
+    Code.FOUND_NOT_DONE: (),
+    Code.CONDITION_NOT_MET: ("condition",),
+    Code.STEP_FAILED: ("step", "code", "facts"),
+    Code.CANCELLED: ("by",),
+    Code.WORKFLOW_RETIRED: ("workflow", "version"),
+    Code.SUBMISSION_CONFLICT: (),
+    Code.SUBMISSION_INVALID: ("faults",),
+    Code.REPLY_FOR_UNKNOWN_STEP: ("step",),
+    Code.REPLY_OUTDATED: ("step", "attempt", "current"),
+    Code.REPLY_FROM_OTHER_AGENT: ("step", "attempt", "agent", "expected"),
+    Code.REPLY_NOT_AWAITED: ("step", "attempt", "state"),
+    Code.REPLY_LATE: ("step", "attempt"),
+    Code.REPLY_AFTER_RETIREMENT: (),
+}
+"""The facts that each cause must have. A refusal may also have the service's `type` and `code`."""
+
+OPTIONAL_FACTS = ("type", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why something is as it is. `facts` are JSON values; raises `ValueError` if one is missing."""
+
+    code: Code
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the names of the facts."""
+        missing = [name for name in FACTS[self.code] if name not in self.facts]
+        unknown = self.facts.keys() - {*FACTS[self.code], *OPTIONAL_FACTS}
+        if missing or unknown:
+            raise ValueError(f"{self.code}: missing {missing}, unknown {sorted(unknown)}")
+
+    def shortened(self) -> "Cause":
+        """Return the cause as a step keeps it: each text has at most `MAX_TEXT` characters."""
+        if all(len(fact) <= MAX_TEXT for fact in self.facts.values() if isinstance(fact, str)):
+            return self
+        facts = {
+            name: fact[:MAX_TEXT] if isinstance(fact, str) else fact
+            for name, fact in self.facts.items()
+        }
+        return replace(self, facts=facts)
+
+
+def step_failed(step: str, cause: Cause) -> Cause:
+    """Return the cause for which an order is undone after this step has failed (UND-1)."""
+    return Cause(Code.STEP_FAILED, {"step": step, "code": cause.code, "facts": cause.facts})
+
+
+def root_of(cause: Cause) -> Cause:
+    """Return the cause of the failed step; any other cause is its own root."""
+    if cause.code is not Code.STEP_FAILED:
+        return cause
+    return Cause(Code(cause.facts["code"]), cause.facts["facts"])
+
+
+@dataclass(frozen=True, slots=True)
+class CauseGroup:
+    """What failures have in common, so that lists, alerts and bulk actions take them as one."""
+
+    code: Code
+    step: str
+    agent: str
+    word: str
+    """The service's own word, without ids and times; empty if it said none."""
+
+
+def group_of(cause: Cause, *, step: str, agent: str) -> CauseGroup:
+    """Return the group of a cause at this step and agent.
+
+    The service's own word is its `type` or `code`, or else its text, so that "card declined" and
+    "address unknown" stay two groups.
+    """
+    root = root_of(cause)
+    facts = root.facts
+    own = facts.get("type") or facts.get("code") or _normalised(facts)
+    return CauseGroup(root.code, step, agent, str(own))
+
+
+def _normalised(facts: Mapping[str, Any]) -> str:
+    text = facts.get("detail") or facts.get("fault") or facts.get("error") or ""
+    return " ".join(without_particulars(str(text)).casefold().split())

@@ -1,0 +1,88 @@
+"""All that follows from an order's steps and verbs, worked out once for each transition.
+
+Nobody sets `complete_by`, `locked_by`, `not_before`, `ready_since` or a work item by hand.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from engine.domain import work_index
+from engine.domain.orders import Derived, Order, Pending, Processing
+from engine.domain.states import AtWork, Failed, Settled, Startable, UndoPending
+from engine.domain.steps import Step
+
+
+def changed(before: Order, after: Order, now: datetime) -> Order:
+    """Return the next version of an order; an order that is over is on hold no more.
+
+    `now` is the time by this host's clock.
+    """
+    after = replace(after, hold=None if after.is_over else after.hold)
+    derived = derive(before, after, now)
+    return replace(after, version=before.version + 1, updated_at=now, derived=derived)
+
+
+def erased(before: Order, after: Order) -> Order:
+    """Return the next version of an order whose personal data was erased.
+
+    Nothing happened to it, so its age, its place in lists and its retention stay as they are.
+    """
+    return replace(
+        after, version=before.version + 1, updated_at=before.updated_at, derived=before.derived
+    )
+
+
+def derive(before: Order, after: Order, now: datetime) -> Derived:
+    """Return what follows from the order after a transition at this time."""
+    not_before = after.next_start(now)
+    is_chosen = not_before is not None and not work_index.is_pause(after, after.ready, not_before)
+    ready_since = not_before if not_before and is_chosen else _ready_since(before, after, now)
+    return Derived(
+        complete_by=_complete_by(after),
+        locked_by=_locked_by(after),
+        not_before=not_before,
+        ready_since=ready_since,
+        work_items=tuple(work_index.work_items(before, after, now, ready_since)),
+    )
+
+
+def _complete_by(order: Order) -> datetime | None:
+    """Return when the first running attempt is up (SCH-2); if pending, the next one (SUP-3)."""
+    match order.state:
+        case Processing():
+            return min((step.complete_by for step in order.steps if step.complete_by), default=None)
+        case Pending():
+            return max(
+                (step.retry_by for step in _tried_next(order) if step.retry_by), default=None
+            )
+    return None
+
+
+def _tried_next(order: Order) -> Sequence[Step]:
+    """Return the steps that wait for an attempt, ready or not; none after a failure (SCH-12)."""
+    if order.is_undo:
+        return order.in_state(UndoPending)
+    return () if order.has_any(Failed) else order.in_state(Startable)
+
+
+def _locked_by(order: Order) -> str | None:
+    """Return the scheduler that handles the order; none while no agent has a request (ANS-1)."""
+    instance = order.state.instance if isinstance(order.state, Processing) else None
+    return instance if order.has_any(AtWork) else None
+
+
+def _ready_since(before: Order, after: Order, now: datetime) -> datetime:
+    """Return since when the order waits, anew after progress or an operator's action.
+
+    An attempt without a result is no progress: the order keeps its place and its age. A time that
+    is in the future by this clock came from a clock that is ahead, and counts as now.
+    """
+    is_released = before.hold is not None and after.hold is None
+    goes_on = before.has_ended or before.direction is not after.direction or is_released
+    has_progressed = _settled(before) != _settled(after)
+    return now if goes_on or has_progressed else min(before.derived.ready_since, now)
+
+
+def _settled(order: Order) -> frozenset[str]:
+    return frozenset(step.name for step in order.in_state(Settled))

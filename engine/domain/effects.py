@@ -1,0 +1,99 @@
+"""What is known of a step's effect at its service, from the attempts that have ended.
+
+A running attempt is no part of it: the state says that one runs. Doubt is a value, never a flag.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import AwareDatetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """The idempotency key under which requests were sent, and how long it counts (AGT-3)."""
+
+    agent: str
+    """The agent of the last request, to do or to undo the step."""
+    provider: str | None
+    """The provider that may know the key; it alone may be asked again.
+
+    None once an operator found that it does not: any provider may do the step then.
+    """
+    generation: int = 0
+    """The number of the key: an operator may have the step done again under the next one."""
+    known_until: AwareDatetime | None = None
+    """The time until which the provider knows the key; None if it never forgets (AGT-12)."""
+    effects_final_at: AwareDatetime | None = None
+    """The time after which no request to do the step takes effect (UND-2).
+
+    None if the service refuses undone keys.
+    """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NothingSent:
+    """No request was ever sent, so there is nothing to undo."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotDone:
+    """Requests were sent, and none of those that ended had an effect."""
+
+    key: Key
+    refused_for_good: bool = False
+    """Whether the service would refuse this key again, so that a resubmit needs the next one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InDoubt:
+    """The step may have been done (UND-2)."""
+
+    key: Key
+    unanswered: bool = True
+    """Whether an attempt ended without an answer."""
+    answer_by: AwareDatetime | None = None
+    """When the service has to finish the work that it accepted; None if it owes none (AGT-11)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Done:
+    """The step was done with this result, which its undo needs (UND-3)."""
+
+    key: Key
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """An external event completed the step with this result; no request was sent (ANS-1)."""
+
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoInDoubt:
+    """The step was done, and may have been undone since."""
+
+    key: Key
+    result: Mapping[str, Any] = field(default_factory=dict)
+    unanswered: bool = True
+    """Whether an attempt to undo it ended without an answer."""
+    answer_by: AwareDatetime | None = None
+    """When the service has to finish the undo that it accepted; None if it owes none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reverted:
+    """The step was undone."""
+
+    key: Key
+    result: Mapping[str, Any] | None = None
+    """The result of the step that was undone; None if none is known."""
+
+
+Sent = NotDone | InDoubt | Done | UndoInDoubt | Reverted
+"""The effects of a step of which a request was sent, so that there is a key."""
+Doubt = InDoubt | UndoInDoubt
+Effect = NothingSent | Answered | Sent

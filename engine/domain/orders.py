@@ -1,0 +1,374 @@
+"""The record of an order: its few own facts, its steps, and the verbs that change it.
+
+Nothing here sets a value that follows from the steps: `derive.py` does, once for each transition.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar, cast
+
+from pydantic import AwareDatetime
+
+from core.errors import AppError
+from core.life import Direction, Outcome, ProcessState, WhyNot
+from core.orders import Order as SubmittedOrder
+from core.orders import Priority
+from engine.domain import verbs
+from engine.domain.causes import Cause
+from engine.domain.states import (
+    AtWork,
+    AwaitingExternalEvent,
+    Failed,
+    Finished,
+    Running,
+    Startable,
+    State,
+    UnderWay,
+    UndoFailed,
+    Undoing,
+    UndoPending,
+)
+from engine.domain.steps import Step, StepIn
+
+# The state of an order
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Any scheduler may claim it when its turn and its time have come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """A scheduler handles it, or it waits for an external event."""
+
+    instance: str
+    """The scheduler that started the last attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """Every step is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class InError:
+    """It failed, or was undone, wholly or in part."""
+
+    outcome: Outcome
+
+
+OrderState = Pending | Processing | Processed | InError
+
+PROCESS_STATE: Mapping[type[OrderState], ProcessState] = {
+    Pending: ProcessState.PENDING,
+    Processing: ProcessState.PROCESSING,
+    Processed: ProcessState.PROCESSED,
+    InError: ProcessState.ERROR,
+}
+"""The documented word of each state."""
+
+
+class OrderEvent(StrEnum):
+    """What changes the state of an order."""
+
+    CLAIM = "claim"
+    REQUEUE = "requeue"
+    COMPLETE = "complete"
+    END = "end"
+    REQUEST_UNDO = "request-undo"
+    RESUME = "resume"
+
+
+ORDER_TABLE: Mapping[OrderEvent, frozenset[tuple[type[OrderState], type[OrderState]]]] = {
+    OrderEvent.CLAIM: frozenset({(Pending, Processing), (Processing, Processing)}),
+    OrderEvent.REQUEUE: frozenset({(Pending, Pending), (Processing, Pending)}),
+    OrderEvent.COMPLETE: frozenset({(Pending, Processed), (Processing, Processed)}),
+    OrderEvent.END: frozenset({(Pending, InError), (Processing, InError)}),
+    OrderEvent.REQUEST_UNDO: frozenset(
+        {(Pending, Pending), (Processing, Pending), (Processing, Processing), (InError, Pending)}
+    ),
+    OrderEvent.RESUME: frozenset({(InError, Pending)}),
+}
+"""The states of an order before and after each event."""
+
+
+class InvalidOrderTransitionError(AppError):
+    """The order cannot change so in its state."""
+
+    def __init__(self, event: OrderEvent, before: OrderState, why: str = "") -> None:
+        super().__init__(f"{event} of an order in {type(before).__name__}{why and f': {why}'}")
+        self.event, self.before = event, before
+
+
+# The record
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """No step of the order starts until an operator releases it (OPR-7)."""
+
+    by: str
+    note: str
+    since: AwareDatetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkItem:
+    """A row of the work index: something that is due for an order, or where it is listed."""
+
+    key: str
+    not_before: AwareDatetime | None = None
+    """When a claim may start the step, if that is in the future."""
+    is_listed: bool = False
+    """Whether lists show the order by this row: of each open order, by exactly one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Derived:
+    """What follows from the rest of the order; `derive.py` alone makes it."""
+
+    complete_by: AwareDatetime | None = None
+    """While it is processed, when the first attempt is up; while it is pending, when the next is.
+
+    None if no attempt has such a time.
+    """
+    locked_by: str | None = None
+    """The scheduler that handles it; None while no agent has a request of it."""
+    not_before: AwareDatetime | None = None
+    """When the first step may start, if that is in the future."""
+    ready_since: AwareDatetime
+    """The time from which its age in the queue counts; for a chosen time, that time."""
+    work_items: tuple[WorkItem, ...] = ()
+
+
+T_co = TypeVar("T_co", bound=State, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """An order with its steps, as they were loaded under one ETag."""
+
+    submitted: SubmittedOrder
+    workflow: str
+    workflow_version: int
+    reply_to: str | None = None
+    priority: Priority = Priority.NORMAL
+    direction: Direction = Direction.FORWARD
+    state: OrderState = field(default_factory=Pending)
+    cause: Cause | None = None
+    """Why it failed, or is being undone; None while neither is so."""
+    hold: Hold | None = None
+    failures: int = 0
+    """The recoveries since the last fresh start in which a failure was counted."""
+    steps: tuple[Step, ...]
+    version: int = 1
+    """The number of transitions; the submission is the first."""
+    updated_at: AwareDatetime
+    derived: Derived
+    etag: str | None = field(default=None, compare=False)
+    """The ETag under which it may be changed; None for a new order."""
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What a newer version of the app has added, written back unchanged (FLT-12)."""
+
+    # Its steps
+
+    @property
+    def order_id(self) -> str:
+        """The order's id."""
+        return self.submitted.order_id
+
+    def step(self, name: str) -> Step | None:
+        """Return the step of this name, if the order has one."""
+        return next((step for step in self.steps if step.name == name), None)
+
+    def in_state(self, state: type[T_co]) -> tuple[StepIn[T_co], ...]:
+        """Return the steps in a state, or in one of a group of states."""
+        found = tuple(step for step in self.steps if isinstance(step.state, state))
+        return cast(tuple[StepIn[T_co], ...], found)
+
+    def has_any(self, *states: type[State]) -> bool:
+        """Whether a step is in one of these states."""
+        return any(isinstance(step.state, states) for step in self.steps)
+
+    def overdue(self, now: datetime, tolerance: timedelta) -> tuple[StepIn[UnderWay], ...]:
+        """Return the steps whose time is up (SUP-2).
+
+        An external event is not due while the order is on hold: the release moves its deadline.
+        """
+        due = self.in_state(AtWork) if self.hold else self.in_state(UnderWay)
+        return tuple(step for step in due if step.is_expired(now, tolerance))
+
+    def passed_pivots(self) -> tuple[Step, ...]:
+        """Return the steps by which the order is past its point of no return (UND-6)."""
+        return tuple(step for step in self.steps if step.rules.pivot and step.may_be_done)
+
+    def dependencies(self) -> Mapping[str, frozenset[str]]:
+        """Return for each step those before it, directly or not."""
+        return _closure(tuple((step.name, step.rules.after) for step in self.steps))
+
+    # What it is
+
+    @property
+    def is_undo(self) -> bool:
+        """Whether its steps are being undone, or were."""
+        return self.direction is Direction.UNDO
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no scheduler handles it any more."""
+        return isinstance(self.state, Processed | InError)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is due for it any more."""
+        was_undone = isinstance(self.state, InError) and self.state.outcome is Outcome.UNDONE
+        return was_undone or isinstance(self.state, Processed)
+
+    # What may start
+
+    @cached_property
+    def ready(self) -> tuple[Step, ...]:
+        """The steps that may be done or undone next, also before their time (SCH-10, SCH-12).
+
+        An external event may come before its turn, so all steps before a step have to be finished,
+        and not only those right before it.
+        """
+        if self.hold:
+            return ()
+        if self.is_undo:
+            return self._ready_to_be_undone()
+        if self.has_any(Failed):
+            return ()
+        before = self.dependencies()
+        finished = {step.name for step in self.in_state(Finished)}
+        return tuple(step for step in self.in_state(Startable) if before[step.name] <= finished)
+
+    def _ready_to_be_undone(self) -> tuple[Step, ...]:
+        """Return the steps whose undo may start; none while a step is still being done."""
+        if self.has_any(Running, AwaitingExternalEvent):
+            return ()
+        pending = self.in_state(UndoPending)
+        later = (*pending, *self.in_state(Undoing), *self.in_state(UndoFailed))
+        needed = self._before(later)
+        return tuple(step for step in pending if step.name not in needed)
+
+    def still_to_undo(self) -> bool:
+        """Whether the undo has to wait for a step, or to start one, before the order can end.
+
+        A step is left as it is if one that depends on it could not be undone (UND-4).
+        """
+        if self.has_any(UnderWay):
+            return True
+        kept = self._before(self.in_state(UndoFailed))
+        return any(step.name not in kept for step in self.in_state(UndoPending))
+
+    def _before(self, steps: Iterable[Step]) -> frozenset[str]:
+        before = self.dependencies()
+        return frozenset().union(*(before[step.name] for step in steps))
+
+    def starts_at(self, step: Step) -> datetime | None:
+        """Return the earliest start of the step; None if no time has to pass.
+
+        The order's own time holds for each of its steps, and for none of its undo (SUB-9).
+        """
+        own = None if self.is_undo else self.submitted.not_before
+        return max(filter(None, (step.not_before, own)), default=None)
+
+    def next_start(self, now: datetime) -> datetime | None:
+        """Return when the first ready step may start; None if one may now, or none is ready."""
+        first = min((self.starts_at(step) or now for step in self.ready), default=now)
+        return first if first > now else None
+
+    def blocked(self) -> WhyNot | None:
+        """Return why a claim can neither start a step nor end the order, at any time."""
+        if self.has_ended:
+            return WhyNot.ENDED
+        if self.hold:
+            return WhyNot.HELD
+        return WhyNot.RUNS if self.has_any(UnderWay) and not self.ready else None
+
+    def not_claimable(self, now: datetime) -> WhyNot | None:
+        """Return why a scheduler does not claim the order now; None if it may."""
+        not_before = self.derived.not_before
+        is_early = not_before is not None and not_before > now
+        return self.blocked() or (WhyNot.NOT_YET if is_early else None)
+
+    # The verbs
+
+    def with_steps(self, *changed: Step) -> "Order":
+        """Return the order in which these steps replace those of the same name."""
+        if not changed:
+            return self
+        by_name = {step.name: step for step in changed}
+        return replace(self, steps=tuple(by_name.get(step.name, step) for step in self.steps))
+
+    def claimed_by(self, instance: str) -> "Order":
+        """Let this scheduler handle the order (SCH-2)."""
+        return self._with_state(OrderEvent.CLAIM, Processing(instance))
+
+    def requeue(self) -> "Order":
+        """Let any scheduler claim the order."""
+        return self._with_state(OrderEvent.REQUEUE, Pending())
+
+    def complete(self) -> "Order":
+        """Set the order to `Processed`: every step is finished (SCH-5)."""
+        return self._with_state(OrderEvent.COMPLETE, Processed())
+
+    def end(self, outcome: Outcome, cause: Cause | None) -> "Order":
+        """Set the order to `Error` (SCH-8, UND-5).
+
+        Raises `InvalidOrderTransitionError` while an attempt is under way (SCH-12).
+        """
+        if self.has_any(UnderWay):
+            raise InvalidOrderTransitionError(OrderEvent.END, self.state, "a step is under way")
+        return replace(self._with_state(OrderEvent.END, InError(outcome)), cause=cause)
+
+    def request_undo(self, cause: Cause) -> "Order":
+        """Undo every step that was done, or may have been (UND-1).
+
+        A step at an agent ends first, and `verbs.request_undo` is applied to it then. While there
+        is one, a scheduler that handles the order keeps it (SCH-12).
+        """
+        turned = tuple(
+            step if isinstance(step.state, AtWork) else verbs.request_undo(step)
+            for step in self.steps
+        )
+        is_handled = isinstance(self.state, Processing) and self.has_any(AtWork)
+        state = self.state if is_handled else Pending()
+        after = self._with_state(OrderEvent.REQUEST_UNDO, state)
+        return replace(after, steps=turned, direction=Direction.UNDO, cause=cause)
+
+    def resume(self, *fresh: Step) -> "Order":
+        """Go on after an operator's action, with these steps and a fresh count (OPR-3)."""
+        after = self._with_state(OrderEvent.RESUME, Pending()).with_steps(*fresh)
+        steps = tuple(map(verbs.without_retry_by, after.steps))
+        return replace(after, steps=steps, cause=None, failures=0)
+
+    def put_on_hold(self, hold: Hold) -> "Order":
+        """Let no step start until the order is released (OPR-7)."""
+        return replace(self, hold=hold)
+
+    def release(self) -> "Order":
+        """Let steps start again (OPR-7)."""
+        return replace(self, hold=None)
+
+    def _with_state(self, event: OrderEvent, state: OrderState) -> "Order":
+        if (type(self.state), type(state)) not in ORDER_TABLE[event]:
+            raise InvalidOrderTransitionError(event, self.state)
+        return replace(self, state=state)
+
+
+_Graph = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@lru_cache(maxsize=1024)
+def _closure(graph: _Graph) -> Mapping[str, frozenset[str]]:
+    before: dict[str, frozenset[str]] = {}
+    # A step is defined below those that it comes after, so one pass is enough.
+    for name, after in graph:
+        before[name] = frozenset(after).union(*(before[earlier] for earlier in after))
+    return before

@@ -1,0 +1,232 @@
+"""The record of a workflow step.
+
+A step has four parts:
+
+- `rules`: a frozen copy of its definition, so that the supervisor needs no workflow;
+- `counts`: attempts, failures and cooldowns;
+- `effect`: what is known of its effect at the service (`effects.py`);
+- `state`: where it is, with only the data that this state needs (`states.py`).
+
+It changes by the verbs alone (`verbs.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from core.orders import OnFailure
+from engine.domain.causes import Cause
+from engine.domain.effects import (
+    Answered,
+    Done,
+    Doubt,
+    Effect,
+    Key,
+    NothingSent,
+    Reverted,
+    Sent,
+    UndoInDoubt,
+)
+from engine.domain.states import (
+    BackingOff,
+    Completed,
+    CoolingDown,
+    Deferred,
+    Delayed,
+    Failed,
+    LateEffectsPossible,
+    NothingToUndo,
+    Running,
+    Scheduled,
+    Skipped,
+    SkipReason,
+    State,
+    UnderWay,
+    UndoFailed,
+    UndoPending,
+    Wait,
+    Waiting,
+)
+
+
+class StepKind(StrEnum):
+    """Who completes a step."""
+
+    AGENT = "agent"
+    """An agent, which calls a service."""
+    EXTERNAL = "external"
+    """An event from outside; no agent has a request (ANS-1)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """The rules of a step, copied from its definition when the order is recorded."""
+
+    kind: StepKind = StepKind.AGENT
+    capability: str
+    """The capability that an agent must offer (AGT-10); of an external step only a name."""
+    title: str = ""
+    """What operators read beside the name; empty for the name alone."""
+    timeout: timedelta
+    """How long one attempt may take."""
+    threshold: int
+    """The step has failed once its failures reach this number (SUP-3)."""
+    on_failure: OnFailure = OnFailure.ERROR
+    after: tuple[str, ...] = ()
+    """The steps that have to be finished before this one."""
+    uses: tuple[str, ...] = ()
+    """The steps without whose results its request cannot be made."""
+    undoable: bool = False
+    """Whether it has an effect to undo once it was done."""
+    pivot: bool = False
+    """Whether the order cannot be undone by itself once the step may be done (UND-6)."""
+    cooldown: timedelta = timedelta()
+    """How long the step cools down each time that it has reached its threshold (SUP-3)."""
+    max_cooldowns: int = 0
+    late_effect_window: timedelta = timedelta()
+    """How long after its timeout a call may still take effect (UND-2)."""
+    personal: tuple[str, ...] = ()
+    """The fields of its result that are personal data (ANS-5)."""
+    fingerprint: str = ""
+    """The fingerprint of the definition that the order started with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counts:
+    """How often a step was tried. `attempts` never shrinks: it identifies stale replies (SCH-6)."""
+
+    attempts: int = 0
+    failures: int = 0
+    """The failures since the last fresh start; the threshold limits them."""
+    uncounted: int = 0
+    """The last attempts, one after another, that counted as no failure (SCH-16)."""
+    cooldowns: int = 0
+
+    def afresh(self) -> "Counts":
+        """Return the counts of a step that starts afresh."""
+        return Counts(attempts=self.attempts)
+
+
+NOTHING_SENT = NothingSent()
+
+S_co = TypeVar("S_co", bound=State, covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepIn(Generic[S_co]):
+    """A step in a state: `StepIn[Failed]` has a cause. `Step` is a step in any state."""
+
+    name: str
+    rules: Rules
+    counts: Counts = Counts()
+    effect: Effect = NOTHING_SENT
+    state: S_co
+    callback_token: str | None = field(default=None, repr=False)
+    """The secret in its callback URL (ANS-6); None without a URL."""
+    unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What a newer version of the app has added, written back unchanged (FLT-12)."""
+
+    @property
+    def is_external(self) -> bool:
+        """Whether an event from outside completes the step, and no agent."""
+        return self.rules.kind is StepKind.EXTERNAL
+
+    @property
+    def key(self) -> Key | None:
+        """The idempotency key under which requests were sent; None before the first one."""
+        return self.effect.key if isinstance(self.effect, Sent) else None
+
+    @property
+    def agent(self) -> str:
+        """The agent of the last request; before the first one, the name of the capability."""
+        return self.key.agent if self.key else self.rules.capability
+
+    @property
+    def wait(self) -> Wait | None:
+        """Why the next attempt, forward or back, has not started; None if there is no next one."""
+        state = self.state.wait if isinstance(self.state, UndoPending) else self.state
+        return state if isinstance(state, Wait) else None
+
+    @property
+    def not_before(self) -> datetime | None:
+        """The earliest start of the next attempt; None if no time has to pass."""
+        match self.wait:
+            case Delayed(until) | BackingOff(until) | CoolingDown(until):
+                return until
+            case LateEffectsPossible(until):
+                return until
+            case Scheduled(at) | Deferred(at):
+                return at
+        return None
+
+    @property
+    def complete_by(self) -> datetime | None:
+        """The time at which the running attempt is up; None if none runs."""
+        return self.state.complete_by if isinstance(self.state, UnderWay) else None
+
+    @property
+    def started_at(self) -> datetime | None:
+        """The time at which the running attempt was recorded; None if none runs."""
+        return self.complete_by and self.complete_by - self.rules.timeout
+
+    @property
+    def retry_by(self) -> datetime | None:
+        """The complete-by time that the supervisor gave to the next attempt (SUP-3), if any."""
+        match self.wait:
+            case Waiting() | Delayed() | BackingOff() | CoolingDown() | LateEffectsPossible() as it:
+                return it.retry_by
+        return None
+
+    @property
+    def result(self) -> Mapping[str, Any] | None:
+        """The result of the step; None if none is known."""
+        match self.effect:
+            case Done() | Answered() | UndoInDoubt() | Reverted() as known:
+                return known.result
+        return None
+
+    @property
+    def answer_by(self) -> datetime | None:
+        """When the service has to finish the work that it accepted; None if it owes none."""
+        return self.effect.answer_by if isinstance(self.effect, Doubt) else None
+
+    @property
+    def effects_final_at(self) -> datetime | None:
+        """The time after which no call takes effect any more (UND-2, AGT-11), if one is known."""
+        own = self.key.effects_final_at if self.key else None
+        return max(filter(None, (own, self.answer_by)), default=None)
+
+    @property
+    def cause(self) -> Cause | None:
+        """Why the last attempt ended without a result, or why the step is in its state."""
+        match self.wait or self.state:
+            case Waiting() | Delayed() | BackingOff() | CoolingDown() as wait:
+                return wait.cause
+            case Skipped() | Failed() | UndoFailed() | NothingToUndo() as settled:
+                return settled.cause
+        return None
+
+    @property
+    def is_backing_off(self) -> bool:
+        """Whether it waits for a pause, and for no chosen time: it keeps its place (SCH-16)."""
+        return isinstance(self.wait, BackingOff) and self.answer_by is None
+
+    @property
+    def skipped_as_done(self) -> bool:
+        """Whether an operator said that the step was done by other means (OPR-4)."""
+        return isinstance(self.state, Skipped) and self.state.reason is SkipReason.OPERATOR
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the step was done, or may have been, so that a pivot is passed (UND-6)."""
+        is_done = self.skipped_as_done or isinstance(self.state, Running | Completed)
+        return is_done or isinstance(self.effect, Doubt)
+
+    def is_expired(self, now: datetime, tolerance: timedelta) -> bool:
+        """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""
+        return self.complete_by is not None and now > self.complete_by + tolerance
+
+
+Step = StepIn[State]

@@ -1,0 +1,426 @@
+"""The verbs of a step: the only ways from one state to the next.
+
+A verb is a pure function from one step to the next. It changes state and effect together. It checks
+itself against the table of states and events, and raises `InvalidTransitionError` where the table
+has no such row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from core.errors import AppError
+from core.orders import OnFailure
+from engine.domain import backoff
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import (
+    Done,
+    Doubt,
+    Effect,
+    InDoubt,
+    Key,
+    NotDone,
+    Reverted,
+    Sent,
+    UndoInDoubt,
+)
+from engine.domain.states import (
+    BackingOff,
+    Completed,
+    ConditionPending,
+    CoolingDown,
+    Deferred,
+    Delayed,
+    Failed,
+    LateEffectsPossible,
+    NothingToUndo,
+    Running,
+    Skipped,
+    SkipReason,
+    UnderWay,
+    UndoFailed,
+    Undoing,
+    Undone,
+    UndoPending,
+    Wait,
+    Waiting,
+)
+from engine.domain.steps import Counts, Step, StepIn
+from engine.domain.table import TABLE, Event, kind_of, name_of
+
+# How verbs are checked
+
+
+class InvalidTransitionError(AppError):
+    """The table of states and events has no such transition."""
+
+    def __init__(self, event: Event, step: Step, after: Step | None = None) -> None:
+        before = name_of(kind_of(step.state))
+        leads = f" does not lead to {name_of(kind_of(after.state))}" if after else ""
+        super().__init__(f"{event} of step {step.name} in {before}{leads or ' is not allowed'}")
+        self.event, self.step, self.after = event, step, after
+
+
+Data = ParamSpec("Data")
+After = TypeVar("After", bound=Step)
+
+
+def verb(
+    event: Event,
+) -> Callable[[Callable[Concatenate[Step, Data], After]], Callable[Concatenate[Step, Data], After]]:
+    """Check a transition by this event against the table, before and after."""
+    rows = TABLE[event]
+
+    def checked(
+        function: Callable[Concatenate[Step, Data], After],
+    ) -> Callable[Concatenate[Step, Data], After]:
+        @wraps(function)
+        def transition(step: Step, /, *args: Data.args, **data: Data.kwargs) -> After:
+            targets = rows.get(kind_of(step.state))
+            if targets is None:
+                raise InvalidTransitionError(event, step)
+            after = function(step, *args, **data)
+            if kind_of(after.state) not in targets:
+                raise InvalidTransitionError(event, step, after)
+            return after
+
+        return transition
+
+    return checked
+
+
+# The verbs
+
+
+@verb(Event.START)
+def start(
+    step: Step, key: Key, complete_by: datetime, *, callback_token: str | None = None
+) -> StepIn[UnderWay]:
+    """Record an attempt before its request goes out (SCH-3).
+
+    The effect changes when the attempt ends; only the key is that of this attempt from now on.
+    """
+    is_undo = isinstance(step.state, UndoPending)
+    state: UnderWay = Undoing(complete_by) if is_undo else Running(complete_by)
+    effect = step.effect
+    effect = replace(effect, key=key) if isinstance(effect, Sent) else NotDone(key=key)
+    return under_way(replace(step, effect=effect), state, callback_token)
+
+
+@verb(Event.COMPLETE)
+def complete(step: Step, result: Mapping[str, Any]) -> Step:
+    """Record that it is done with this result, or undone (SCH-5). That ends every doubt."""
+    key, counts = key_of(step), replace(step.counts, uncounted=0)
+    if isinstance(step.state, Undoing):
+        reverted = Reverted(key=key, result=step.result)
+        return replace(step, counts=counts, state=Undone(), effect=reverted)
+    done = Done(key=key, result=result)
+    return replace(step, counts=counts, state=Completed(), effect=done)
+
+
+@verb(Event.DEFER)
+def defer(
+    step: Step,
+    now: datetime,
+    *,
+    retry_after: timedelta,
+    answer_within: timedelta,
+    unanswered: bool = False,
+) -> Step:
+    """Let the service be asked again after `retry_after`, since it accepted the work (AGT-11).
+
+    It has to finish within `answer_within` of its first acceptance. `unanswered` says whether an
+    earlier call of the attempt had no answer.
+    """
+    answer_by = step.answer_by or now + answer_within
+    doubt = replace(_doubted(step.effect, unanswered=unanswered), answer_by=answer_by)
+    counts, ask_again_at = _uncounted(step, now, retry_after)
+    effect = _until_the_answer(doubt, step.rules.late_effect_window)
+    return replace(_waiting(step, Deferred(ask_again_at)), counts=counts, effect=effect)
+
+
+@verb(Event.NOT_ATTEMPTED)
+def not_attempted(
+    step: Step, now: datetime, *, retry_after: timedelta, unanswered: bool = False
+) -> Step:
+    """Let the step wait, without a failure, since the agent did not call (AGT-8, SCH-16).
+
+    `unanswered` says whether an earlier call of the attempt had no answer.
+    """
+    counts, at = _uncounted(step, now, retry_after)
+    effect = _doubted(step.effect, unanswered=True) if unanswered else step.effect
+    wait: Wait = BackingOff(at) if at else Waiting()
+    if step.answer_by:  # it is the service, which has accepted the work, that is asked again
+        wait = Deferred(at)
+    return replace(_waiting(step, wait), counts=counts, effect=effect)
+
+
+@verb(Event.REFUSE)
+def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool = False) -> Step:
+    """Give the step up after a no of its service, or of somebody outside (AGT-6, ANS-3).
+
+    That is the final answer to accepted work, so the acceptance leaves no doubt (AGT-11); an
+    attempt without an answer does (`unanswered`). If the service would refuse the key again
+    (`for_good`), it did not do the work under it in any attempt (AGT-3).
+    """
+    effect = _doubted(step.effect, unanswered=True) if unanswered else step.effect
+    if for_good:
+        effect = NotDone(key=key_of(step), refused_for_good=True)
+    else:
+        effect = _without_acceptance(effect)
+    return given_up(replace(step, effect=effect), cause, operator_decides=False)
+
+
+@verb(Event.FAIL)
+def fail(
+    step: Step, cause: Cause, *, unanswered: bool = False, operator_decides: bool = False
+) -> Step:
+    """Give the step up, though its service did not say no (SCH-8).
+
+    Work that the service accepted stays in doubt (AGT-11), and so does the effect of a step whose
+    undo cannot be requested.
+    """
+    in_doubt = unanswered or isinstance(step.effect, Doubt) or isinstance(step.state, UndoPending)
+    effect = _doubted(step.effect, unanswered=True) if in_doubt else step.effect
+    return given_up(replace(step, effect=effect), cause, operator_decides=operator_decides)
+
+
+@verb(Event.EXPIRE)
+def expire(
+    step: Step,
+    now: datetime,
+    cause: Cause,
+    *,
+    delay: timedelta | None = None,
+    operator_decides: bool = False,
+) -> Step:
+    """Count a failure: the complete-by time passed without an answer (SUP-3).
+
+    The step is tried again, immediately or after `delay`. At its threshold it cools down, or fails
+    once it has done so often enough.
+    """
+    counts = replace(step.counts, failures=step.counts.failures + 1, uncounted=0)
+    effect = _doubted(step.effect, unanswered=True)
+    failed = replace(step, effect=effect, counts=counts)
+    if counts.failures < step.rules.threshold:
+        retry_by = now + (delay or timedelta()) + step.rules.timeout
+        kept = cause.shortened()
+        wait = Delayed(now + delay, kept, retry_by) if delay else Waiting(kept, retry_by)
+        return _waiting(failed, wait)
+    if counts.cooldowns < step.rules.max_cooldowns:
+        return cooled_down(failed, now, cause)
+    facts = {"step": step.name, "failures": counts.failures, "fault": cause.facts["fault"]}
+    reached = Cause(Code.THRESHOLD_REACHED, facts)
+    return given_up(failed, reached, operator_decides=operator_decides)
+
+
+@verb(Event.EXPIRE)
+def expire_uncounted(
+    step: Step, now: datetime, cause: Cause, *, delay: timedelta | None = None
+) -> Step:
+    """Let the step wait, without a failure: no agent is known to have begun it (SUP-3, SCH-16).
+
+    The pause is that of the back-off, or `delay` if the step has failed repeatedly.
+    """
+    counts, at = _uncounted(step, now)
+    at = now + delay if delay else at
+    retry_by, kept = (at or now) + step.rules.timeout, cause.shortened()
+    wait = BackingOff(at, kept, retry_by) if at else Waiting(kept, retry_by)
+    effect = _doubted(step.effect, unanswered=True)
+    return replace(_waiting(step, wait), counts=counts, effect=effect)
+
+
+@verb(Event.EXPIRE)
+def expire_in_undo(step: Step, now: datetime) -> Step:
+    """Undo the step instead of trying it again, since the order is being undone (SUP-3, UND-2)."""
+    waiting = replace(step, effect=_doubted(step.effect, unanswered=True), state=Waiting())
+    return _undo_of(waiting, now=now)
+
+
+@verb(Event.REQUEST_UNDO)
+def request_undo(step: Step) -> Step:
+    """Let the step wait for its undo, if it has one and was ever tried (UND-1, UND-2).
+
+    Even after a refusal the same request may have been delivered twice. For the same reason a
+    completed step waits too, until none of its other calls can take effect.
+    """
+    return _undo_of(step)
+
+
+@verb(Event.RESET)
+def reset(step: Step) -> Step:
+    """Let the step start afresh after an operator's resubmit (OPR-3, UND-4)."""
+    effect = _without_deadline(step.effect)
+    fresh = replace(step, counts=step.counts.afresh(), callback_token=None, effect=effect)
+    if isinstance(step.state, UndoFailed):
+        return replace(fresh, state=UndoPending())
+    if isinstance(effect, NotDone) and effect.refused_for_good:
+        fresh = replace(fresh, effect=NotDone(key=next_generation(effect.key)))
+    is_pending = isinstance(step.state, Failed) and step.state.condition_pending
+    return replace(fresh, state=ConditionPending() if is_pending else Waiting())
+
+
+@verb(Event.SKIP)
+def skip(step: Step) -> Step:
+    """Leave the step out: an operator says that it was done, or undone, by other means (OPR-4)."""
+    return replace(step, state=Skipped(SkipReason.OPERATOR))
+
+
+@verb(Event.SETTLE)
+def settle_done(step: Step, result: Mapping[str, Any]) -> Step:
+    """Complete a step in doubt, since an operator found that it was done (OPR-12)."""
+    return replace(step, state=Completed(), effect=Done(key=key_of(step), result=result))
+
+
+@verb(Event.SETTLE)
+def settle_not_done(step: Step) -> Step:
+    """End the doubt, since an operator found that the step was not done (OPR-12).
+
+    Any provider may do it then. If it had been skipped as done, it has failed.
+    """
+    key = replace(key_of(step), known_until=None, provider=None)
+    known = replace(step, effect=NotDone(key=key))
+    if step.skipped_as_done:
+        return replace(known, state=Failed(Cause(Code.FOUND_NOT_DONE)))
+    if isinstance(step.state, Deferred):
+        at = step.state.ask_again_at
+        return replace(known, state=BackingOff(at) if at else Waiting())
+    return known
+
+
+# What verbs of optional behaviour need too
+
+
+def next_generation(key: Key) -> Key:
+    """Return the next key, which no provider knows yet (AGT-3)."""
+    return replace(key, generation=key.generation + 1, provider=None)
+
+
+def cooled_down(failed: Step, now: datetime, cause: Cause) -> Step:
+    """Return a step at its threshold as it cools down, with a fresh count of failures (SUP-3)."""
+    counts = replace(failed.counts, failures=0, cooldowns=failed.counts.cooldowns + 1)
+    until = now + failed.rules.cooldown
+    wait = CoolingDown(until, cause.shortened(), until + failed.rules.timeout)
+    return _waiting(replace(failed, counts=counts), wait)
+
+
+def without_retry_by(step: Step) -> Step:
+    """Return the step without the complete-by time that a supervisor gave to its next attempt."""
+    wait = step.wait
+    if isinstance(wait, Waiting | Delayed | BackingOff | CoolingDown | LateEffectsPossible):
+        return _waiting(step, replace(wait, retry_by=None))
+    return step
+
+
+def under_way(step: Step, state: UnderWay, callback_token: str | None) -> StepIn[UnderWay]:
+    """Return the step with one more attempt; a callback token that it has stays as it is."""
+    counts = replace(step.counts, attempts=step.counts.attempts + 1)
+    token = step.callback_token or callback_token
+    return StepIn(
+        name=step.name,
+        rules=step.rules,
+        counts=counts,
+        effect=step.effect,
+        state=state,
+        callback_token=token,
+        unknown=step.unknown,
+    )
+
+
+def key_of(step: Step) -> Key:
+    """Return the key under which requests were sent; raises `ValueError` if none was."""
+    if step.key is None:
+        raise ValueError(f"no request of step {step.name} was sent")
+    return step.key
+
+
+def _uncounted(
+    step: Step, now: datetime, retry_after: timedelta = timedelta()
+) -> tuple[Counts, datetime | None]:
+    """Return the counts after one more uncounted attempt, and when the next one may start."""
+    counts = replace(step.counts, uncounted=step.counts.uncounted + 1)
+    started_at = step.started_at or now
+    return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
+
+
+def _doubted(effect: Effect, *, unanswered: bool) -> Doubt:
+    """Return the effect after an attempt of which nothing is known for certain."""
+    match effect:
+        case InDoubt() | UndoInDoubt():
+            return replace(effect, unanswered=effect.unanswered or unanswered)
+        case Done(key=key, result=result):
+            return UndoInDoubt(key=key, result=result, unanswered=unanswered)
+        case NotDone(key=key) | Reverted(key=key):
+            return InDoubt(key=key, unanswered=unanswered)
+    raise ValueError("no request was sent, so nothing is in doubt")
+
+
+def _without_acceptance(effect: Effect) -> Effect:
+    """Return the effect after the final answer to what the service had accepted."""
+    match effect:
+        case InDoubt(unanswered=False, key=key):
+            return NotDone(key=key)
+        case UndoInDoubt(unanswered=False, key=key, result=result):
+            return Done(key=key, result=result)
+    return _without_deadline(effect)
+
+
+def _without_deadline(effect: Effect) -> Effect:
+    """Return the effect when no final answer is awaited; accepted work may still be done."""
+    if isinstance(effect, Doubt) and effect.answer_by:
+        return replace(effect, unanswered=True, answer_by=None)
+    return effect
+
+
+def _until_the_answer(doubt: Doubt, window: timedelta) -> Doubt:
+    """Return the doubt with a later end of late effects, if it has one: accepted work is late."""
+    final_at, answer_by = doubt.key.effects_final_at, doubt.answer_by
+    if final_at is None or answer_by is None:
+        return doubt
+    return replace(
+        doubt, key=replace(doubt.key, effects_final_at=max(final_at, answer_by + window))
+    )
+
+
+def _waiting(step: Step, wait: Wait) -> Step:
+    """Return the step as it waits for the next attempt, forward or back."""
+    is_undo = isinstance(step.state, Undoing | UndoPending)
+    return replace(step, state=UndoPending(wait) if is_undo else wait)
+
+
+def given_up(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
+    """Return the step as it has failed; it is skipped if the order goes on without it (SCH-13)."""
+    counts, kept = replace(step.counts, uncounted=0), cause.shortened()
+    step = replace(step, counts=counts)
+    if isinstance(step.state, Undoing | UndoPending):
+        may_stand = not isinstance(step.effect, NotDone)
+        state = UndoFailed if may_stand else NothingToUndo
+        return replace(step, state=state(kept, operator_decides))
+    if step.rules.on_failure is OnFailure.GO_ON and not operator_decides:
+        return replace(step, state=Skipped(SkipReason.FAILED, kept))
+    is_pending = isinstance(step.state, ConditionPending)
+    return replace(step, state=Failed(kept, operator_decides, is_pending))
+
+
+def _undo_of(step: Step, now: datetime | None = None) -> Step:
+    """Return the step as it waits for its undo; as it is, if there is nothing to undo.
+
+    `now` is given if the supervisor asks for the attempt, and so sets its complete-by time.
+    """
+    effect = step.effect
+    if not step.rules.undoable or not isinstance(effect, Sent):
+        return step
+    key = effect.key
+    if isinstance(effect, NotDone) and not step.skipped_as_done:
+        key = replace(key, known_until=None)  # its undo needs no key that is still known (AGT-12)
+    final_at = key.effects_final_at
+    retry_by = (final_at or now) + step.rules.timeout if now else None
+    wait = LateEffectsPossible(final_at, retry_by) if final_at else Waiting(None, retry_by)
+    return replace(
+        step,
+        counts=step.counts.afresh(),
+        effect=_without_deadline(replace(effect, key=key)),
+        state=UndoPending(wait),
+    )

@@ -1,0 +1,33 @@
+"""Conditions and start times of steps, which are evaluated when a step's turn comes.
+
+The step is in `ConditionPending` before. Its condition may skip it (SCH-14), and its start time may
+let it wait in `Scheduled` (SCH-15).
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from engine.domain.causes import Cause, Code
+from engine.domain.states import Scheduled, Skipped, SkipReason, Waiting
+from engine.domain.steps import Step
+from engine.domain.table import Event
+from engine.domain.verbs import verb
+
+
+@verb(Event.CONDITION_MET)
+def condition_met(step: Step) -> Step:
+    """Let the step start when an agent has capacity."""
+    return replace(step, state=Waiting())
+
+
+@verb(Event.CONDITION_NOT_MET)
+def skip_by_condition(step: Step, condition: str) -> Step:
+    """Skip the step, because the function of this name says that it is not needed."""
+    cause = Cause(Code.CONDITION_NOT_MET, {"condition": condition})
+    return replace(step, state=Skipped(SkipReason.CONDITION, cause))
+
+
+@verb(Event.SCHEDULE)
+def schedule(step: Step, at: datetime) -> Step:
+    """Let the step start at this time, and not before."""
+    return replace(step, state=Scheduled(at))

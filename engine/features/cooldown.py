@@ -1,0 +1,32 @@
+"""The long pause of a step that has reached its failure threshold (SUP-3).
+
+A step enters `CoolingDown` when it expires. It leaves it when its next attempt starts, or when an
+operator expedites the order.
+"""
+
+from dataclasses import replace
+
+from engine.domain.states import CoolingDown, UndoPending, Waiting
+from engine.domain.steps import Step
+from engine.domain.table import Event
+from engine.domain.verbs import verb
+
+
+def is_cooling_down(step: Step) -> bool:
+    """Whether the step, or its undo, cools down."""
+    return isinstance(step.wait, CoolingDown)
+
+
+@verb(Event.END_COOLDOWN)
+def end_cooldown(step: Step) -> Step:
+    """Let the step start now: an operator knows that the cause is mended (OPR-8)."""
+    match step.state:
+        case CoolingDown() as cooling:
+            return replace(step, state=_ended(cooling))
+        case UndoPending(CoolingDown() as cooling):
+            return replace(step, state=UndoPending(_ended(cooling)))
+    return step
+
+
+def _ended(cooling: CoolingDown) -> Waiting:
+    return Waiting(cooling.cause, cooling.retry_by)

@@ -1,0 +1,107 @@
+"""Steps that an event from outside completes, and services that answer over a callback URL.
+
+A step of kind `EXTERNAL` asks no agent. While its event is awaited it is in
+`AwaitingExternalEvent`; once the order ends or turns back it is in `RequestCancelled` (ANS-1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from core.orders import ERASED
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Answered, Done, Reverted, UndoInDoubt
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    Completed,
+    RequestCancelled,
+    UnderWay,
+    Waiting,
+)
+from engine.domain.steps import Step, StepIn
+from engine.domain.table import Event
+from engine.domain.verbs import cooled_down, given_up, under_way, verb
+
+
+@verb(Event.START)
+def await_event(
+    step: Step, complete_by: datetime, *, callback_token: str | None = None
+) -> StepIn[UnderWay]:
+    """Record that the event is awaited until its deadline (ANS-1). No request is sent."""
+    return under_way(step, AwaitingExternalEvent(complete_by), callback_token)
+
+
+@verb(Event.EXTERNAL_EVENT)
+def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
+    """Complete the step with the event's result, perhaps before its turn (ANS-2, ANS-6)."""
+    effect = Done(key=step.key, result=result) if step.key else Answered(result=result)
+    counts = replace(step.counts, uncounted=0)
+    return replace(step, counts=counts, state=Completed(), effect=effect)
+
+
+@verb(Event.EXPIRE)
+def expire_event(step: Step, now: datetime) -> Step:
+    """Count a failure: the event did not come in time (ANS-2). Nothing is in doubt.
+
+    The event is awaited again, as a reminder, until the threshold is reached.
+    """
+    counts = replace(step.counts, failures=step.counts.failures + 1)
+    missed, cause = replace(step, counts=counts), Cause(Code.NO_EXTERNAL_EVENT)
+    if counts.failures < step.rules.threshold:
+        return replace(missed, state=Waiting(cause, now + step.rules.timeout))
+    if counts.cooldowns < step.rules.max_cooldowns:
+        return cooled_down(missed, now, cause)
+    facts = {"step": step.name, "failures": counts.failures}
+    return given_up(missed, Cause(Code.EXTERNAL_EVENT_MISSING, facts), operator_decides=False)
+
+
+@verb(Event.CANCEL_REQUEST)
+def cancel_request(step: Step) -> Step:
+    """Await the event no longer, since the order ends or turns back (SCH-12)."""
+    return replace(step, state=RequestCancelled())
+
+
+@verb(Event.MOVE_DEADLINE)
+def move_deadline(step: Step, complete_by: datetime) -> Step:
+    """Await the event until this time instead (ANS-7)."""
+    return replace(step, state=AwaitingExternalEvent(complete_by))
+
+
+def move_deadline_by(step: StepIn[AwaitingExternalEvent], held_for: timedelta) -> Step:
+    """Move the deadline by the time for which the order was on hold (OPR-7).
+
+    A hold that began in the future by this clock counts as none.
+    """
+    return move_deadline(step, step.state.complete_by + max(held_for, timedelta()))
+
+
+def is_awaited_again(step: Step) -> bool:
+    """Whether a resubmit lets somebody outside who was asked before be asked again."""
+    was_asked = step.is_external and step.counts.attempts > 0
+    return was_asked and (isinstance(step.state, RequestCancelled) or step.wait is not None)
+
+
+def with_callback_token(step: Step, token: str) -> Step:
+    """Return the step with this secret in its callback URL, which ends a former URL (ANS-6)."""
+    return replace(step, callback_token=token)
+
+
+def without_personal_data(step: Step) -> Step:
+    """Return the step without the personal data in its result (ANS-5)."""
+    effect = step.effect
+    if not step.rules.personal or not isinstance(effect, Answered | Done | UndoInDoubt | Reverted):
+        return step
+    if effect.result is None:
+        return step
+    kept = {name: _erased(name, value, step) for name, value in effect.result.items()}
+    return replace(step, effect=replace(effect, result=kept))
+
+
+def _erased(name: str, value: Any, step: Step) -> Any:
+    """Return the value, or what stands for it if it is personal; of a list, one part stays."""
+    if name not in step.rules.personal or value is None:
+        return value
+    if isinstance(value, list):
+        return [ERASED] if value else []
+    return ERASED

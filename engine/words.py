@@ -1,0 +1,126 @@
+"""The words of causes for people. Nothing reads them: decisions use the codes.
+
+This module goes to the operators' side once rows and events keep causes.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from engine.domain.causes import Cause, Code, root_of
+
+NO_REASON = "the agent gave no reason"
+
+Facts = Mapping[str, Any]
+
+
+def words_of(cause: Cause) -> str:
+    """Return the cause in words, such as "timed out; last answer: 503"."""
+    return _WORDS[cause.code](cause.facts)
+
+
+def last_answer(fault: str) -> str:
+    """Return the addition to a sentence for the fault of the last call; empty if none is known."""
+    if not fault:
+        return ""
+    return f"; {fault}" if fault.startswith("no answer") else f"; last answer: {fault}"
+
+
+def _threshold_reached(facts: Facts) -> str:
+    why = last_answer(facts["fault"]) or ": the cause is held to be lasting"
+    return f"{facts['step']} timed out {facts['failures']} times{why}"
+
+
+def _external_event_missing(facts: Facts) -> str:
+    return f"nobody has answered {facts['step']} in time, {facts['failures']} times asked"
+
+
+def _workflow(facts: Facts) -> str:
+    return f"{facts['workflow']} v{facts['version']}"
+
+
+def _request_failed(facts: Facts) -> str:
+    return f"{_workflow(facts)}, step {facts['step']}: request failed: {facts['error']}"
+
+
+def _condition_failed(facts: Facts) -> str:
+    what = f"{facts['function']} failed: {facts['error']}"
+    return f"{_workflow(facts)}, step {facts['step']}: {what}"
+
+
+def _step_removed(facts: Facts) -> str:
+    name = f"{_workflow(facts)} has no step {facts['step']}"
+    return f"{name}: it was changed while this order was on it"
+
+
+def _key_forgotten(facts: Facts) -> str:
+    until = datetime.fromisoformat(facts["known_until"])
+    known = f"{facts['agent']} knows {facts['key']} only until {until:%Y-%m-%d %H:%M} UTC"
+    if facts["is_undo"]:
+        return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
+    then = "skip it if it was done, or renew it if it was not"
+    return f"it may have been done, and {known}: find out there, then {then}"
+
+
+def _provider_gone(facts: Facts) -> str:
+    gone = f"no agent here leads to {facts['provider']}"
+    if facts["is_undo"]:
+        return f"it may stand, and {gone}: see to it there that nothing stands, then skip it"
+    return f"it may have been done, and {gone}: find out there, then settle it"
+
+
+def _step_failed(facts: Facts) -> str:
+    return f"{facts['step']}: {words_of(root_of(Cause(Code.STEP_FAILED, facts)))}"
+
+
+def _cancelled(facts: Facts) -> str:
+    return f"cancelled by {'the customer' if facts['by'] == 'customer' else 'an operator'}"
+
+
+def _retired(facts: Facts) -> str:
+    name = f"workflow {facts['workflow']} version {facts['version']}"
+    return f"{name} is not part of this app"
+
+
+def _reply(facts: Facts) -> str:
+    return f"{facts['step']} attempt {facts['attempt']}"
+
+
+_WORDS: Mapping[Code, Callable[[Facts], str]] = {
+    Code.TIMED_OUT: lambda facts: f"timed out{last_answer(facts['fault'])}",
+    Code.NOT_BEGUN: lambda facts: f"{facts['agent']} is not known to have begun it",
+    Code.NO_EXTERNAL_EVENT: lambda facts: "nobody has answered in time",
+    Code.NOT_ATTEMPTED: lambda facts: str(facts["detail"]),
+    Code.REFUSED: lambda facts: facts["detail"] or NO_REASON,
+    Code.CALL_REJECTED: lambda facts: facts["detail"] or NO_REASON,
+    Code.RESULT_TOO_LONG: lambda facts: (
+        f"the service's answer is too long to be kept: more than {facts['limit']} characters"
+    ),
+    Code.THRESHOLD_REACHED: _threshold_reached,
+    Code.EXTERNAL_EVENT_MISSING: _external_event_missing,
+    Code.REQUEST_FAILED: _request_failed,
+    Code.CONDITION_FAILED: _condition_failed,
+    Code.STEP_REMOVED: _step_removed,
+    Code.KEY_FORGOTTEN: _key_forgotten,
+    Code.PROVIDER_GONE: _provider_gone,
+    Code.FOUND_NOT_DONE: lambda facts: "an operator found that it was not done",
+    Code.CONDITION_NOT_MET: lambda facts: f"not needed: {facts['condition']}",
+    Code.STEP_FAILED: _step_failed,
+    Code.CANCELLED: _cancelled,
+    Code.WORKFLOW_RETIRED: _retired,
+    Code.SUBMISSION_CONFLICT: lambda facts: (
+        "an order with this id is recorded already, with other content"
+    ),
+    Code.SUBMISSION_INVALID: lambda facts: "; ".join(facts["faults"]),
+    Code.REPLY_FOR_UNKNOWN_STEP: lambda facts: f"the order has no step {facts['step']}",
+    Code.REPLY_OUTDATED: lambda facts: (
+        f"{_reply(facts)}: the current attempt is {facts['current']}"
+    ),
+    Code.REPLY_FROM_OTHER_AGENT: lambda facts: (
+        f"{_reply(facts)}: it came over the queue of {facts['agent']}, "
+        f"but {facts['expected']} was asked"
+    ),
+    Code.REPLY_NOT_AWAITED: lambda facts: f"{_reply(facts)}: the step is {facts['state']}",
+    Code.REPLY_LATE: lambda facts: f"{_reply(facts)}: it came after the complete-by time",
+    Code.REPLY_AFTER_RETIREMENT: lambda facts: "the order's workflow is not part of this app",
+}

@@ -1,0 +1,99 @@
+"""Causes: codes with facts, and the groups that they make."""
+
+import pytest
+from engine_records import DECLINED
+
+from engine.domain.causes import FACTS, MAX_TEXT, Cause, Code, group_of, root_of, step_failed
+
+
+def refusal(**facts):
+    return Cause(Code.REFUSED, {"detail": "", **facts})
+
+
+def group(cause, step="pay", agent="bank"):
+    return group_of(cause, step=step, agent=agent)
+
+
+def test_every_code_says_which_facts_it_has():
+    """A code without a row would have no words either."""
+    assert set(FACTS) == set(Code)
+
+
+def test_a_cause_has_the_facts_of_its_code_and_no_others():
+    """Readers may count on them; only a service's own type and code may be there or not."""
+    with pytest.raises(ValueError, match="detail"):
+        Cause(Code.REFUSED)
+    with pytest.raises(ValueError, match="agent"):
+        Cause(Code.REFUSED, {"detail": "", "agent": "bank"})
+    assert refusal(type="t", code="c").facts["type"] == "t"
+
+
+def test_refusals_with_other_words_are_two_groups():
+    """OPR-1: a declined card and an unknown address have different remedies."""
+    assert group(refusal(detail="card declined")) != group(refusal(detail="address unknown"))
+    assert group(refusal(code="declined")) != group(refusal(code="unknown"))
+
+
+def test_the_same_fault_of_two_orders_is_one_group():
+    """Ids and times in its text make no difference, nor do case and spaces."""
+    one = refusal(detail="Card  declined at 08:15, see 12345678")
+    other = refusal(detail="card declined at 09:00, see 87654321")
+    assert group(one) == group(other)
+
+
+def test_a_service_that_names_a_type_or_code_is_grouped_by_it():
+    """Whatever its text says."""
+    assert group(refusal(code="declined", detail="a")) == group(
+        refusal(code="declined", detail="b")
+    )
+    typed = refusal(type="about:declined", code="x")
+    assert group(typed) == group(refusal(type="about:declined", code="y"))
+    assert group(typed).word == "about:declined"
+
+
+def test_causes_at_another_step_or_agent_or_with_another_code_are_another_group():
+    """Each is mended elsewhere."""
+    declined = refusal(detail="declined")
+    groups = {
+        group(declined),
+        group(declined, step="ship"),
+        group(declined, agent="bank-2"),
+        group(Cause(Code.CALL_REJECTED, {"detail": "declined"})),
+    }
+    assert len(groups) == 4
+
+
+@pytest.mark.parametrize(
+    ("cause", "word"),
+    [
+        (Cause(Code.TIMED_OUT, {"fault": "503"}), "503"),
+        (Cause(Code.NOT_BEGUN, {"agent": "bank"}), ""),
+        (
+            Cause(
+                Code.REQUEST_FAILED,
+                {"workflow": "w", "version": 1, "step": "pay", "error": "KeyError 'a'"},
+            ),
+            "keyerror 'a'",
+        ),
+    ],
+)
+def test_the_word_of_other_causes(cause, word):
+    """The last fault of the service, or the error of the workflow."""
+    assert group(cause).word == word
+
+
+def test_an_undo_because_of_a_step_is_grouped_with_the_failure_of_that_step():
+    """UND-1: it has the same cause."""
+    undone = step_failed("pay", DECLINED)
+    assert undone.code is Code.STEP_FAILED
+    assert root_of(undone) == DECLINED
+    assert group(undone) == group(DECLINED)
+    assert root_of(DECLINED) is DECLINED
+
+
+def test_a_step_keeps_short_texts_alone():
+    """A row has room for them; numbers stay as they are."""
+    short = refusal(detail="x" * MAX_TEXT)
+    assert short.shortened() is short
+    long = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 3, "fault": "x" * 301})
+    assert long.shortened().facts == {"step": "pay", "failures": 3, "fault": "x" * 300}
