@@ -13,27 +13,27 @@ from engine.domain.states import AtWork, Failed, Settled, Startable, UndoPending
 from engine.domain.steps import Step
 
 
-def changed(before: Order, after: Order, now: datetime) -> Order:
+def changed(before: Order | None, after: Order, now: datetime) -> Order:
     """Return the next version of an order; an order that is over is on hold no more.
 
-    `now` is the time by this host's clock.
+    `before` is None for a new order; `now` is the time by this host's clock.
     """
     after = replace(after, hold=None if after.is_over else after.hold)
-    derived = derive(before, after, now)
-    return replace(after, version=before.version + 1, updated_at=now, derived=derived)
+    version = before.version + 1 if before else 1
+    return replace(after, version=version, updated_at=now, derived=derive(before, after, now))
 
 
-def erased(before: Order, after: Order) -> Order:
-    """Return the next version of an order whose personal data was erased.
+def amended(before: Order, after: Order) -> Order:
+    """Return the next version of an order whose records changed, such as by an erasure.
 
-    Nothing happened to it, so its age, its place in lists and its retention stay as they are.
+    Nothing happened to the order, so its age, its place in lists and its retention stay.
     """
     return replace(
         after, version=before.version + 1, updated_at=before.updated_at, derived=before.derived
     )
 
 
-def derive(before: Order, after: Order, now: datetime) -> Derived:
+def derive(before: Order | None, after: Order, now: datetime) -> Derived:
     """Return what follows from the order after a transition at this time."""
     not_before = after.next_start(now)
     is_chosen = not_before is not None and not work_index.is_pause(after, after.ready, not_before)
@@ -43,7 +43,7 @@ def derive(before: Order, after: Order, now: datetime) -> Derived:
         locked_by=_locked_by(after),
         not_before=not_before,
         ready_since=ready_since,
-        work_items=tuple(work_index.work_items(before, after, now, ready_since)),
+        work_items=tuple(work_index.work_items(after, now, ready_since)),
     )
 
 
@@ -72,16 +72,22 @@ def _locked_by(order: Order) -> str | None:
     return instance if order.has_any(AtWork) else None
 
 
-def _ready_since(before: Order, after: Order, now: datetime) -> datetime:
+def _ready_since(before: Order | None, after: Order, now: datetime) -> datetime:
     """Return since when the order waits, anew after progress or an operator's action.
 
     An attempt without a result is no progress: the order keeps its place and its age. A time that
     is in the future by this clock came from a clock that is ahead, and counts as now.
     """
+    if before is None or _goes_on(before, after) or _settled(before) != _settled(after):
+        return now
+    return min(before.derived.ready_since, now)
+
+
+def _goes_on(before: Order, after: Order) -> bool:
+    """Whether the order had ended, turned back or was on hold, and goes on now."""
+    is_resumed = before.has_ended and not after.has_ended
     is_released = before.hold is not None and after.hold is None
-    goes_on = before.has_ended or before.direction is not after.direction or is_released
-    has_progressed = _settled(before) != _settled(after)
-    return now if goes_on or has_progressed else min(before.derived.ready_since, now)
+    return is_resumed or is_released or before.direction is not after.direction
 
 
 def _settled(order: Order) -> frozenset[str]:

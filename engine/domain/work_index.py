@@ -12,7 +12,7 @@ from enum import StrEnum
 from core.keys import LAST, newest_first, sortable
 from core.life import Outcome
 from core.orders import Priority
-from engine.domain.orders import InError, Order, Processed, WorkItem
+from engine.domain.orders import InError, Order, Pending, Processed, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay
 from engine.domain.steps import Step, StepIn
 
@@ -30,6 +30,8 @@ class WorkItemKind(StrEnum):
     """An operator's action."""
     HELD = "!held"
     """An operator's release."""
+    ENDED = "_ended"
+    """Nothing: the row lists an order that is over."""
 
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
@@ -41,26 +43,36 @@ NO_AGENT = "-"
 LATER = "later"
 """The part of the key of a claim that waits for a chosen time, which follows."""
 
-ENDED = "_ended"
-"""The prefix of the row by which an order that is over is listed."""
 
+def work_items(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
+    """Yield the work items of the order as it is after a transition at this time.
 
-def work_items(
-    before: Order, after: Order, now: datetime, ready_since: datetime
-) -> Iterator[WorkItem]:
-    """Yield the work items of the order as it is after a transition.
-
-    Exactly one of them lists it: an order that waits for an operator among those in error or on
-    hold, else one that an agent works on as running, else one that waits for an external event as
-    waiting, and any other as pending.
+    Exactly one of them lists the order (OPR-1).
     """
-    if after.is_over:
-        yield _end(before, after, now)
-        return
-    found = sorted(_open(after, now, ready_since), key=_by_list)
-    for number, item in enumerate(found):
-        key = f"{item.key}|{after.order_id}"
-        yield replace(item, key=key, is_listed=number == 0)
+    items = [_end(order, now)] if order.is_over else _open(order, now, ready_since)
+    kind = list_of(order)
+    listed = next(number for number, item in enumerate(items) if item.key.startswith(f"{kind}|"))
+    for number, item in enumerate(items):
+        yield replace(item, key=f"{item.key}|{order.order_id}", is_listed=number == listed)
+
+
+def list_of(order: Order) -> WorkItemKind:
+    """Return the kind of rows among which lists show the order.
+
+    All that is awaited from outside is in one list. A pending order that no claim could go on with
+    is in the list of those on which an agent works.
+    """
+    if order.is_over:
+        return WorkItemKind.ENDED
+    if isinstance(order.state, InError):
+        return WorkItemKind.ERROR
+    if order.hold:
+        return WorkItemKind.HELD
+    if order.has_any(AwaitingExternalEvent):
+        return WorkItemKind.WAITING
+    is_claimable = isinstance(order.state, Pending) and order.blocked() is None
+    is_worked_on = order.has_any(AtWork) and not is_claimable
+    return WorkItemKind.RUNNING if is_worked_on else WorkItemKind.PENDING
 
 
 def capability_of(step: Step) -> str:
@@ -84,30 +96,16 @@ def may_be_claimed(key: str, now: datetime) -> bool:
     return not place.startswith(f"{LATER}|") or place <= f"{LATER}|{sortable(now)}|{LAST}"
 
 
-def _open(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
-    if order.blocked() is None:
-        yield from _claims(order, now, ready_since)
-    yield from _first_due(WorkItemKind.RUNNING, order.in_state(AtWork))
+def _open(order: Order, now: datetime, ready_since: datetime) -> list[WorkItem]:
+    items = [] if order.blocked() else list(_claims(order, now, ready_since))
+    items += _first_due(WorkItemKind.RUNNING, order.in_state(AtWork))
     if not order.hold:  # the release moves the deadline (OPR-7)
-        yield from _first_due(WorkItemKind.WAITING, order.in_state(AwaitingExternalEvent))
+        items += _first_due(WorkItemKind.WAITING, order.in_state(AwaitingExternalEvent))
     if isinstance(order.state, InError):
-        yield WorkItem(key=f"{WorkItemKind.ERROR}|{sortable(now)}")
+        items.append(WorkItem(key=f"{WorkItemKind.ERROR}|{sortable(now)}"))
     if order.hold:
-        yield WorkItem(key=f"{WorkItemKind.HELD}|{sortable(order.hold.since)}")
-
-
-_LISTS = (
-    WorkItemKind.ERROR,
-    WorkItemKind.HELD,
-    WorkItemKind.RUNNING,
-    WorkItemKind.WAITING,
-    WorkItemKind.PENDING,
-)
-"""The kinds of rows, those first by which an order with several is listed."""
-
-
-def _by_list(item: WorkItem) -> int:
-    return _LISTS.index(WorkItemKind(item.key.partition("|")[0]))
+        items.append(WorkItem(key=f"{WorkItemKind.HELD}|{sortable(order.hold.since)}"))
+    return items
 
 
 def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
@@ -147,10 +145,7 @@ def _first_due(kind: WorkItemKind, steps: Sequence[StepIn[UnderWay]]) -> Iterato
         yield WorkItem(key=f"{kind}|{sortable(min(step.state.complete_by for step in steps))}")
 
 
-def _end(before: Order, after: Order, now: datetime) -> WorkItem:
-    """Return the row that lists an order which is over, at the time at which it ended."""
-    name = "processed" if isinstance(after.state, Processed) else Outcome.UNDONE
-    place = f"{ENDED}|{name}|"
-    known = (item.key for item in before.derived.work_items if item.key.startswith(place))
-    key = next(known, f"{place}{newest_first(now)}|{after.order_id}")
-    return WorkItem(key=key, is_listed=True)
+def _end(order: Order, now: datetime) -> WorkItem:
+    """Return the row that lists an order which is over: its last change is its end."""
+    name = "processed" if isinstance(order.state, Processed) else Outcome.UNDONE
+    return WorkItem(key=f"{WorkItemKind.ENDED}|{name}|{newest_first(now)}")

@@ -21,7 +21,7 @@ from engine_records import (
 from core.life import Direction, Outcome
 from core.orders import Priority
 from engine.domain import verbs
-from engine.domain.derive import changed, derive, erased
+from engine.domain.derive import amended, changed, derive
 from engine.domain.effects import Done, InDoubt
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
@@ -114,6 +114,21 @@ def test_an_order_counts_anew_after_progress_or_an_operators_action():
     assert derived(held, before).ready_since == BEFORE
 
 
+def test_a_new_order_is_ready_since_it_was_recorded():
+    """SUB-2: or from its chosen time on (SUB-9)."""
+    new = changed(None, order(step(), ready_since=BEFORE), NOW)
+    assert (new.version, new.derived.ready_since) == (1, NOW)
+    dated = changed(None, order(step(), not_before=LATER), NOW)
+    assert dated.derived.ready_since == LATER
+
+
+def test_an_action_that_leaves_an_order_in_error_changes_no_age():
+    """Engine 29 f: the order waits for its operator since it failed."""
+    failed = order(in_doubt(Failed(DECLINED)), state=InError(Outcome.FAILED), ready_since=BEFORE)
+    settled = failed.with_steps(verbs.settle_not_done(in_doubt(Failed(DECLINED))))
+    assert derived(settled, failed).ready_since == BEFORE
+
+
 def test_an_order_is_ready_from_its_chosen_time_on():
     """Such a wait is no delay."""
     dated = order(step(Scheduled(LATER)), ready_since=BEFORE)
@@ -154,7 +169,7 @@ def test_an_order_that_is_over_is_on_hold_no_more():
 def test_an_erasure_changes_no_time():
     """Engine 29 f: neither the age of the order nor its retention starts anew."""
     before = order(step(Completed()), state=Processed(), version=7)
-    after = erased(before, replace(before, reply_to="erased"))
+    after = amended(before, replace(before, reply_to="erased"))
     assert (after.version, after.updated_at, after.derived) == (8, NOW, before.derived)
     assert after.reply_to == "erased"
 
@@ -196,7 +211,7 @@ def test_an_order_has_no_place_for_an_agent_whose_step_cannot_start():
     two = order(running("pay"), step(name="ship", capability="carrier", after=("pay",)), state=BY)
     assert keys(two) == [f"!running|{AT_UP}"]
     beside = order(running("pay"), step(name="ship", capability="carrier"), state=BY)
-    assert keys(beside) == [f"!running|{AT_UP}", f"!pending|1|carrier|{AT}"]
+    assert keys(beside) == [f"!pending|1|carrier|{AT}", f"!running|{AT_UP}"]
 
 
 def test_each_lane_has_the_time_of_its_own_step():
@@ -234,7 +249,7 @@ def test_what_runs_and_what_is_awaited_is_checked_at_its_time():
     both = order(later, running("a"), external(AwaitingExternalEvent(LATER)), state=BY)
     assert keys(both) == [f"!running|{AT_UP}", f"!waiting|{AT_LATER}"]
     held = replace(both, hold=HOLD)
-    assert keys(held) == ["!held|2026-01-31T07:15:00.000000Z", f"!running|{AT_UP}"]
+    assert keys(held) == [f"!running|{AT_UP}", "!held|2026-01-31T07:15:00.000000Z"]
 
 
 def test_what_waits_for_an_operator_is_listed_since_it_does():
@@ -250,7 +265,7 @@ def test_what_is_over_is_listed_by_the_time_of_its_end():
     ended = changed(before, before.complete(), NOW)
     (item,) = ended.derived.work_items
     assert item.key.startswith("_ended|processed|")
-    assert derived(ended, ended, LATER).work_items == (item,)
+    assert amended(ended, ended).derived.work_items == (item,)
     back = order(state=InError(Outcome.UNDONE))
     assert derived(back).work_items[0].key.startswith("_ended|undone|")
 
@@ -258,6 +273,7 @@ def test_what_is_over_is_listed_by_the_time_of_its_end():
 OPEN = {
     "pending": order(step()),
     "pending, one runs": order(running(), step(name="b", after=("pay",))),
+    "pending, one runs beside": order(running(), step(name="b")),
     "two lanes": order(step(), step(name="ship", capability="carrier")),
     "runs": order(running(), state=BY),
     "runs and could start": order(running(), step(name="b", capability="carrier"), state=BY),
@@ -274,11 +290,12 @@ OPEN = {
 LISTS = {
     "pending": "!pending",
     "pending, one runs": "!running",
+    "pending, one runs beside": "!pending",
     "two lanes": "!pending",
     "runs": "!running",
     "runs and could start": "!running",
     "waits": "!waiting",
-    "runs and waits": "!running",
+    "runs and waits": "!waiting",
     "turned back while one runs": "!running",
     "held": "!held",
     "held while it runs": "!held",
