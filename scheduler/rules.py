@@ -31,6 +31,7 @@ from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
 
 NO_REASON = "the agent gave no reason"
+TOO_LONG = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
 RETIRED = "the order's workflow is not part of this app"
 
 
@@ -121,7 +122,7 @@ class SchedulerRules:
             return self._refuse(order, reply, agent, self._entry(now, refused))
         if workflow is None or definition is None:
             raise NewerWorkflowError
-        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now)
+        answered, entry = self._answered(step, reply, definition, now)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             # The undo was requested while the step ran.
             answered = compensation.to_be_undone(answered)
@@ -173,6 +174,8 @@ class SchedulerRules:
     def _answered(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
+        if len(json.dumps(_kept(definition, reply))) > MAX_KEPT:
+            return self._too_long(step, now)
         match reply.outcome:
             case "completed":
                 return self._completed(step, reply, definition, now)
@@ -208,6 +211,12 @@ class SchedulerRules:
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
         )
+
+    def _too_long(self, step: Step, now: datetime) -> tuple[Step, HistoryEntry]:
+        """Return the step as failed whose result cannot be kept: its service did the work."""
+        failed = replace(step, in_doubt=True).refused(TOO_LONG, for_good=False)
+        happened = StepFailed(step=step.name, attempt=step.attempts, reason=TOO_LONG)
+        return failed, self._entry(now, happened)
 
     def _remembers_refusals(self, agent: str) -> bool:
         """Whether the agent's service would repeat a refusal for its key."""
@@ -293,16 +302,6 @@ def _waiting(step: Step, reply: AgentReply, now: datetime, retry_after: timedelt
     """Return the step as it waits for its next attempt; the last one does not count."""
     in_doubt = step.in_doubt or reply.in_doubt
     return replace(pauses.waiting(step, now, retry_after), in_doubt=in_doubt)
-
-
-def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
-    """Return the reply, or a failure in doubt if its result is too long to be kept."""
-    if len(json.dumps(_kept(definition, reply))) <= MAX_KEPT:
-        return reply
-    reason = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
-    return reply.model_copy(
-        update={"outcome": "failed", "result": None, "reason": reason, "in_doubt": True}
-    )
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from core.business import Agent
 from core.changes import Change
 from core.life import ProcessState, StepState
 from core.messages import AgentRequest, decode
-from core.orders import Snapshot
+from core.orders import MAX_KEPT, Snapshot
 from operators.requests import OperatorRequest
 
 KEY = f"{ORDER_ID}:payment"
@@ -67,6 +67,17 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         assert not again.after.step("payment").refused_for_good
         failed = answer(outcome="failed", reason="card declined", attempt=number + 1)
         order = REMEMBERS.receive(again.after, failed, NOW).after
+
+
+@pytest.mark.proves("AGT-3", "UND-2")
+def test_a_result_that_is_too_long_to_be_kept_is_no_refusal():
+    """The service did the work: under a new key it would do it a second time."""
+    order = REMEMBERS.claim(new_order(), NOW).after
+    long = answer(result={"reference": "x" * MAX_KEPT})
+    failed = REMEMBERS.receive(order, long, NOW).after
+    step = failed.step("payment")
+    assert (step.state, step.in_doubt, step.refused_for_good) == (StepState.FAILED, True, False)
+    assert key_after_resubmit(REMEMBERS, failed) == KEY
 
 
 KEPT = {
