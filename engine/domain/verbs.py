@@ -211,9 +211,7 @@ def expire(
         return _waiting(failed, wait)
     if counts.cooldowns < step.rules.max_cooldowns:
         return cooled_down(failed, now, cause)
-    facts = {"step": step.name, "failures": counts.failures, "fault": cause.facts["fault"]}
-    reached = Cause(Code.THRESHOLD_REACHED, facts)
-    return given_up(failed, reached, operator_decides=operator_decides)
+    return given_up(failed, threshold_reached(failed, cause), operator_decides=operator_decides)
 
 
 @verb(Event.EXPIRE)
@@ -291,6 +289,13 @@ def settle_not_done(step: Step) -> Step:
 
 
 # What verbs of optional behaviour need too
+
+
+def threshold_reached(failed: Step, last: Cause) -> Cause:
+    """Return the cause of a step that has timed out too often; `last` is that of its last time."""
+    failures, fault = failed.counts.failures, last.facts["fault"]
+    facts = {"step": failed.name, "failures": failures, "fault": fault}
+    return Cause(Code.THRESHOLD_REACHED, facts)
 
 
 def next_generation(key: Key) -> Key:

@@ -1,0 +1,1 @@
+"""The decisions about orders: pure functions from an order to its next version."""

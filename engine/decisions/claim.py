@@ -1,0 +1,93 @@
+"""The scheduler's decision about an order that waits: claim it, or leave it (SCH-1 to SCH-3)."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core.life import Outcome, WhyNot
+from core.workflow import Workflow
+from engine.decisions.proceed import Capacity, Proceed, Scheduler
+from engine.decisions.transitions import Draft, Transition, end
+from engine.domain.causes import Cause, Code
+from engine.domain.events import Claimed, WorkflowChanged
+from engine.domain.orders import Order, Pending
+from engine.domain.states import AtWork
+from engine.domain.work_index import first_need
+
+
+@dataclass(frozen=True, slots=True)
+class NotClaimed:
+    """A claim that was refused; nothing is written."""
+
+    why: WhyNot
+
+
+def claim(
+    order: Order, now: datetime, capacity: Capacity, scheduler: Scheduler
+) -> Transition | NotClaimed:
+    """Claim the order and start its ready steps in one write (SCH-2, SCH-3)."""
+    # The clock of the process that changed the order last may be ahead, by the tolerance at most.
+    now = max(now, min(order.updated_at, now + scheduler.clock_tolerance))
+    if why_not := order.not_claimable(now):
+        return NotClaimed(why_not)
+    waited = now - order.derived.ready_since
+    if not can_claim(scheduler, order.workflow, order.workflow_version, waited):
+        return NotClaimed(WhyNot.UNKNOWN_WORKFLOW)
+    events = (Claimed(),) if isinstance(order.state, Pending) else ()
+    draft = Draft(before=order, order=order, now=now, events=events)
+    workflow = scheduler.workflows.find(order.workflow, order.workflow_version)
+    if workflow is None:
+        return _end_of_retired(draft)
+    proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
+    transition = proceed(draft)
+    if transition is None:
+        return NotClaimed(_why_nothing_starts(order, proceed))
+    return noting_workflow_changes(transition, workflow)
+
+
+def can_claim(scheduler: Scheduler, workflow: str, version: int, waited: timedelta) -> bool:
+    """Whether this app may claim orders on this workflow version (FLT-12).
+
+    An order on an unknown version waits `version_overlap` for a newer app; then it is ended.
+    """
+    workflows = scheduler.workflows
+    is_known = workflows.find(workflow, version) is not None
+    return (
+        is_known or workflows.was_retired(workflow, version) or (waited > scheduler.version_overlap)
+    )
+
+
+def _end_of_retired(draft: Draft) -> Transition | NotClaimed:
+    """Give up an order whose workflow is not part of this app."""
+    order = draft.order
+    if order.has_any(AtWork):  # they answer or expire first (SCH-12)
+        return NotClaimed(WhyNot.RUNS)
+    facts = {"workflow": order.workflow, "version": order.workflow_version}
+    outcome = Outcome.UNDO_INCOMPLETE if order.is_undo else Outcome.FAILED
+    return end(draft, outcome, None, Cause(Code.WORKFLOW_RETIRED, facts))
+
+
+def _why_nothing_starts(order: Order, proceed: Proceed) -> WhyNot:
+    if proceed.unreachable(order.ready):
+        return WhyNot.UNKNOWN_PROVIDER
+    need = first_need(order, order.derived.ready_since)
+    return WhyNot.NO_ROOM_AT_ITS_OWN if need in proceed.capacity else WhyNot.NO_ROOM
+
+
+def noting_workflow_changes(transition: Transition, workflow: Workflow) -> Transition:
+    """Note in the transition, once, that definitions changed while the order was on them."""
+    fingerprints = {step.name: step.fingerprint for step in workflow.steps}
+    stale = [
+        step
+        for step in transition.after.steps
+        if step.rules.fingerprint and step.rules.fingerprint != fingerprints.get(step.name, "")
+    ]
+    if not stale:
+        return transition
+    now = {step.name: fingerprints.get(step.name, "") for step in stale}
+    names = (f"{name} ({f'now {known}' if known else 'gone'})" for name, known in now.items())
+    changed = WorkflowChanged(
+        workflow=workflow.name, version=workflow.version, steps=", ".join(names)
+    )
+    fresh = (replace(step, rules=replace(step.rules, fingerprint=now[step.name])) for step in stale)
+    after = transition.after.with_steps(*fresh)
+    return replace(transition, after=after, events=(*transition.events, changed))

@@ -1,0 +1,108 @@
+"""Evaluates the condition and the start time of a step when its turn comes (SCH-14, SCH-15)."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from core.errors import AppError
+from core.orders import Order as SubmittedOrder
+from core.workflow import StepDefinition, Workflow, name_of
+from engine.decisions.requests import in_workflow, results_for, shown
+from engine.decisions.transitions import Draft, failure_of
+from engine.domain import verbs
+from engine.domain.causes import Cause, Code
+from engine.domain.events import SkippedByCondition, StepScheduled
+from engine.domain.orders import Order
+from engine.domain.states import ConditionPending
+from engine.domain.steps import Step
+from engine.features import conditions
+
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+"""Limits of the times at which a step may start: tables and calendars hold these."""
+
+Result = TypeVar("Result")
+
+
+class EvaluationError(AppError):
+    """A function of the workflow failed, or returned something else than it may."""
+
+    def __init__(self, function: str, error: Exception) -> None:
+        super().__init__(function)
+        self.function, self.error = function, error
+
+
+def evaluate(draft: Draft, workflow: Workflow, personal: tuple[str, ...]) -> Draft:
+    """Evaluate each step whose turn has come; one that is skipped lets others follow.
+
+    A step that may start now stays as it is: `met` records that when the order is written.
+    """
+    for name in [step.name for step in draft.order.in_state(ConditionPending)]:
+        step, definition = draft.order.step(name), workflow.definition(name)
+        if step is None or definition is None or step not in draft.order.ready:
+            continue
+        try:
+            draft = _evaluated(draft, step, definition)
+        except EvaluationError as fault:
+            facts = {
+                **in_workflow(workflow, name),
+                "function": fault.function,
+                "error": shown(fault.error, personal),
+            }
+            cause = Cause(Code.CONDITION_FAILED, facts)
+            failed = verbs.fail(step, cause)
+            draft = draft.but(draft.order.with_steps(failed), *failure_of(failed, cause))
+    return draft
+
+
+def met(order: Order) -> Order:
+    """Return the order in which each ready step that waited for its evaluation may start."""
+    pending = (step for step in order.ready if isinstance(step.state, ConditionPending))
+    return order.with_steps(*map(conditions.condition_met, pending))
+
+
+def _evaluated(draft: Draft, step: Step, definition: StepDefinition) -> Draft:
+    order = draft.order
+    results = results_for(order, definition)
+    when, begins = definition.when, definition.begins
+    if when and not _call("when", when, _is_true, order.submitted, results):
+        name = name_of(when)
+        skipped = conditions.skip_by_condition(step, name)
+        event = SkippedByCondition(step=step.name, condition=name)
+        return draft.but(order.with_steps(skipped), event)
+    at = begins and _call("begins", begins, _time, order.submitted, results)
+    if begins and at and at > draft.now:
+        scheduled = StepScheduled(step=step.name, until=at, by=name_of(begins))
+        return draft.but(order.with_steps(conditions.schedule(step, at)), scheduled)
+    return draft
+
+
+def _call(
+    what: str,
+    function: Callable[[SubmittedOrder, Mapping[str, Mapping[str, Any]]], Any],
+    read: Callable[[Any], Result],
+    order: SubmittedOrder,
+    results: Mapping[str, Mapping[str, Any]],
+) -> Result:
+    """Return what a function of the workflow returns; raises `EvaluationError`."""
+    try:
+        return read(function(order, results))
+    except Exception as error:  # any error of a workflow fails its step
+        raise EvaluationError(f"{what} {name_of(function)}", error) from error
+
+
+def _is_true(returned: Any) -> bool:
+    if isinstance(returned, bool):
+        return returned
+    raise TypeError(f"it returned {type(returned).__name__}, not bool")
+
+
+def _time(returned: Any) -> datetime | None:
+    if returned is None:
+        return None
+    if not isinstance(returned, datetime):
+        raise TypeError(f"it returned {type(returned).__name__}, not datetime")
+    if returned.tzinfo is None:
+        raise TypeError("it returned a time without a time zone")
+    if not EARLIEST <= returned < LATEST:
+        raise TypeError(f"it returned a time that is not from {EARLIEST:%Y} to {LATEST:%Y}")
+    return returned.astimezone(UTC)

@@ -1,0 +1,275 @@
+"""How an order goes on: which steps start or wait, and how it ends (SCH-3, SCH-10, SCH-12, UND-1).
+
+The decision is pure: the time, the capacity of the agents and the workflow are arguments.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import chain
+
+from core.business import Agent, Payload
+from core.life import Outcome
+from core.messages import BusMessage
+from core.workflow import Workflow, Workflows
+from engine.decisions import conditions
+from engine.decisions.requests import BrokenRequestError, RequestMaker, idempotency_key
+from engine.decisions.transitions import Draft, Transition, end, failure_of, give_up
+from engine.domain import verbs
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Key
+from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
+from engine.domain.orders import Order
+from engine.domain.states import (
+    AtWork,
+    ConditionPending,
+    Deferred,
+    Failed,
+    Finished,
+    UnderWay,
+    UndoFailed,
+    Undoing,
+    UndoPending,
+)
+from engine.domain.steps import Step, StepIn
+from engine.features import external_events, key_generations, late_effects
+from engine.features.conditions import condition_met
+from engine.features.external_events import CallbackUrls
+
+Capacity = Mapping[str, Sequence[str]]
+"""The healthy agents with capacity for each capability, the preferred first (AGT-10)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scheduler:
+    """One scheduler instance, with what it knows of the app that is deployed."""
+
+    instance: str
+    workflows: Workflows
+    payload: Payload
+    providers: Mapping[str, str]
+    """The provider of each agent's service: services of one provider know the same keys."""
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    """The declared agents by name: what their services remember, and how long they may take."""
+    callbacks: CallbackUrls | None = None
+    """Makes callback URLs; None where there are none."""
+    clock_tolerance: timedelta
+    version_overlap: timedelta
+    """How long an order is left to a newer version of the app (FLT-12).
+
+    It follows an unknown workflow, or a step of it may have been done at an unknown provider.
+    """
+
+    def providers_of(self, capability: str) -> set[str]:
+        """Return the providers to which the agents of a capability lead."""
+        offering = [agent.name for agent in self.agents.values() if agent.offers == capability]
+        return {self.providers[name] for name in offering or self.providers}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proceed:
+    """One decision of a scheduler about an order on a known workflow."""
+
+    scheduler: Scheduler
+    workflow: Workflow
+    capacity: Capacity
+
+    def __call__(self, draft: Draft) -> Transition | None:
+        """Start every step whose turn it is, or end the order if no step is left.
+
+        Return None if no step of a pending order can start now: the order stays as it is.
+        """
+        if draft.order.is_undo:
+            return self._undo(draft)
+        if draft.order.has_any(ConditionPending):
+            draft = conditions.evaluate(draft, self.workflow, self._personal(draft.order))
+        return self._go_forward(draft)
+
+    def _go_forward(self, draft: Draft) -> Transition | None:
+        order = draft.order
+        if order.has_any(Failed):  # no new step starts; agents answer or expire (SCH-12)
+            return self._start(draft) if order.has_any(AtWork) else give_up(draft)
+        if all(isinstance(step.state, Finished) for step in order.steps):
+            return draft.but(order.complete(), OrderProcessed()).commit()
+        return self._start(draft)
+
+    def _undo(self, draft: Draft) -> Transition | None:
+        """Undo the steps in reverse order of dependence, once none moves forward (UND-1)."""
+        if draft.order.still_to_undo():
+            return self._start(draft)
+        stuck = next(iter(draft.order.in_state(UndoFailed)), None)
+        if stuck:
+            return end(draft, Outcome.UNDO_INCOMPLETE, stuck.name, stuck.state.cause)
+        return end(draft, Outcome.UNDONE, None, draft.order.cause)
+
+    def _start(self, draft: Draft) -> Transition | None:
+        """Start the ready steps that have an agent and whose time has come."""
+        if (unreachable := self.unreachable(draft.order.ready)) and not self._may_be_newer(draft):
+            return self._fail(draft, [(step, _provider_gone(step)) for step in unreachable])
+        met = conditions.met(draft.order)
+        started = list(self._started(met, draft.now))
+        requests, broken = self._requests(draft, met, started)
+        if broken:
+            return self._fail(draft, broken)
+        if not started and draft.order is draft.before:  # nothing is written for nothing
+            return None
+        after = met.with_steps(*started)
+        if not after.has_any(UnderWay):
+            return _requeue(draft, after)
+        claimed = after.claimed_by(self.scheduler.instance)
+        return draft.but(claimed, *map(_started_event, started)).commit(*requests)
+
+    # Attempts
+
+    def _started(self, order: Order, now: datetime) -> Iterator[StepIn[UnderWay]]:
+        """Record attempts as running, before their requests go out (SCH-3)."""
+        for step in order.ready:
+            if (order.starts_at(step) or now) > now:
+                continue
+            until, callbacks = now + step.rules.timeout, self.scheduler.callbacks
+            if step.is_external:
+                token = callbacks.token_for(step) if callbacks else None
+                yield external_events.await_event(step, until, callback_token=token)
+            elif agent := self._agent_for(step):
+                token = callbacks.token_for(step) if callbacks else None
+                key = self._key(step, agent, now)
+                yield verbs.start(step, key, until, callback_token=token)
+
+    def _key(self, step: Step, agent: str, now: datetime) -> Key:
+        """Return the key of an attempt that starts now, with how long it counts."""
+        declared = self.scheduler.agents.get(agent)
+        keys_last = declared.keys_last if declared else None
+        tolerance = self.scheduler.clock_tolerance
+        return Key(
+            agent=agent,
+            provider=self.scheduler.providers.get(agent),
+            generation=step.key.generation if step.key else 0,
+            known_until=key_generations.known_until(step, keys_last, now),
+            effects_final_at=late_effects.effects_final_at(step, now, tolerance),
+        )
+
+    def _agent_for(self, step: Step) -> str | None:
+        """Return the agent that takes the step now; None if no agent has capacity for it.
+
+        After an attempt without a result, another agent is preferred. A step that was ever tried
+        stays with services that know its idempotency key (AGT-3), and is undone there. This holds
+        also if the agent did not call: the same request may have been delivered twice.
+        """
+        takers = self.capacity.get(step.rules.capability, ())
+        key = step.key
+        if key and key.provider:
+            providers = self.scheduler.providers
+            takers = [agent for agent in takers if providers.get(agent) == key.provider]
+        preferred = next(iter(takers), None)
+        if step.cause:
+            others = (agent for agent in takers if agent != step.agent)
+            return next(others, preferred)
+        is_known_there = isinstance(step.state, UndoPending | Deferred) or step.answer_by
+        return step.agent if is_known_there and step.agent in takers else preferred
+
+    def unreachable(self, steps: Iterable[Step]) -> list[Step]:
+        """Return the steps with a provider that may have done them, and to which no agent leads.
+
+        Another provider would do them a second time, or call them undone without knowing their key
+        (AGT-3).
+        """
+        tried = ((step, step.key.provider) for step in steps if step.key and step.key.provider)
+        providers_of = self.scheduler.providers_of
+        return [step for step, known in tried if known not in providers_of(step.rules.capability)]
+
+    def _may_be_newer(self, draft: Draft) -> bool:
+        """Whether a newer version of the app may have an agent that this one lacks (FLT-12)."""
+        waited = draft.now - draft.before.derived.ready_since
+        return waited <= self.scheduler.version_overlap
+
+    # Requests
+
+    def _requests(
+        self, draft: Draft, order: Order, started: Sequence[StepIn[UnderWay]]
+    ) -> tuple[list[BusMessage], list[tuple[Step, Cause]]]:
+        """Return the requests, and the steps whose request cannot be made or sent, with causes.
+
+        The question of an external step is made too, but sent to no agent.
+        """
+        maker = RequestMaker(
+            workflow=self.workflow,
+            personal=self._personal(order),
+            callbacks=self.scheduler.callbacks,
+            now=draft.now,
+        )
+        requests, broken = [], []
+        for step in started:
+            waiting = next(ready for ready in order.ready if ready.name == step.name)
+            if key_generations.is_forgotten(step, draft.now):
+                broken.append((waiting, _key_forgotten(order, step)))
+                continue
+            try:
+                if isinstance(step.state, AtWork):
+                    requests.append(maker.request_of(order, step))
+                else:
+                    maker.content_of(order, step)
+            except BrokenRequestError as fault:
+                broken.append((waiting, fault.cause))
+        return requests, broken
+
+    def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> Transition | None:
+        """Go on by the rules of steps whose request cannot be made or sent (SCH-8, AGT-12)."""
+        failed = [_failed(step, cause) for step, cause in broken]
+        causes = (cause for _, cause in broken)
+        events: Iterator[HistoryEvent] = chain.from_iterable(map(failure_of, failed, causes))
+        return self(draft.but(draft.order.with_steps(*failed), *events))
+
+    def _personal(self, order: Order) -> tuple[str, ...]:
+        return tuple(self.scheduler.payload.personal(order.submitted.payload))
+
+
+def _failed(step: Step, cause: Cause) -> Step:
+    """Return a step that was not requested as it has failed.
+
+    An operator decides where something may have been done at a service that cannot be asked.
+    """
+    if isinstance(step.state, ConditionPending):
+        step = condition_met(step)
+    is_gone = cause.code is Code.PROVIDER_GONE
+    decides = is_gone or cause.code is Code.KEY_FORGOTTEN
+    return verbs.fail(step, cause, unanswered=is_gone, operator_decides=decides)
+
+
+def _requeue(draft: Draft, after: Order) -> Transition:
+    """Give the order back until a step's time comes or an agent has capacity."""
+    until = after.next_start(draft.now)
+    is_chosen = until is not None and any(
+        step.not_before == until and not step.counts.attempts for step in after.ready
+    )
+    return draft.but(after.requeue(), Requeued(until=until, is_chosen=is_chosen)).commit()
+
+
+def _key_forgotten(order: Order, step: Step) -> Cause:
+    """Return the cause of a step whose key is forgotten: an operator has to find out (AGT-12)."""
+    known_until = step.key.known_until if step.key else None
+    facts = {
+        "agent": step.agent,
+        "key": idempotency_key(order.order_id, step),
+        "known_until": known_until.isoformat() if known_until else "",
+        "is_undo": isinstance(step.state, Undoing),
+    }
+    return Cause(Code.KEY_FORGOTTEN, facts)
+
+
+def _provider_gone(step: Step) -> Cause:
+    """Return the cause of a step that no agent leads to any more (AGT-3)."""
+    provider = step.key.provider if step.key else None
+    facts = {"provider": provider, "is_undo": isinstance(step.state, UndoPending)}
+    return Cause(Code.PROVIDER_GONE, facts)
+
+
+def _started_event(step: StepIn[UnderWay]) -> StepStarted:
+    return StepStarted(
+        step=step.name,
+        attempt=step.counts.attempts,
+        capability=step.rules.capability,
+        agent=step.agent,
+        complete_by=step.state.complete_by,
+        is_undo=isinstance(step.state, Undoing),
+        generation=step.key.generation if step.key else 0,
+    )

@@ -1,0 +1,208 @@
+"""The scheduler's decision about an agent's reply (SCH-5, SCH-6, SCH-8)."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from core.errors import NewerWorkflowError
+from core.messages import AgentReply
+from core.orders import MAX_KEPT
+from core.workflow import StepDefinition
+from engine.decisions.proceed import Capacity, Proceed, Scheduler
+from engine.decisions.requests import step_removed
+from engine.decisions.transitions import Draft, Transition
+from engine.domain import verbs
+from engine.domain.causes import Cause, Code
+from engine.domain.events import (
+    AttemptDeferred,
+    HistoryEvent,
+    NotAttempted,
+    OptionalStepFailed,
+    ReplyRefused,
+    StepCompleted,
+    StepFailed,
+    StepUndone,
+)
+from engine.domain.orders import Order, Pending
+from engine.domain.states import PATTERN_STATE, Running, Skipped, Undoing
+from engine.domain.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedReply:
+    """A reply that changes nothing; the history keeps it once (SCH-6)."""
+
+    note_id: str
+    event: ReplyRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A reply as it was delivered."""
+
+    reply: AgentReply
+    agent: str
+    """The agent whose queue delivered it."""
+
+
+def receive(
+    order: Order, delivery: Delivery, now: datetime, capacity: Capacity, scheduler: Scheduler
+) -> Transition | RefusedReply:
+    """Act on a valid reply; record any other one as refused.
+
+    Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act
+    (FLT-12).
+    """
+    reply = delivery.reply
+    step = order.step(reply.step)
+    refusal = _why_invalid(step, delivery, now, scheduler.clock_tolerance)
+    if refusal := refusal or _why_useless(order, reply, scheduler):
+        return _refused(delivery, refusal)
+    workflow = scheduler.workflows.find(order.workflow, order.workflow_version)
+    definition = workflow.definition(reply.step) if workflow else None
+    if step is None or workflow is None or definition is None:
+        raise NewerWorkflowError
+    answered, event = _answered(step, reply, definition, scheduler, now)
+    events = [event]
+    if order.is_undo and isinstance(step.state, Running):  # the undo was requested meanwhile
+        answered = verbs.request_undo(answered)
+    elif isinstance(answered.state, Skipped):
+        events.append(OptionalStepFailed(step=step.name))
+    after = order.with_steps(answered)
+    draft = Draft(before=order, order=after, now=now, events=tuple(events))
+    if isinstance(order.state, Pending):  # another step timed out: the next claim goes on
+        return draft.commit()
+    proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
+    return proceed(draft) or draft.commit()
+
+
+def _answered(
+    step: Step,
+    reply: AgentReply,
+    definition: StepDefinition,
+    scheduler: Scheduler,
+    now: datetime,
+) -> tuple[Step, HistoryEvent]:
+    kept = _kept(definition, reply.result)
+    if len(json.dumps(kept)) > MAX_KEPT:
+        return _too_long(step)
+    match reply.outcome:
+        case "completed":
+            return _completed(step, kept)
+        case "failed":
+            return _failed(step, reply, scheduler)
+        case _ if reply.accepted:
+            return _deferred(step, reply, scheduler, now)
+    return _not_attempted(step, reply, now)
+
+
+def _completed(step: Step, result: Mapping[str, Any]) -> tuple[Step, HistoryEvent]:
+    kind = StepUndone if isinstance(step.state, Undoing) else StepCompleted
+    return verbs.complete(step, result), kind(step=step.name, attempt=step.counts.attempts)
+
+
+def _too_long(step: Step) -> tuple[Step, HistoryEvent]:
+    """Give up a step whose result cannot be kept; its service did the work."""
+    cause = Cause(Code.RESULT_TOO_LONG, {"limit": MAX_KEPT})
+    return verbs.refuse(step, cause, unanswered=True), _failure(step, cause)
+
+
+def _failed(step: Step, reply: AgentReply, scheduler: Scheduler) -> tuple[Step, HistoryEvent]:
+    """Fail the step, for good if its service remembers refusals (AGT-3)."""
+    facts = {"detail": reply.reason or ""}
+    if reply.for_operator:  # not the service's own word
+        cause = Cause(Code.CALL_REJECTED, facts)
+        failed = verbs.fail(step, cause, unanswered=reply.in_doubt, operator_decides=True)
+        return failed, _failure(step, cause)
+    cause = Cause(Code.REFUSED, facts)
+    declared = scheduler.agents.get(step.agent)
+    remembers = declared is not None and declared.remembers_refusals
+    for_good = remembers and isinstance(step.state, Running)
+    refused = verbs.refuse(step, cause, unanswered=reply.in_doubt, for_good=for_good)
+    return refused, _failure(step, cause)
+
+
+def _failure(step: Step, cause: Cause) -> HistoryEvent:
+    return StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
+
+
+def _deferred(
+    step: Step, reply: AgentReply, scheduler: Scheduler, now: datetime
+) -> tuple[Step, HistoryEvent]:
+    """Let the service be asked again when it says, without a failure (AGT-11)."""
+    declared = scheduler.agents.get(step.agent)
+    within = (declared and declared.answer_within) or timedelta()
+    pause = timedelta(seconds=reply.retry_after or 0)
+    deferred = verbs.defer(
+        step, now, retry_after=pause, answer_within=within, unanswered=reply.in_doubt
+    )
+    attempt, until = step.counts.attempts, deferred.not_before or now
+    event = AttemptDeferred(step=step.name, attempt=attempt, agent=step.agent, until=until)
+    return deferred, event
+
+
+def _not_attempted(step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEvent]:
+    """Let the step be requested again after the pause, without a failure (AGT-8, SCH-16).
+
+    An open circuit is that of one instance. Its health row keeps the time for which it makes no
+    calls, so that others may be asked before.
+    """
+    pause = timedelta(seconds=0 if reply.circuit_open else reply.retry_after or 0)
+    waiting = verbs.not_attempted(step, now, retry_after=pause, unanswered=reply.in_doubt)
+    cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.reason})
+    return waiting, NotAttempted(step=step.name, attempt=step.counts.attempts, cause=cause)
+
+
+def _kept(definition: StepDefinition, result: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the fields of the service's answer that the workflow keeps (UND-3)."""
+    wanted = definition.result_fields
+    return {name: value for name, value in (result or {}).items() if name in wanted}
+
+
+# Replies that change nothing
+
+
+def _why_invalid(
+    step: Step | None, delivery: Delivery, now: datetime, tolerance: timedelta
+) -> Cause | None:
+    """Return why a reply is invalid; None if it is valid (SCH-6).
+
+    A valid reply belongs to the current attempt of a running step, comes from the agent that was
+    asked, and is in time.
+    """
+    reply, agent = delivery.reply, delivery.agent
+    facts = {"step": reply.step, "attempt": reply.attempt}
+    if step is None:
+        return Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": reply.step})
+    if reply.attempt != step.counts.attempts:
+        return Cause(Code.REPLY_OUTDATED, {**facts, "current": step.counts.attempts})
+    if agent != step.agent:
+        asked = {**facts, "agent": agent, "expected": step.agent}
+        return Cause(Code.REPLY_FROM_OTHER_AGENT, asked)
+    if not isinstance(step.state, Undoing if reply.action == "undo" else Running):
+        word = PATTERN_STATE[type(step.state)]
+        return Cause(Code.REPLY_NOT_AWAITED, {**facts, "state": str(word)})
+    if step.is_expired(now, tolerance):
+        return Cause(Code.REPLY_LATE, facts)
+    return None
+
+
+def _why_useless(order: Order, reply: AgentReply, scheduler: Scheduler) -> Cause | None:
+    """Return why no version of the app can use a valid reply; None if one can."""
+    name, version = order.workflow, order.workflow_version
+    workflow = scheduler.workflows.find(name, version)
+    if workflow is None:
+        is_retired = scheduler.workflows.was_retired(name, version)
+        return Cause(Code.REPLY_AFTER_RETIREMENT) if is_retired else None
+    return None if workflow.definition(reply.step) else step_removed(workflow, reply.step)
+
+
+def _refused(delivery: Delivery, cause: Cause) -> RefusedReply:
+    reply = delivery.reply
+    content = f"{delivery.agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
+    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+    event = ReplyRefused(step=reply.step, attempt=reply.attempt, cause=cause)
+    return RefusedReply(f"reply-{reply.attempt}-{digest}", event)

@@ -1,0 +1,149 @@
+"""The request of an attempt: what the workflow makes of the order for the agent (SCH-4).
+
+Any error of a workflow's function fails its step. The cause names the error, and holds no personal
+data.
+"""
+
+import re
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from core.errors import AppError, InvalidError
+from core.messages import AgentRequest, BusMessage, faults_of
+from core.orders import ERASED
+from core.texts import plain
+from core.workflow import StepDefinition, Workflow
+from engine.domain.causes import Cause, Code
+from engine.domain.orders import Order
+from engine.domain.states import Undoing
+from engine.domain.steps import Step
+from engine.features.external_events import CallbackUrls
+
+MAX_BYTES = 192 * 1024
+"""Maximum size of a request. Service Bus carries 256 KiB, including its own headers."""
+
+MAX_ERROR_TEXT = 200
+"""Maximum number of characters that are shown of an error."""
+
+NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
+"""Errors whose message names code, such as a key; those of other errors may repeat values."""
+
+
+class BrokenRequestError(AppError):
+    """The request of a step cannot be made."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause.code)
+        self.cause = cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestMaker:
+    """Makes the requests of one order."""
+
+    workflow: Workflow
+    personal: tuple[str, ...]
+    """The personal values of the order, which no cause repeats."""
+    callbacks: CallbackUrls | None
+    now: datetime
+
+    def content_of(self, order: Order, step: Step) -> Mapping[str, Any]:
+        """Return what the workflow asks for; raises `BrokenRequestError`."""
+        definition = self.workflow.definition(step.name)
+        if definition is None:
+            raise BrokenRequestError(step_removed(self.workflow, step.name))
+        try:
+            return definition.request(order.submitted, results_for(order, definition))
+        except Exception as error:  # any error of a workflow fails its step
+            raise BrokenRequestError(self._failed(step, error)) from error
+
+    def request_of(self, order: Order, step: Step) -> BusMessage:
+        """Return the request of an attempt that starts now; raises `BrokenRequestError`."""
+        content = self.content_of(order, step)
+        definition = self.workflow.definition(step.name)
+        try:
+            return self._message(order, step, definition, content)
+        except Exception as error:  # what the workflow made may not fit into a message
+            raise BrokenRequestError(self._failed(step, error)) from error
+
+    def _message(
+        self,
+        order: Order,
+        step: Step,
+        definition: StepDefinition | None,
+        content: Mapping[str, Any],
+    ) -> BusMessage:
+        is_undo = isinstance(step.state, Undoing)
+        operation = definition and (definition.compensation if is_undo else definition.operation)
+        urls = None if is_undo else self.callbacks
+        message = AgentRequest(
+            order_id=order.order_id,
+            step=step.name,
+            action="undo" if is_undo else "do",
+            operation=operation or "",
+            attempt=step.counts.attempts,
+            idempotency_key=idempotency_key(order.order_id, step),
+            issued_at=self.now,
+            complete_by=self.now + step.rules.timeout,
+            answer_by=step.answer_by,
+            answer_url=urls.of(order.order_id, step) if urls else None,
+            content={**content, "result": step.result or {}} if is_undo else content,
+        ).to_bus(step.agent, time_to_live=step.rules.timeout)
+        if (size := len(message.body.encode())) > MAX_BYTES:
+            raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
+        return message
+
+    def _failed(self, step: Step, error: Exception) -> Cause:
+        facts = {**in_workflow(self.workflow, step.name), "error": shown(error, self.personal)}
+        return Cause(Code.REQUEST_FAILED, facts)
+
+
+def idempotency_key(order_id: str, step: Step) -> str:
+    """Return the key of the step: one for every attempt, and for the undo (AGT-3)."""
+    generation = step.key.generation if step.key else 0
+    key = f"{order_id}:{step.name}"
+    return f"{key}:{generation}" if generation else key
+
+
+def results_for(order: Order, definition: StepDefinition) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the functions of a step get: the results of the steps that it uses."""
+    used = (step for step in order.steps if step.name in definition.uses)
+    return {step.name: step.result for step in used if step.result is not None}
+
+
+def in_workflow(workflow: Workflow, step: str) -> Mapping[str, Any]:
+    """Return the facts that name a step of a workflow."""
+    return {"workflow": workflow.name, "version": workflow.version, "step": step}
+
+
+def step_removed(workflow: Workflow, step: str) -> Cause:
+    """Return the cause of a step that the workflow no longer has."""
+    return Cause(Code.STEP_REMOVED, in_workflow(workflow, step))
+
+
+def shown(error: Exception, personal: Iterable[str]) -> str:
+    """Return the error's type with its message, or with its source line; nothing personal."""
+    if isinstance(error, ValidationError):
+        message = "; ".join(faults_of(error))
+    elif isinstance(error, NAMES_CODE):
+        message = str(error)
+    else:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"at {Path(frame.filename).name}, line {frame.lineno}"
+    return plain(f"{type(error).__name__} {_without(personal, message)}", MAX_ERROR_TEXT)
+
+
+def _without(personal: Iterable[str], text: str) -> str:
+    """Return the text without these values."""
+    # The longest first: a value may be the beginning of another one.
+    values = sorted(filter(None, personal), key=len, reverse=True)
+    if not values:
+        return text
+    any_value = "|".join(map(re.escape, values))
+    return re.sub(rf"(?<!\w)(?:{any_value})(?!\w)", ERASED, text, flags=re.IGNORECASE)

@@ -1,0 +1,121 @@
+"""What a decision makes: one conditional write, with its history and the messages after it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.life import Outcome
+from core.messages import BusMessage, WakeUp, later
+from core.orders import OnFailure
+from engine.domain import work_index
+from engine.domain.causes import Cause, step_failed
+from engine.domain.derive import changed
+from engine.domain.events import (
+    HistoryEvent,
+    OptionalStepFailed,
+    OrderEnded,
+    StepFailed,
+    UndoRequested,
+)
+from engine.domain.orders import Order, Pending
+from engine.domain.states import AtWork, Failed, Skipped
+from engine.domain.steps import Step
+from engine.features.external_events import cancel_requests
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The next version of an order; `before` is None for a new one."""
+
+    before: Order | None
+    after: Order
+    events: tuple[HistoryEvent, ...]
+    messages: tuple[BusMessage, ...] = ()
+    """The messages to send after the commit; they only wake somebody."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """An order as a decision has brought it so far, with what happened to it."""
+
+    before: Order
+    order: Order
+    now: datetime
+    events: tuple[HistoryEvent, ...] = ()
+
+    def but(self, order: Order, *events: HistoryEvent) -> "Draft":
+        """Return the draft with this order, and with further events."""
+        return replace(self, order=order, events=(*self.events, *events))
+
+    def commit(self, *messages: BusMessage) -> Transition:
+        """Return the transition to the next version.
+
+        A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it
+        at the end of the pause.
+        """
+        after = changed(self.before, self.order, self.now)
+        until = after.derived.not_before
+        is_pending = isinstance(after.state, Pending)
+        if is_pending and after.blocked() is None and until is None:
+            messages = (*messages, wake_up(self.before, after))
+        elif until and work_index.is_pause(after, after.ready, until):
+            messages = (*messages, later(wake_up(self.before, after), until))
+        return Transition(self.before, after, self.events, messages)
+
+
+def wake_up(before: Order | None, after: Order) -> BusMessage:
+    """Return the message that names the order to any scheduler, with the steps that may start now.
+
+    Polling would find the order too, but later (SUB-6, SUP-3).
+    """
+    known = before.ready if before else ()
+    needs = work_index.first_need(after, after.derived.ready_since)
+    return WakeUp(
+        order_id=after.order_id,
+        steps=tuple(step.name for step in after.ready if step not in known),
+        needs=None if needs == work_index.NO_AGENT else needs,
+        priority=after.priority,
+        since=after.derived.ready_since,
+    ).to_bus()
+
+
+# The end of an order
+
+
+def after_failure(draft: Draft) -> Transition:
+    """Start no more steps (SCH-12): agents answer or expire, then the order is given up."""
+    return draft.commit() if draft.order.has_any(AtWork) else give_up(draft)
+
+
+def give_up(draft: Draft) -> Transition:
+    """End an order on which no agent works, or undo it if a failed step's rule asks for that.
+
+    A failure that is not the service's own word never asks for the undo: an operator looks at it
+    first. So it is with an order that is past its point of no return (UND-6).
+    """
+    failed = draft.order.in_state(Failed)
+    for step in failed:
+        wants_undo = step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides
+        if wants_undo and not draft.order.passed_pivots():
+            return _request_undo(draft, step, step.state.cause)
+    return end(draft, Outcome.FAILED, failed[0].name, failed[0].state.cause)
+
+
+def _request_undo(draft: Draft, step: Step, cause: Cause) -> Transition:
+    order, cancelled = cancel_requests(draft.order)
+    turned = order.request_undo(step_failed(step.name, cause))
+    requested = UndoRequested(step=step.name, cause=cause)
+    return draft.but(turned, *cancelled, requested).commit()
+
+
+def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> Transition:
+    """Set an order on which no agent works to `Error`, because of a step or as a whole (SCH-8)."""
+    order, cancelled = cancel_requests(draft.order)
+    ended = OrderEnded(outcome=outcome, step=step, cause=cause)
+    return draft.but(order.end(outcome, cause), *cancelled, ended).commit()
+
+
+def failure_of(step: Step, cause: Cause) -> tuple[HistoryEvent, ...]:
+    """Return the events of a step that has just failed; the history has the whole cause."""
+    failed = StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
+    is_optional = isinstance(step.state, Skipped)
+    return (failed, OptionalStepFailed(step=step.name)) if is_optional else (failed,)

@@ -1,0 +1,197 @@
+"""The events of an order's history: what happened by one transition, as values.
+
+A cause is a code with facts. Words for people are made where the history is shown.
+"""
+
+from dataclasses import dataclass
+
+from pydantic import AwareDatetime
+
+from core.life import Outcome
+from engine.domain.causes import Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryEvent:
+    """One recorded event of an order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepEvent(HistoryEvent):
+    """An event of one step."""
+
+    step: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptEvent(StepEvent):
+    """An event of one attempt at a step."""
+
+    attempt: int
+
+
+# Attempts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepStarted(AttemptEvent):
+    """An attempt was recorded, and its request goes out (SCH-3)."""
+
+    capability: str
+    agent: str
+    complete_by: AwareDatetime
+    is_undo: bool = False
+    generation: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepCompleted(AttemptEvent):
+    """An agent replied that the step is done (SCH-5)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepUndone(AttemptEvent):
+    """An agent replied that the step is undone (UND-1)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepFailed(AttemptEvent):
+    """No more attempts: it was refused, has no request, or reached its threshold (SCH-8)."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptDeferred(AttemptEvent):
+    """The service accepted the call, and finishes the work later (AGT-11)."""
+
+    agent: str
+    until: AwareDatetime
+    """When the service is asked again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotAttempted(AttemptEvent):
+    """An agent replied that it made no call; no failure is counted (AGT-8)."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptExpired(AttemptEvent):
+    """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
+
+    agent: str
+    threshold: int
+    failure: int | None = None
+    """The number of this failure; None if no agent is known to have begun it."""
+    fault: str = ""
+    """The last fault that the agent reported of it; empty if it reported none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestCancelled(AttemptEvent):
+    """An external event is not awaited any more (SCH-12)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExternalEventRecorded(AttemptEvent):
+    """An external event completed the step (ANS-1)."""
+
+
+# Steps
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionalStepFailed(StepEvent):
+    """The order goes on without a step that failed (SCH-13)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SkippedByCondition(StepEvent):
+    """A step is not needed, because its condition says so (SCH-14)."""
+
+    condition: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepScheduled(StepEvent):
+    """A step starts at a time that its workflow chose (SCH-15)."""
+
+    until: AwareDatetime
+    by: str
+    """The name of the function that chose it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CooldownStarted(StepEvent):
+    """A step reached its threshold, and cools down before it is tried again (SUP-3)."""
+
+    number: int
+    most: int
+    until: AwareDatetime
+
+
+# Orders
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimed(HistoryEvent):
+    """A scheduler took the order (SCH-2)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Requeued(HistoryEvent):
+    """No step runs or can start now, so the order waits."""
+
+    until: AwareDatetime | None = None
+    """When the next step may start; None if the order waits for an agent with capacity."""
+    is_chosen: bool = False
+    """Whether that time was chosen, and is no pause after an attempt (SCH-15)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recovered(HistoryEvent):
+    """The supervisor took the order from its scheduler (SUP-3)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UndoRequested(HistoryEvent):
+    """The order is undone, because a step failed (UND-1)."""
+
+    step: str
+    cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrderProcessed(HistoryEvent):
+    """Every step is finished."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrderEnded(HistoryEvent):
+    """The order is in `Error` (SCH-8, UND-5)."""
+
+    outcome: Outcome
+    cause: Cause | None
+    step: str | None = None
+    """The step that caused the end; None if none did."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkflowChanged(HistoryEvent):
+    """The order's version of its workflow was changed while the order followed it."""
+
+    workflow: str
+    version: int
+    steps: str
+    """The changed steps, and the fingerprints of their new definitions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplyRefused(HistoryEvent):
+    """A reply was not valid, and changed nothing (SCH-6)."""
+
+    step: str
+    attempt: int
+    cause: Cause

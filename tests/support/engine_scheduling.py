@@ -1,0 +1,60 @@
+"""A scheduler on the records of `engine.domain`: an app with two agents of one bank, another bank, and a carrier."""
+
+from datetime import timedelta
+
+from engine_records import HOUR
+
+from bench.workflows import MEASURED
+from core.business import Agent
+from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.proceed import Scheduler
+
+TOLERANCE = timedelta(seconds=1)
+CAPACITY = {"bank": ("bank", "bank-2", "other-bank"), "carrier": ("carrier",)}
+PROVIDERS = {"bank": "psp", "bank-2": "psp", "other-bank": "other", "carrier": "carrier"}
+
+
+def nothing(_order, _results):
+    return {}
+
+
+def definition(name="pay", **changes):
+    """A step at the bank that has an undo."""
+    own = {
+        "capability": "bank",
+        "operation": "charge",
+        "compensation": "refund",
+        "request": nothing,
+    }
+    return StepDefinition(name=name, **own | changes)
+
+
+def agent(name, capability="bank", **declared):
+    return Agent(name=name, offers=capability, address=name, **declared)
+
+
+def scheduler(*definitions, **changes):
+    """The scheduler of an app whose one workflow has these steps."""
+    agents = [agent(name, "carrier" if name == "carrier" else "bank") for name in PROVIDERS]
+    workflow = Workflow(name="claim", version=1, steps=definitions or (definition(),))
+    own = {
+        "instance": "scheduler-1",
+        "workflows": Workflows(workflow),
+        "payload": MEASURED.payload,
+        "providers": PROVIDERS,
+        "agents": {each.name: each for each in agents},
+        "clock_tolerance": TOLERANCE,
+        "version_overlap": HOUR,
+    }
+    return Scheduler(**own | changes)
+
+
+def only_step(transition):
+    """The one step of the order after a transition."""
+    (found,) = transition.after.steps
+    return found
+
+
+def kinds(transition):
+    """The classes of the events of a transition."""
+    return [type(event) for event in transition.events]

@@ -1,0 +1,345 @@
+"""The scheduler's decision about an order that waits (SCH-1 to SCH-3)."""
+
+from dataclasses import replace
+
+import pytest
+from engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOT_BEGUN,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    step,
+)
+from engine_scheduling import CAPACITY, TOLERANCE, agent, definition, kinds, only_step, scheduler
+
+from core.life import Direction, Outcome, WhyNot
+from core.messages import AgentRequest, decode
+from core.orders import OnFailure
+from core.workflow import Workflow, Workflows
+from engine.decisions.claim import NotClaimed, claim
+from engine.domain import events as e
+from engine.domain.causes import Code
+from engine.domain.derive import changed
+from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.orders import InError, Processed, Processing
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    BackingOff,
+    Completed,
+    ConditionPending,
+    Deferred,
+    Failed,
+    Running,
+    Scheduled,
+    Skipped,
+    SkipReason,
+    UndoFailed,
+    Undoing,
+    Undone,
+    UndoPending,
+    Waiting,
+)
+from engine.features.external_events import CallbackUrls
+
+LATER = NOW + HOUR
+FIRST = "first"
+URLS = CallbackUrls(address="https://app", new_token=lambda: FIRST)
+
+
+def broken(_order, _results):
+    raise KeyError("claimNumber")
+
+
+def claimed(*steps, by=None, now=NOW, capacity=CAPACITY, **changes):
+    it = order(*steps, **changes)
+    return claim(changed(it, it, NOW), now, capacity, by or scheduler())
+
+
+def undone(*steps, **more):
+    return claimed(*steps, direction=Direction.UNDO, **more)
+
+
+def test_a_claim_starts_the_ready_steps_in_one_write():
+    """SCH-2, SCH-3: the request carries the complete-by time that is recorded."""
+    transition = claimed(step())
+    assert transition.after.state == Processing("scheduler-1")
+    assert transition.after.derived.locked_by == "scheduler-1"
+    assert only_step(transition).state == Running(NOW + TIMEOUT)
+    assert only_step(transition).key == KEY
+    assert kinds(transition) == [e.Claimed, e.StepStarted]
+    (message,) = transition.messages
+    request = decode(AgentRequest, message.body)
+    assert (request.complete_by, request.attempt) == (NOW + TIMEOUT, 1)
+    assert request.idempotency_key == f"{transition.after.order_id}:pay"
+    assert message.queue == "bank-requests"
+
+
+def test_what_cannot_be_claimed_is_left():
+    """SCH-1: nothing is written."""
+    assert claimed(step(), state=Processed()) == NotClaimed(WhyNot.ENDED)
+    assert claimed(step(), not_before=LATER) == NotClaimed(WhyNot.NOT_YET)
+    assert claimed(step(), capacity={}) == NotClaimed(WhyNot.NO_ROOM)
+    asked = in_doubt(Waiting(TIMED_OUT))
+    elsewhere = claimed(asked, capacity={"bank": ("other-bank",)})
+    assert elsewhere == NotClaimed(WhyNot.NO_ROOM_AT_ITS_OWN)
+
+
+def test_a_step_of_an_agent_without_capacity_does_not_hold_up_another():
+    """Engine 7: the order is claimed for the step that can start, and keeps its place for the other."""
+    by = scheduler(definition(), definition("ship", capability="carrier"))
+    two = (step(), step(name="ship", capability="carrier"))
+    transition = claimed(*two, by=by, capacity={"carrier": ("carrier",)})
+    assert isinstance(transition.after.step("ship").state, Running)
+    keys = [item.key for item in transition.after.derived.work_items]
+    assert len([key for key in keys if "|bank|" in key]) == 1
+
+
+def test_a_step_that_was_tried_stays_with_the_provider_that_has_its_key():
+    """AGT-3: after an attempt without a result another agent of that provider is preferred."""
+    failed = in_doubt(Waiting(TIMED_OUT))
+    assert only_step(claimed(failed)).agent == "bank-2"
+    assert only_step(claimed(failed, capacity={"bank": ("bank",)})).agent == "bank"
+    second = replace(KEY, agent="bank-2")
+    assert only_step(undone(step(UndoPending(), effect=Done(key=second)))).agent == "bank-2"
+    owes = step(Deferred(None), effect=InDoubt(key=second, answer_by=LATER))
+    assert only_step(claimed(owes)).agent == "bank-2"
+    free = step(effect=NotDone(key=replace(second, provider=None)))
+    assert only_step(claimed(free, capacity={"bank": ("other-bank",)})).agent == "other-bank"
+
+
+@pytest.mark.parametrize("effect", [NotDone, InDoubt])
+def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
+    """AGT-3 (engine 1): an operator finds out there, whatever the rule of the step says.
+
+    For a while it is left to a newer app, which may have an agent that leads there (FLT-12).
+    """
+    gone = replace(KEY, provider="former")
+    left = step(effect=effect(key=gone), on_failure=OnFailure.UNDO)
+    assert claimed(left) == NotClaimed(WhyNot.UNKNOWN_PROVIDER)
+    transition = claimed(left, now=LATER + TOLERANCE)
+    failed = only_step(transition)
+    assert (failed.cause.code, failed.state.operator_decides) == (Code.PROVIDER_GONE, True)
+    assert failed.effect == InDoubt(key=gone)
+    assert transition.after.state == InError(Outcome.FAILED)
+    assert transition.messages == ()
+
+
+def test_an_undo_whose_provider_is_gone_is_undone_nowhere_else():
+    """AGT-3 (engine 1): the effect may stand."""
+    gone = replace(KEY, provider="former")
+    back = undone(step(UndoPending(), effect=Done(key=gone)), now=LATER + TOLERANCE)
+    assert isinstance(only_step(back).state, UndoFailed)
+    assert only_step(back).cause.facts["is_undo"]
+    assert back.after.state == InError(Outcome.UNDO_INCOMPLETE)
+
+
+def test_no_request_goes_out_for_a_key_that_may_be_forgotten():
+    """AGT-12 (engine 4): an operator finds out there."""
+    soon = replace(KEY, known_until=NOW + TIMEOUT)
+    failed = only_step(claimed(step(Waiting(TIMED_OUT), effect=InDoubt(key=soon))))
+    assert (failed.cause.code, failed.state.operator_decides) == (Code.KEY_FORGOTTEN, True)
+    assert failed.cause.facts["known_until"] == soon.known_until.isoformat()
+    assert not failed.cause.facts["is_undo"]
+    assert failed.counts.attempts == 1
+    back = step(UndoPending(), effect=UndoInDoubt(key=soon))
+    assert only_step(undone(back)).cause.facts["is_undo"]
+
+
+def test_the_key_of_an_attempt_counts_for_as_long_as_its_service_says():
+    """AGT-12, UND-2."""
+    by = scheduler(agents={"bank": agent("bank", keys_last=HOUR)})
+    started = only_step(claimed(step(late_effect_window=HOUR), by=by))
+    assert started.key.known_until == LATER
+    assert started.key.effects_final_at == NOW + TIMEOUT + TOLERANCE + HOUR
+
+
+def test_a_step_whose_request_cannot_be_made_fails_by_its_rule():
+    """SCH-8: nothing of the attempt is recorded."""
+    failed = only_step(claimed(step(), by=scheduler(definition(request=broken))))
+    assert (failed.cause.code, failed.counts.attempts) == (Code.REQUEST_FAILED, 0)
+    assert failed.cause.facts["error"] == "KeyError 'claimNumber'"
+    assert not failed.state.operator_decides
+    assert only_step(claimed(step(name="gone"))).cause.code is Code.STEP_REMOVED
+    large = scheduler(definition(request=lambda *_: {"a": "x" * 200_000}))
+    assert only_step(claimed(step(), by=large)).cause.code is Code.REQUEST_FAILED
+
+
+def test_no_personal_value_is_in_the_cause_of_a_broken_request():
+    """ANS-5."""
+
+    def names_a_person(order, _results):
+        raise KeyError(order.payload["customer"]["email"])
+
+    it = order(step())
+    payload = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": []}
+    it = replace(it, submitted=replace(it.submitted, payload=payload))
+    by = scheduler(definition(request=names_a_person))
+    transition = claim(changed(it, it, NOW), NOW, CAPACITY, by)
+    assert "ada@" not in only_step(transition).cause.facts["error"]
+
+
+def is_large(_order, _results):
+    return False
+
+
+def is_small(_order, _results):
+    return True
+
+
+def tomorrow(_order, _results):
+    return LATER
+
+
+def test_conditions_are_evaluated_when_the_turn_of_a_step_comes():
+    """SCH-14, SCH-15: one that is skipped lets others follow in the same claim."""
+    by = scheduler(
+        definition("a", when=is_large),
+        definition("b", after=("a",), begins=tomorrow),
+        definition("c", after=("b",), when=is_large),
+    )
+    pending = [
+        step(ConditionPending(), name, after=after)
+        for name, after in (("a", ()), ("b", ("a",)), ("c", ("b",)))
+    ]
+    transition = claimed(*pending, by=by)
+    first, *others = (one.state for one in transition.after.steps)
+    assert first.reason is SkipReason.CONDITION
+    assert others == [Scheduled(LATER), ConditionPending()]
+    assert kinds(transition) == [e.Claimed, e.SkippedByCondition, e.StepScheduled, e.Requeued]
+    assert transition.events[-1] == e.Requeued(until=LATER, is_chosen=True)
+
+
+def test_a_condition_that_is_met_is_recorded_with_the_start_alone():
+    """A claim that starts nothing writes nothing."""
+    by, pending = scheduler(definition(when=is_small)), step(ConditionPending())
+    assert isinstance(only_step(claimed(pending, by=by)).state, Running)
+    assert claimed(pending, by=by, capacity={}) == NotClaimed(WhyNot.NO_ROOM)
+    at_once = scheduler(definition(begins=lambda *_: None))
+    assert isinstance(only_step(claimed(pending, by=at_once)).state, Running)
+
+
+@pytest.mark.parametrize("returned", [None, "yes", 1])
+def test_a_condition_that_is_no_answer_fails_its_step(returned):
+    """SCH-14: a resubmit evaluates it again."""
+
+    def is_odd(_order, _results):
+        return returned
+
+    failed = only_step(claimed(step(ConditionPending()), by=scheduler(definition(when=is_odd))))
+    assert failed.cause.code is Code.CONDITION_FAILED
+    assert failed.cause.facts["function"] == "when is_odd"
+    assert failed.state.condition_pending
+
+
+@pytest.mark.parametrize(
+    "returned", ["soon", NOW.replace(tzinfo=None), NOW.replace(year=1999), NOW.replace(year=2100)]
+)
+def test_a_start_time_that_is_no_time_fails_its_step(returned):
+    """SCH-15: tables and calendars hold the others."""
+    by = scheduler(definition(begins=lambda *_: returned))
+    assert only_step(claimed(step(ConditionPending()), by=by)).cause.code is Code.CONDITION_FAILED
+
+
+APPROVE = definition("approve", capability="outside", compensation=None, timeout=HOUR)
+
+
+def test_an_external_event_is_awaited_without_an_agent():
+    """ANS-1: with a callback URL of its own; nobody handles the order."""
+    transition = claimed(external(), by=scheduler(APPROVE, callbacks=URLS), capacity={})
+    awaited = only_step(transition)
+    assert (awaited.state, awaited.callback_token) == (AwaitingExternalEvent(NOW + TIMEOUT), FIRST)
+    assert (transition.messages, transition.after.derived.locked_by) == ((), None)
+    asks = scheduler(replace(APPROVE, request=broken))
+    assert only_step(claimed(external(), by=asks)).cause.code is Code.REQUEST_FAILED
+
+
+def test_a_request_carries_the_callback_url_of_its_step_and_no_undo_does():
+    """ANS-6, UND-3."""
+    by = scheduler(callbacks=URLS)
+    (message,) = claimed(step(), by=by).messages
+    assert decode(AgentRequest, message.body).answer_url.endswith(f"/pay?right={FIRST}")
+    done = step(UndoPending(), effect=Done(key=KEY, result={"r": 1}))
+    (undo,) = undone(done, by=by).messages
+    request = decode(AgentRequest, undo.body)
+    assert (request.operation, request.answer_url) == ("refund", None)
+    assert request.content["result"] == {"r": 1}
+    assert URLS.of("b00-1", step()) is None
+
+
+def test_an_order_ends_when_no_step_is_left():
+    """SCH-5, UND-5."""
+    done = claimed(step(Completed(), effect=Done(key=KEY)))
+    assert (done.after.state, kinds(done)) == (Processed(), [e.Claimed, e.OrderProcessed])
+    assert claimed(step(Skipped(SkipReason.OPERATOR))).after.state == Processed()
+    back = undone(step(Undone()), cause=DECLINED)
+    assert back.after.state == InError(Outcome.UNDONE)
+    assert back.events[-1] == e.OrderEnded(outcome=Outcome.UNDONE, cause=DECLINED)
+    stuck = undone(in_doubt(UndoFailed(TIMED_OUT)), cause=DECLINED).after
+    assert (stuck.state, stuck.cause) == (InError(Outcome.UNDO_INCOMPLETE), TIMED_OUT)
+
+
+def test_a_pending_order_with_a_failed_step_is_given_up():
+    """SCH-12: once no agent has a step."""
+    failed = step(Failed(DECLINED), effect=NotDone(key=KEY))
+    assert claimed(failed).after.state == InError(Outcome.FAILED)
+
+
+def test_an_undo_goes_back_step_by_step():
+    """UND-1."""
+    first = step(UndoPending(), "a", effect=Done(key=KEY))
+    second = step(UndoPending(), "b", effect=Done(key=KEY), after=("a",))
+    by = scheduler(definition("a"), definition("b", after=("a",)))
+    after = undone(first, second, by=by).after
+    assert isinstance(after.step("b").state, Undoing)
+    assert isinstance(after.step("a").state, UndoPending)
+
+
+def test_an_order_on_an_unknown_workflow_waits_for_a_newer_app():
+    """FLT-12: for a while."""
+    assert claimed(step(), workflow_version=2) == NotClaimed(WhyNot.UNKNOWN_WORKFLOW)
+    late = claimed(step(), now=LATER + TOLERANCE, workflow_version=2)
+    assert late.after.cause.code is Code.WORKFLOW_RETIRED
+
+
+def test_an_order_on_a_retired_workflow_is_ended():
+    """FLT-12: once no agent has a step of it (SCH-12)."""
+    by = scheduler(workflows=Workflows(Workflow(name="claim", version=3, steps=(definition(),))))
+    assert claimed(step(), by=by).after.state == InError(Outcome.FAILED)
+    back = undone(step(UndoPending(), effect=Done(key=KEY)), by=by)
+    assert back.after.state == InError(Outcome.UNDO_INCOMPLETE)
+    runs = step(Running(LATER), "a", effect=NotDone(key=KEY))
+    assert claimed(runs, step(), by=by) == NotClaimed(WhyNot.RUNS)
+
+
+def test_the_clock_of_the_last_change_may_be_ahead_by_the_tolerance():
+    """FLT-9: the claim never comes before the change; farther ahead it counts for no more."""
+    it = order(step())
+    near = changed(it, it, NOW + TOLERANCE / 2)
+    assert claim(near, NOW, CAPACITY, scheduler()).after.updated_at == NOW + TOLERANCE / 2
+    far = changed(it, it, LATER)
+    assert claim(far, NOW, CAPACITY, scheduler()).after.updated_at == NOW + TOLERANCE
+
+
+def test_a_definition_that_changed_under_an_order_is_noted_once():
+    """The order goes on with the new one."""
+    transition = claimed(step(fingerprint="former"))
+    now = only_step(transition).rules.fingerprint
+    assert now == definition().fingerprint
+    assert transition.events[-1].steps == f"pay (now {now})"
+    assert e.WorkflowChanged not in kinds(claimed(step(fingerprint=now)))
+    gone = claimed(step(fingerprint=now), step(name="x", fingerprint="f"))
+    assert gone.events[-1].steps == "x (gone)"
+
+
+def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
+    """SCH-16: also while another step runs."""
+    by = scheduler(definition(), definition("b"))
+    transition = claimed(step(), in_doubt(BackingOff(LATER, NOT_BEGUN), name="b"), by=by)
+    assert isinstance(transition.after.step("pay").state, Running)
+    assert transition.messages[-1].not_before == LATER

@@ -1,0 +1,188 @@
+"""The supervisor's decision about expired steps (SUP-3)."""
+
+from dataclasses import replace
+
+import pytest
+from engine_records import HOUR, KEY, NOW, TIMEOUT, external, order, running, step
+from engine_scheduling import TOLERANCE, kinds, only_step
+
+from core.life import Direction, Outcome
+from core.messages import WakeUp, decode
+from core.orders import OnFailure
+from engine.decisions.recover import AttemptReport, recover, request_of
+from engine.domain import events as e
+from engine.domain.causes import Cause, Code, step_failed
+from engine.domain.effects import Done, InDoubt
+from engine.domain.orders import InError, Pending, Processing
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    BackingOff,
+    Completed,
+    Delayed,
+    Failed,
+    RequestCancelled,
+    Running,
+    SkipReason,
+    UndoPending,
+    Waiting,
+)
+from engine.domain.steps import Counts
+
+LATE = NOW + TIMEOUT + 2 * TOLERANCE
+"""When a step that started at `NOW` is overdue."""
+BY = Processing("scheduler-1")
+BEGUN = AttemptReport(has_begun=True)
+FAULT = AttemptReport(has_begun=True, fault="503")
+GATEWAY = AttemptReport(has_begun=True, fault="404", by_gateway=True)
+TWICE = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 2, "fault": ""})
+
+
+def recovered(*steps, now=LATE, report=BEGUN, **changes):
+    """The recovery of an order that a scheduler handles; this is reported of each of its attempts."""
+    it = order(*steps, **{"state": BY} | changes)
+    return recover(it, now, {request_of(it, one): report for one in it.steps}, TOLERANCE)
+
+
+def tried(failures, name="pay", **rules):
+    return replace(running(name, **rules), counts=Counts(attempts=1, failures=failures))
+
+
+def test_nothing_is_recovered_before_its_time():
+    """SUP-2: the tolerance for clocks that differ has to pass too."""
+    assert recovered(running(), now=NOW + TIMEOUT + TOLERANCE) is None
+    assert recovered(step()) is None
+
+
+def test_an_expired_step_is_counted_and_tried_again():
+    """SUP-3: the order is pending, has a complete-by time, and any scheduler is woken for it."""
+    transition = recovered(running())
+    after = transition.after
+    assert only_step(transition).state == Waiting(
+        Cause(Code.TIMED_OUT, {"fault": ""}), LATE + TIMEOUT
+    )
+    assert (after.state, after.failures) == (Pending(), 1)
+    assert after.derived.complete_by == LATE + TIMEOUT
+    expired = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, failure=1)
+    assert transition.events == (expired, e.Recovered())
+    (message,) = transition.messages
+    assert decode(WakeUp, message.body).steps == ("pay",)
+
+
+def test_the_fault_that_an_agent_reported_of_the_attempt_is_kept():
+    """Engine 13: of this very attempt."""
+    transition = recovered(running(), report=FAULT)
+    assert only_step(transition).cause == Cause(Code.TIMED_OUT, {"fault": "503"})
+    assert transition.events[0].fault == "503"
+
+
+def test_an_attempt_that_nobody_has_begun_is_not_counted():
+    """SCH-16: it is repeated after a pause; the report of another request says nothing about it."""
+    it = order(running(), state=BY)
+    transition = recover(it, LATE, {"b00-other:pay:1:do": FAULT}, TOLERANCE)
+    assert only_step(transition).counts == Counts(attempts=1, uncounted=1)
+    assert only_step(transition).cause == Cause(Code.NOT_BEGUN, {"agent": "bank"})
+    assert transition.after.failures == 0
+    assert (transition.events[0].failure, transition.events[0].fault) == (None, "")
+
+
+def test_requests_that_time_out_repeatedly_without_a_fault_come_apart():
+    """One of them may end its agent's process each time."""
+    again = only_step(recovered(tried(1, threshold=3)))
+    assert isinstance(again.state, Delayed)
+    assert LATE < again.state.until < LATE + TIMEOUT
+    assert isinstance(only_step(recovered(tried(0, threshold=3))).state, Waiting)
+    assert isinstance(only_step(recovered(tried(1, threshold=3), report=FAULT)).state, Waiting)
+    unknown = only_step(recovered(tried(2, threshold=3), report=AttemptReport()))
+    assert isinstance(unknown.state, BackingOff)
+
+
+def test_an_order_ends_when_its_step_reaches_the_threshold():
+    """SUP-3: the history says why, and an operator decides."""
+    transition = recovered(tried(1))
+    assert transition.after.state == InError(Outcome.FAILED)
+    assert transition.after.cause == TWICE
+    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.OrderEnded]
+    assert transition.messages == ()
+
+
+def test_an_order_is_undone_if_the_rule_of_the_failed_step_says_so():
+    """UND-1; unless a gateway failed (SUP-3), or a pivot is passed (UND-6)."""
+    done = step(Completed(), "a", effect=Done(key=KEY))
+    failing = tried(1, on_failure=OnFailure.UNDO)
+    transition = recovered(done, failing)
+    assert transition.after.direction is Direction.UNDO
+    assert transition.after.cause == step_failed("pay", TWICE)
+    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.UndoRequested]
+    assert len(transition.messages) == 1
+    gateway = recovered(done, failing, report=GATEWAY)
+    assert gateway.after.state == InError(Outcome.FAILED)
+    pivot = step(Completed(), "a", effect=Done(key=KEY), pivot=True)
+    assert recovered(pivot, failing).after.state == InError(Outcome.FAILED)
+
+
+def test_a_step_cools_down_at_its_threshold_if_its_rule_says_so():
+    """SUP-3."""
+    transition = recovered(tried(1, max_cooldowns=2, cooldown=HOUR))
+    started = e.CooldownStarted(step="pay", number=1, most=2, until=LATE + HOUR)
+    assert transition.events[1] == started
+    assert transition.after.derived.not_before == LATE + HOUR
+
+
+def test_an_order_goes_on_without_an_optional_step():
+    """SCH-13."""
+    transition = recovered(tried(1, on_failure=OnFailure.GO_ON))
+    assert only_step(transition).state.reason is SkipReason.FAILED
+    assert kinds(transition)[1:] == [e.StepFailed, e.OptionalStepFailed, e.Recovered]
+
+
+def test_no_step_is_tried_again_after_a_failure_while_an_agent_has_another():
+    """SCH-12: the order stays with its scheduler."""
+    other = replace(running("b"), state=Running(LATE + HOUR))
+    transition = recovered(tried(1), tried(0, "c"), other)
+    assert transition.after.state == BY
+    assert transition.after.step("c").retry_by is None
+    assert transition.after.derived.complete_by == LATE + HOUR
+
+
+def test_a_pending_order_stays_so():
+    """Another step of it was recovered before; nobody takes it from a scheduler a second time."""
+    transition = recovered(running(), step(name="b"), state=Pending())
+    assert transition.after.state == Pending()
+    assert kinds(transition) == [e.AttemptExpired]
+
+
+def test_an_external_event_that_does_not_come_counts_always():
+    """ANS-2: no agent reports of it."""
+    awaited = replace(external(AwaitingExternalEvent(NOW + TIMEOUT)), counts=Counts(attempts=1))
+    transition = recovered(awaited, report=AttemptReport())
+    assert only_step(transition).cause == Cause(Code.NO_EXTERNAL_EVENT)
+    assert transition.after.failures == 1
+    once = recovered(replace(awaited, rules=replace(awaited.rules, threshold=1)))
+    assert isinstance(only_step(once).state, Failed)
+    assert kinds(once) == [e.AttemptExpired, e.StepFailed, e.OrderEnded]
+
+
+def test_nobody_outside_is_left_waiting_for_an_order_that_ends():
+    """SCH-12."""
+    awaited = replace(external(AwaitingExternalEvent(LATE + HOUR)), counts=Counts(attempts=1))
+    transition = recovered(tried(1), awaited)
+    assert isinstance(transition.after.step("approve").state, RequestCancelled)
+    assert e.RequestCancelled(step="approve", attempt=1) in transition.events
+
+
+def test_a_step_that_expires_while_its_order_turns_back_is_undone():
+    """UND-2: the failure is in the history, and counts for nothing."""
+    transition = recovered(running(), direction=Direction.UNDO)
+    undone = only_step(transition)
+    assert isinstance(undone.state, UndoPending)
+    assert undone.effect == InDoubt(key=KEY)
+    assert undone.counts == Counts(attempts=1)
+    assert transition.events[0].failure == 1
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_a_failed_step_without_an_undo_never_stops_the_way_back(direction):
+    """Only forward does a failure end the order at once."""
+    failed = step(Failed(Cause(Code.REFUSED, {"detail": ""})), "a", undoable=False)
+    after = recovered(failed, running(), direction=direction).after
+    assert isinstance(after.state, Pending if direction is Direction.UNDO else InError)

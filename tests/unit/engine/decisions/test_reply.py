@@ -1,0 +1,171 @@
+"""The scheduler's decision about an agent's reply (SCH-5, SCH-6, SCH-8)."""
+
+from datetime import timedelta
+
+import pytest
+from engine_records import HOUR, KEY, NOW, ORDER_ID, TIMEOUT, order, running, step
+from engine_scheduling import CAPACITY, agent, definition, kinds, only_step, scheduler
+
+from core.errors import NewerWorkflowError
+from core.life import Direction, Outcome
+from core.messages import AgentReply
+from core.orders import MAX_KEPT, OnFailure
+from core.workflow import Workflow, Workflows
+from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.domain import events as e
+from engine.domain.causes import Code
+from engine.domain.derive import changed
+from engine.domain.effects import Done, InDoubt
+from engine.domain.orders import InError, Pending, Processed, Processing
+from engine.domain.states import (
+    BackingOff,
+    Completed,
+    Deferred,
+    Failed,
+    Running,
+    Skipped,
+    Undoing,
+    Undone,
+    UndoPending,
+    Waiting,
+)
+from engine.domain.verbs import start
+
+UP = NOW + TIMEOUT
+LATER = NOW + HOUR
+BY = Processing("scheduler-1")
+KEEPS = definition(result_fields=("reference",))
+BANK = {"bank": agent("bank", remembers_refusals=True, answer_within=HOUR)}
+REMEMBERS = scheduler(KEEPS, agents=BANK)
+
+
+def reply(outcome="completed", **changes):
+    own = {"order_id": ORDER_ID, "step": "pay", "action": "do", "attempt": 1, "complete_by": UP}
+    return AgentReply(outcome=outcome, **own | changes)
+
+
+DONE = reply()
+
+
+def received(*steps, by=None, at=NOW, over="bank", reply=DONE, **changes):
+    it = order(*(steps or (running(),)), **{"state": BY} | changes)
+    delivery = Delivery(reply, over)
+    return receive(changed(it, it, NOW), delivery, at, CAPACITY, by or scheduler())
+
+
+def test_a_valid_reply_completes_the_step_and_the_order_goes_on():
+    """SCH-5: what the workflow keeps of the result is there for later steps."""
+    done = received(by=REMEMBERS, reply=reply(result={"reference": "r", "other": 1}))
+    assert only_step(done).effect == Done(key=KEY, result={"reference": "r"})
+    assert done.after.state == Processed()
+    assert kinds(done) == [e.StepCompleted, e.OrderProcessed]
+    both = scheduler(definition(), definition("ship"))
+    more = received(running(), step(name="ship", after=("pay",)), by=both)
+    assert isinstance(more.after.step("ship").state, Running)
+
+
+REFUSED = {
+    "for a step that is not there": ({"step": "x"}, {}, Code.REPLY_FOR_UNKNOWN_STEP),
+    "of another attempt": ({"attempt": 2}, {}, Code.REPLY_OUTDATED),
+    "over another queue": ({}, {"over": "bank-2"}, Code.REPLY_FROM_OTHER_AGENT),
+    "to an undo": ({"action": "undo"}, {}, Code.REPLY_NOT_AWAITED),
+    "too late": ({}, {"at": LATER}, Code.REPLY_LATE),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_any_other_reply_changes_nothing(why):
+    """SCH-6: it is recorded once, however often it comes."""
+    content, delivery, code = REFUSED[why]
+    refused = received(reply=reply(**content), **delivery)
+    assert isinstance(refused, RefusedReply)
+    assert refused.event.cause.code is code
+    assert refused.note_id == received(reply=reply(**content), **delivery).note_id
+
+
+def test_a_reply_in_the_tolerance_counts():
+    """SCH-6, FLT-9."""
+    assert only_step(received(at=UP + timedelta(seconds=1))).state == Completed()
+
+
+def test_only_a_newer_app_can_act_on_a_reply_for_its_workflow():
+    """FLT-12; nobody can once the workflow, or the step, is gone."""
+    with pytest.raises(NewerWorkflowError):
+        received(workflow_version=2)
+    newer = scheduler(workflows=Workflows(Workflow(name="claim", version=2, steps=(KEEPS,))))
+    assert received(by=newer).event.cause.code is Code.REPLY_AFTER_RETIREMENT
+    assert received(by=scheduler(definition("x"))).event.cause.code is Code.STEP_REMOVED
+
+
+def test_a_refusal_gives_the_order_up():
+    """SCH-8; an order goes on without an optional step (SCH-13)."""
+    failed = received(reply=reply("failed", reason="card declined"))
+    assert only_step(failed).cause.facts["detail"] == "card declined"
+    assert failed.after.state == InError(Outcome.FAILED)
+    optional = received(running(on_failure=OnFailure.GO_ON), reply=reply("failed"))
+    assert isinstance(only_step(optional).state, Skipped)
+    assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed, e.OrderProcessed]
+
+
+def test_a_refusal_is_for_good_where_the_service_remembers_it():
+    """AGT-3: it is the service's own word."""
+    failed = reply("failed", reason="no")
+    assert only_step(received(by=REMEMBERS, reply=failed)).effect.refused_for_good
+    assert not only_step(received(reply=failed)).effect.refused_for_good
+    gateway = reply("failed", reason="404", for_operator=True, in_doubt=True)
+    decided = only_step(received(by=REMEMBERS, reply=gateway))
+    assert decided.effect == InDoubt(key=KEY)
+    assert (decided.cause.code, decided.state.operator_decides) == (Code.CALL_REJECTED, True)
+
+
+def test_a_result_that_cannot_be_kept_is_no_refusal():
+    """AGT-3: the service did the work, also where it remembers refusals."""
+    long = received(by=REMEMBERS, reply=reply(result={"reference": "x" * MAX_KEPT}))
+    assert only_step(long).effect == InDoubt(key=KEY)
+    assert only_step(long).cause.code is Code.RESULT_TOO_LONG
+
+
+def test_accepted_work_is_asked_for_again():
+    """AGT-11: until the time that the agent declares."""
+    accepted = reply("notTried", accepted=True, retry_after=3600.0)
+    deferred = received(by=REMEMBERS, reply=accepted)
+    assert only_step(deferred).state == Deferred(LATER)
+    assert only_step(deferred).answer_by == LATER
+    assert deferred.after.state == Pending()
+    assert kinds(deferred) == [e.AttemptDeferred, e.Requeued]
+
+
+def test_a_request_that_was_not_made_comes_again():
+    """AGT-8: after the pause that the agent names, but for that of one instance's circuit."""
+    waits = received(reply=reply("notTried", reason="busy", retry_after=3600.0))
+    assert only_step(waits).state == BackingOff(LATER)
+    assert kinds(waits) == [e.NotAttempted, e.Requeued]
+    circuit = reply("notTried", reason="open", retry_after=3600.0, circuit_open=True)
+    assert only_step(received(reply=circuit)).not_before < LATER
+
+
+def test_a_step_that_ran_when_its_order_turned_back_is_undone():
+    """UND-1: whatever the reply says; one without an undo stays as it ended."""
+    assert isinstance(only_step(received(direction=Direction.UNDO)).state, Undoing)
+    kept = received(running(undoable=False), direction=Direction.UNDO, reply=reply("failed"))
+    assert isinstance(only_step(kept).state, Failed)
+    assert kept.after.state == InError(Outcome.UNDONE)
+
+
+def test_a_reply_to_an_undo_ends_it():
+    """UND-5: a refusal is never for good here, for nothing is done again."""
+    undoing = start(step(UndoPending(), effect=Done(key=KEY)), KEY, UP)
+    back = {"by": REMEMBERS, "direction": Direction.UNDO}
+    undone = received(undoing, reply=reply(action="undo", attempt=2), **back)
+    assert isinstance(only_step(undone).state, Undone)
+    assert undone.after.state == InError(Outcome.UNDONE)
+    refused = received(undoing, reply=reply("failed", action="undo", attempt=2), **back)
+    assert only_step(refused).effect == Done(key=KEY)
+    assert refused.after.state == InError(Outcome.UNDO_INCOMPLETE)
+
+
+def test_a_reply_to_a_pending_order_starts_nothing():
+    """Another step timed out: the next claim goes on."""
+    both = received(running(), step(name="b"), state=Pending())
+    assert (both.after.state, both.after.step("b").state) == (Pending(), Waiting())
+    assert isinstance(both.after.step("pay").effect, Done)
