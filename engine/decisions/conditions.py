@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from core.errors import AppError
 from core.orders import Order as SubmittedOrder
 from core.workflow import StepDefinition, Workflow, name_of
-from engine.decisions.requests import in_workflow, results_for, shown
+from engine.decisions.requests import Personal, in_workflow, results_for, shown
 from engine.decisions.transitions import Draft, failure_of
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -31,7 +31,7 @@ class EvaluationError(AppError):
         self.function, self.error = function, error
 
 
-def evaluate(draft: Draft, workflow: Workflow, personal: tuple[str, ...]) -> Draft:
+def evaluate(draft: Draft, workflow: Workflow, personal: Personal) -> Draft:
     """Evaluate each step whose turn has come; one that is skipped lets others follow.
 
     A step that may start now stays as it is: `met` records that when the order is written.
@@ -46,7 +46,7 @@ def evaluate(draft: Draft, workflow: Workflow, personal: tuple[str, ...]) -> Dra
             facts = {
                 **in_workflow(workflow, name),
                 "function": fault.function,
-                "error": shown(fault.error, personal),
+                "error": shown(fault.error, personal()),
             }
             cause = Cause(Code.CONDITION_FAILED, facts)
             failed = verbs.fail(step, cause)

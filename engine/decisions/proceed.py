@@ -13,7 +13,12 @@ from core.life import Outcome
 from core.messages import BusMessage
 from core.workflow import Workflow, Workflows
 from engine.decisions import conditions
-from engine.decisions.requests import BrokenRequestError, RequestMaker, idempotency_key
+from engine.decisions.requests import (
+    BrokenRequestError,
+    Personal,
+    RequestMaker,
+    idempotency_key,
+)
 from engine.decisions.transitions import Draft, Transition, end, failure_of, give_up
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -191,6 +196,7 @@ class Proceed:
 
         The question of an external step is made too, but sent to no agent.
         """
+        ready = {step.name: step for step in order.ready}
         maker = RequestMaker(
             workflow=self.workflow,
             personal=self._personal(order),
@@ -199,9 +205,8 @@ class Proceed:
         )
         requests, broken = [], []
         for step in started:
-            waiting = next(ready for ready in order.ready if ready.name == step.name)
             if key_generations.is_forgotten(step, draft.now):
-                broken.append((waiting, _key_forgotten(order, step)))
+                broken.append((ready[step.name], _key_forgotten(order, step)))
                 continue
             try:
                 if isinstance(step.state, AtWork):
@@ -209,7 +214,7 @@ class Proceed:
                 else:
                     maker.content_of(order, step)
             except BrokenRequestError as fault:
-                broken.append((waiting, fault.cause))
+                broken.append((ready[step.name], fault.cause))
         return requests, broken
 
     def _fail(self, draft: Draft, broken: Sequence[tuple[Step, Cause]]) -> Transition | None:
@@ -219,8 +224,8 @@ class Proceed:
         events: Iterator[HistoryEvent] = chain.from_iterable(map(failure_of, failed, causes))
         return self(draft.but(draft.order.with_steps(*failed), *events))
 
-    def _personal(self, order: Order) -> tuple[str, ...]:
-        return tuple(self.scheduler.payload.personal(order.submitted.payload))
+    def _personal(self, order: Order) -> Personal:
+        return lambda: self.scheduler.payload.personal(order.submitted.payload)
 
 
 def _failed(step: Step, cause: Cause) -> Step:
@@ -236,12 +241,18 @@ def _failed(step: Step, cause: Cause) -> Step:
 
 
 def _requeue(draft: Draft, after: Order) -> Transition:
-    """Give the order back until a step's time comes or an agent has capacity."""
-    until = after.next_start(draft.now)
+    """Give the order back until it is released, a step's time comes or an agent has capacity."""
+    return draft.but(after.requeue(), _why_requeued(after, draft.now)).commit()
+
+
+def _why_requeued(order: Order, now: datetime) -> Requeued:
+    if order.hold:
+        return Requeued(held_by=order.hold.by)
+    until = order.next_start(now)
     is_chosen = until is not None and any(
-        step.not_before == until and not step.counts.attempts for step in after.ready
+        step.not_before == until and not step.counts.attempts for step in order.ready
     )
-    return draft.but(after.requeue(), Requeued(until=until, is_chosen=is_chosen)).commit()
+    return Requeued(until=until, is_chosen=is_chosen)
 
 
 def _key_forgotten(order: Order, step: Step) -> Cause:

@@ -6,7 +6,7 @@ data.
 
 import re
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +35,10 @@ NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError
 """Errors whose message names code, such as a key; those of other errors may repeat values."""
 
 
+Personal = Callable[[], Iterable[str]]
+"""Returns the personal values of an order, which no cause repeats."""
+
+
 class BrokenRequestError(AppError):
     """The request of a step cannot be made."""
 
@@ -48,8 +52,7 @@ class RequestMaker:
     """Makes the requests of one order."""
 
     workflow: Workflow
-    personal: tuple[str, ...]
-    """The personal values of the order, which no cause repeats."""
+    personal: Personal
     callbacks: CallbackUrls | None
     now: datetime
 
@@ -100,7 +103,7 @@ class RequestMaker:
         return message
 
     def _failed(self, step: Step, error: Exception) -> Cause:
-        facts = {**in_workflow(self.workflow, step.name), "error": shown(error, self.personal)}
+        facts = {**in_workflow(self.workflow, step.name), "error": shown(error, self.personal())}
         return Cause(Code.REQUEST_FAILED, facts)
 
 

@@ -78,7 +78,7 @@ class Code(StrEnum):
     """No version of the app can act on the reply, since the workflow is retired."""
 
 
-FACTS: Mapping[Code, tuple[str, ...]] = {
+_FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.TIMED_OUT: ("fault",),
     Code.NOT_BEGUN: ("agent",),
     Code.NO_EXTERNAL_EVENT: (),
@@ -107,9 +107,10 @@ FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.REPLY_LATE: ("step", "attempt"),
     Code.REPLY_AFTER_RETIREMENT: (),
 }
+FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 """The facts that each cause must have. A refusal may also have the service's `type` and `code`."""
 
-OPTIONAL_FACTS = ("type", "code")
+OPTIONAL_FACTS = frozenset({"type", "code"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,9 @@ class Cause:
 
     def __post_init__(self) -> None:
         """Check the names of the facts."""
-        missing = [name for name in FACTS[self.code] if name not in self.facts]
-        unknown = self.facts.keys() - {*FACTS[self.code], *OPTIONAL_FACTS}
-        if missing or unknown:
-            raise ValueError(f"{self.code}: missing {missing}, unknown {sorted(unknown)}")
+        expected, given = FACTS[self.code], self.facts.keys()
+        if not expected <= given or not given <= expected | OPTIONAL_FACTS:
+            raise ValueError(f"{self.code}: expected {sorted(expected)}, got {sorted(given)}")
 
     def shortened(self) -> "Cause":
         """Return the cause as a step keeps it: each text has at most `MAX_TEXT` characters."""

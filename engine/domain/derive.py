@@ -18,7 +18,8 @@ def changed(before: Order | None, after: Order, now: datetime) -> Order:
 
     `before` is None for a new order; `now` is the time by this host's clock.
     """
-    after = replace(after, hold=None if after.is_over else after.hold)
+    if after.is_over and after.hold:
+        after = after.release()
     version = before.version + 1 if before else 1
     return replace(after, version=version, updated_at=now, derived=derive(before, after, now))
 

@@ -145,9 +145,11 @@ class Requeued(HistoryEvent):
     """No step runs or can start now, so the order waits."""
 
     until: AwareDatetime | None = None
-    """When the next step may start; None if the order waits for an agent with capacity."""
+    """When the next step may start; None if the order waits for no time."""
     is_chosen: bool = False
     """Whether that time was chosen, and is no pause after an attempt (SCH-15)."""
+    held_by: str | None = None
+    """The operator whose release the order waits for (OPR-7)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

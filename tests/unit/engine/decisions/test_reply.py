@@ -16,7 +16,7 @@ from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.derive import changed
 from engine.domain.effects import Done, InDoubt
-from engine.domain.orders import InError, Pending, Processed, Processing
+from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     BackingOff,
     Completed,
@@ -142,6 +142,13 @@ def test_a_request_that_was_not_made_comes_again():
     assert kinds(waits) == [e.NotAttempted, e.Requeued]
     circuit = reply("notTried", reason="open", retry_after=3600.0, circuit_open=True)
     assert only_step(received(reply=circuit)).not_before < LATER
+
+
+def test_an_order_on_hold_waits_for_its_release():
+    """Engine 28: that is no lack of capacity."""
+    held = received(running(), step(name="b"), hold=Hold("grace", "look", NOW))
+    assert held.events[-1] == e.Requeued(held_by="grace")
+    assert held.after.state == Pending()
 
 
 def test_a_step_that_ran_when_its_order_turned_back_is_undone():
