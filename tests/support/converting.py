@@ -38,6 +38,9 @@ from engine.domain.orders import (
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from engine.words import words_of
 
+HAS_RETRY_BY = any(field.name == "retry_by" for field in fields(Step))
+"""Whether today's step keeps the complete-by time of its next attempt, or only the order does (D1)."""
+
 # Causes
 
 
@@ -217,31 +220,40 @@ def _effect(old: Step) -> Effect:
 
 def _state(old: Step, order: OrderState) -> s.State:
     cause = cause_of(old.reason, operator_decides=old.for_operator)
-    match old.state:
-        case StepState.NOT_STARTED if old.unjudged:
-            return s.ConditionPending()
-        case StepState.NOT_STARTED if _is_cancelled(old, order):
-            return s.RequestCancelled()
-        case StepState.NOT_STARTED:
-            return _wait(old, cause)
-        case StepState.RUNNING:
-            is_external = old.capability == OUTSIDE
-            return (s.AwaitingExternalEvent if is_external else s.Running)(old.complete_by)
-        case StepState.COMPLETED:
-            return s.Completed()
-        case StepState.SKIPPED:
-            return s.Skipped(_skip_reason(cause), cause)
-        case StepState.UNDOING if old.complete_by:
-            return s.Undoing(old.complete_by)
-        case StepState.UNDOING:
-            return s.UndoPending(_wait(old, cause))
-        case StepState.UNDONE:
-            return s.Undone()
-    # Failed forward, or back: told apart by the order's direction.
+    return STATE_OF[old.state](old, order, cause)
+
+
+def _not_started(old, order, cause):
+    if old.unjudged:
+        return s.ConditionPending()
+    return s.RequestCancelled() if _is_cancelled(old, order) else _wait(old, cause)
+
+
+def _running(old, order, cause):
+    is_external = old.capability == OUTSIDE
+    return (s.AwaitingExternalEvent if is_external else s.Running)(old.complete_by)
+
+
+def _undoing(old, order, cause):
+    return s.Undoing(old.complete_by) if old.complete_by else s.UndoPending(_wait(old, cause))
+
+
+def _failed(old, order, cause):
+    """Failed forward, or back: told apart by the order's direction."""
     if order.direction is Direction.UNDO and old.undoable and old.attempts:
-        state = s.UndoFailed if old.undo_failed else s.NothingToUndo
-        return state(cause, old.for_operator)
+        return (s.UndoFailed if old.undo_failed else s.NothingToUndo)(cause, old.for_operator)
     return s.Failed(cause, old.for_operator, old.unjudged)
+
+
+STATE_OF = {
+    StepState.NOT_STARTED: _not_started,
+    StepState.RUNNING: _running,
+    StepState.COMPLETED: lambda old, order, cause: s.Completed(),
+    StepState.SKIPPED: lambda old, order, cause: s.Skipped(_skip_reason(cause), cause),
+    StepState.UNDOING: _undoing,
+    StepState.UNDONE: lambda old, order, cause: s.Undone(),
+    StepState.FAILED: _failed,
+}
 
 
 def _is_cancelled(old: Step, order: OrderState) -> bool:
@@ -261,7 +273,7 @@ def _skip_reason(cause: Cause | None) -> s.SkipReason:
 
 def _wait(old: Step, cause: Cause | None) -> s.Wait:
     """Why a step waits: today six meanings of one optional time."""
-    until, retry_by = old.not_before, old.retry_by
+    until, retry_by = old.not_before, getattr(old, "retry_by", None)
     if old.answer_by and cause is None:
         return s.Deferred(until)
     if until is None:
@@ -344,7 +356,7 @@ def old_step(step) -> Step:
         complete_by=step.complete_by,
         settled_at=key and key.effects_final_at,
         not_before=step.not_before,
-        retry_by=step.retry_by,
+        **({"retry_by": step.retry_by} if HAS_RETRY_BY else {}),
         attempts=counts.attempts,
         failure_count=counts.failures,
         uncounted=counts.uncounted,

@@ -1,9 +1,13 @@
 """Decisions on the new records, told as those of today, so that both can be compared."""
 
-from converting import differences, lost, to_new, to_old
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from converting import HAS_RETRY_BY, differences, lost, to_new, to_old
 
 from core import happenings as old
 from core.changes import Change, NotClaimed, Note
+from core.life import ProcessState
 from core.messages import request_id_of
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
@@ -33,40 +37,48 @@ SAME = {
 """Events that have the same fields."""
 
 
+def _which(event):
+    return {"step": event.step, "attempt": event.attempt}
+
+
+def _started(event):
+    return old.StepStarted(
+        **_which(event),
+        capability=event.capability,
+        agent=event.agent,
+        complete_by=event.complete_by,
+        undo=event.is_undo,
+        round=event.generation or None,
+    )
+
+
+def _requeued(event):
+    if event.held_by and "held_by" in old.Waits.__dataclass_fields__:  # engine 28
+        return old.Waits(held_by=event.held_by)
+    return (old.Waits if event.is_chosen else old.PutBack)(until=event.until)
+
+
+OTHERS = {
+    new.StepStarted: _started,
+    new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
+    new.NotAttempted: lambda it: old.NotTried(**_which(it), reason=words_of(it.cause)),
+    new.SkippedByCondition: lambda it: old.NotNeeded(step=it.step, predicate=it.condition),
+    new.StepScheduled: lambda it: old.BeginsLater(step=it.step, until=it.until, by=it.by),
+    new.Requeued: _requeued,
+    new.UndoRequested: lambda it: old.UndoRequested(step=it.step, reason=words_of(it.cause)),
+    new.OrderEnded: lambda it: old.Ended(
+        what=it.outcome.value, step=it.step, reason=words_of(it.cause) if it.cause else None
+    ),
+    new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
+}
+
+
 def happening_of(event):
     """The event as today's history has it, with the cause in words."""
     if kind := SAME.get(type(event)):
         names = type(event).__dataclass_fields__
         return kind(**{name: getattr(event, name) for name in names})
-    match event:
-        case new.StepStarted(step=step, attempt=attempt, generation=generation):
-            return old.StepStarted(
-                step=step,
-                attempt=attempt,
-                capability=event.capability,
-                agent=event.agent,
-                complete_by=event.complete_by,
-                undo=event.is_undo,
-                round=generation or None,
-            )
-        case new.StepFailed(step=step, attempt=attempt, cause=cause):
-            return old.StepFailed(step=step, attempt=attempt, reason=words_of(cause))
-        case new.NotAttempted(step=step, attempt=attempt, cause=cause):
-            return old.NotTried(step=step, attempt=attempt, reason=words_of(cause))
-        case new.SkippedByCondition(step=step, condition=condition):
-            return old.NotNeeded(step=step, predicate=condition)
-        case new.StepScheduled(step=step, until=until, by=by):
-            return old.BeginsLater(step=step, until=until, by=by)
-        case new.Requeued(until=until, is_chosen=is_chosen):
-            return old.Waits(until=until) if is_chosen else old.PutBack(until=until)
-        case new.UndoRequested(step=step, cause=cause):
-            return old.UndoRequested(step=step, reason=words_of(cause))
-        case new.OrderEnded(outcome=outcome, step=step, cause=cause):
-            reason = words_of(cause) if cause else None
-            return old.Ended(what=outcome.value, step=step, reason=reason)
-        case new.ReplyRefused(step=step, attempt=attempt, cause=cause):
-            return old.ReplyRefused(step=step, attempt=attempt, why=words_of(cause))
-    raise LookupError(f"no event of today is a {type(event).__name__}")
+    return OTHERS[type(event)](event)
 
 
 def reports_of(order, heard):
@@ -83,16 +95,33 @@ def reports_of(order, heard):
     return found
 
 
-def scheduler_of(rules):
-    """The scheduler of today's rules."""
-    links = rules.links
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SameUrls(CallbackUrls):
+    """Callback URLs with the random tokens that a decision of today has made."""
+
+    tokens: Mapping[str, str | None]
+
+    def token_for(self, step):
+        return step.callback_token or self.tokens.get(step.name) or ""
+
+
+def urls_of(links, result):
+    """The callback URLs of today's links, with the tokens in the result of a decision."""
+    steps = result.after.steps if isinstance(result, Change) else ()
+    tokens = {step.name: step.right for step in steps}
+    return SameUrls(address=links.address, new_token=links.new_right, tokens=tokens)
+
+
+def scheduler_of(decision):
+    """The scheduler of the rules that decided."""
+    rules = decision.rules
     return Scheduler(
         instance=rules.instance,
         workflows=rules.workflows,
         payload=rules.payload,
         providers=rules.providers,
         agents=rules.agents,
-        callbacks=links and CallbackUrls(address=links.address, new_token=links.new_right),
+        callbacks=rules.links and urls_of(rules.links, decision.result),
         clock_tolerance=rules.clock_tolerance,
         version_overlap=rules.longest_upgrade,
     )
@@ -105,7 +134,7 @@ def decide_anew(decision):
         now, heard = arguments
         reports = reports_of(decision.order, heard)
         return recover(order, now, reports, decision.rules.clock_tolerance)
-    scheduler = scheduler_of(decision.rules)
+    scheduler = scheduler_of(decision)
     if decision.kind == "claim":
         now, room = arguments
         return claim(order, now, room, scheduler)
@@ -132,7 +161,10 @@ def differ(decision, again):
 
 def differ_in_change(before, again):
     back = to_old(again.after)
-    found = {f"state: {name}" for name in differences(before.after.state, back.state)}
+    of_state = differences(before.after.state, back.state)
+    if back.state.process_state is ProcessState.PENDING and not HAS_RETRY_BY:
+        of_state.discard("complete_by")  # D1
+    found = {f"state: {name}" for name in of_state}
     for step, its_like in zip(before.after.steps, back.steps, strict=True):
         found |= {f"step: {name}" for name in lost(step, its_like)}
     if before.entry.happened != tuple(map(happening_of, again.events)):
