@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from engine.domain.causes import Cause, Code, root_of
+from engine.domain.causes import Cause, Code, cause_in
 
 NO_REASON = "the agent gave no reason"
 
@@ -70,7 +70,11 @@ def _provider_gone(facts: Facts) -> str:
 
 
 def _step_failed(facts: Facts) -> str:
-    return f"{facts['step']}: {words_of(root_of(Cause(Code.STEP_FAILED, facts)))}"
+    return f"{facts['step']}: {_why(facts)}"
+
+
+def _why(facts: Facts) -> str:
+    return words_of(cause_in(facts["why"])) if facts["why"] else "None"
 
 
 def _cancelled(facts: Facts) -> str:
@@ -123,4 +127,10 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.REPLY_NOT_AWAITED: lambda facts: f"{_reply(facts)}: the step is {facts['state']}",
     Code.REPLY_LATE: lambda facts: f"{_reply(facts)}: it came after the complete-by time",
     Code.REPLY_AFTER_RETIREMENT: lambda facts: "the order's workflow is not part of this app",
+    Code.EVENT_FOR_UNKNOWN_STEP: lambda facts: f"the order has no step {facts['step']}",
+    Code.EVENT_AFTER_COMPLETION: lambda facts: f"{facts['step']} was answered already",
+    Code.EVENT_AFTER_FAILURE: lambda facts: f"{facts['step']} was given up: {_why(facts)}",
+    Code.EVENT_AFTER_SKIP: lambda facts: f"{facts['step']} was left out",
+    Code.EVENT_DURING_UNDO: lambda facts: f"the order is taken back: {_why(facts)}",
+    Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

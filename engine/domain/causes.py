@@ -76,6 +76,13 @@ class Code(StrEnum):
     """The reply came after the complete-by time and the clock tolerance (SCH-6)."""
     REPLY_AFTER_RETIREMENT = "reply-after-retirement"
     """No version of the app can act on the reply, since the workflow is retired."""
+    EVENT_FOR_UNKNOWN_STEP = "event-for-unknown-step"
+    EVENT_AFTER_COMPLETION = "event-after-completion"
+    """The step has another result already (ANS-3)."""
+    EVENT_AFTER_FAILURE = "event-after-failure"
+    EVENT_AFTER_SKIP = "event-after-skip"
+    EVENT_DURING_UNDO = "event-during-undo"
+    EVENT_AFTER_END = "event-after-end"
 
 
 _FACTS: Mapping[Code, tuple[str, ...]] = {
@@ -95,7 +102,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.PROVIDER_GONE: ("provider", "is_undo"),
     Code.FOUND_NOT_DONE: (),
     Code.CONDITION_NOT_MET: ("condition",),
-    Code.STEP_FAILED: ("step", "code", "facts"),
+    Code.STEP_FAILED: ("step", "why"),
     Code.CANCELLED: ("by",),
     Code.WORKFLOW_RETIRED: ("workflow", "version"),
     Code.SUBMISSION_CONFLICT: (),
@@ -106,9 +113,18 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.REPLY_NOT_AWAITED: ("step", "attempt", "state"),
     Code.REPLY_LATE: ("step", "attempt"),
     Code.REPLY_AFTER_RETIREMENT: (),
+    Code.EVENT_FOR_UNKNOWN_STEP: ("step",),
+    Code.EVENT_AFTER_COMPLETION: ("step",),
+    Code.EVENT_AFTER_FAILURE: ("step", "why"),
+    Code.EVENT_AFTER_SKIP: ("step",),
+    Code.EVENT_DURING_UNDO: ("why",),
+    Code.EVENT_AFTER_END: ("state", "why"),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
-"""The facts that each cause must have. A refusal may also have the service's `type` and `code`."""
+"""The facts that each cause must have; `why` is another cause as JSON, or None.
+
+A refusal may also have the service's `type` and `code`.
+"""
 
 OPTIONAL_FACTS = frozenset({"type", "code"})
 
@@ -136,17 +152,26 @@ class Cause:
         }
         return replace(self, facts=facts)
 
+    def as_json(self) -> Mapping[str, Any]:
+        """Return the cause as a fact of another one."""
+        return {"code": self.code, "facts": self.facts}
+
+
+def cause_in(fact: Mapping[str, Any]) -> Cause:
+    """Return the cause that is a fact of another one."""
+    return Cause(Code(fact["code"]), fact["facts"])
+
 
 def step_failed(step: str, cause: Cause) -> Cause:
     """Return the cause for which an order is undone after this step has failed (UND-1)."""
-    return Cause(Code.STEP_FAILED, {"step": step, "code": cause.code, "facts": cause.facts})
+    return Cause(Code.STEP_FAILED, {"step": step, "why": cause.as_json()})
 
 
 def root_of(cause: Cause) -> Cause:
     """Return the cause of the failed step; any other cause is its own root."""
     if cause.code is not Code.STEP_FAILED:
         return cause
-    return Cause(Code(cause.facts["code"]), cause.facts["facts"])
+    return cause_in(cause.facts["why"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,18 @@ def without_personal_data(step: Step) -> Step:
         return step
     if effect.result is None:
         return step
-    kept = {name: _erased(name, value, step) for name, value in effect.result.items()}
-    return replace(step, effect=replace(effect, result=kept))
+    return replace(step, effect=replace(effect, result=erased_result(step, effect.result)))
 
 
-def _erased(name: str, value: Any, step: Step) -> Any:
-    """Return the value, or what stands for it if it is personal; of a list, one part stays."""
-    if name not in step.rules.personal or value is None:
+def erased_result(step: Step, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a result of the step without the personal data in it (ANS-5)."""
+    personal = step.rules.personal
+    return {name: _erased(value) if name in personal else value for name, value in result.items()}
+
+
+def _erased(value: Any) -> Any:
+    """Return what stands for a personal value; of a list, one part stays."""
+    if value is None:
         return value
     if isinstance(value, list):
         return [ERASED] if value else []

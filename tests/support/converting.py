@@ -38,8 +38,8 @@ from engine.domain.orders import (
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from engine.words import words_of
 
-HAS_RETRY_BY = any(field.name == "retry_by" for field in fields(Step))
-"""Whether today's step keeps the complete-by time of its next attempt, or only the order does (D1)."""
+DERIVES = any(field.name == "retry_by" for field in fields(Step))
+"""Whether today's record derives these times from its steps too, instead of keeping them by hand (D1)."""
 
 # Causes
 
@@ -356,7 +356,7 @@ def old_step(step) -> Step:
         complete_by=step.complete_by,
         settled_at=key and key.effects_final_at,
         not_before=step.not_before,
-        **({"retry_by": step.retry_by} if HAS_RETRY_BY else {}),
+        **({"retry_by": step.retry_by} if DERIVES else {}),
         attempts=counts.attempts,
         failure_count=counts.failures,
         uncounted=counts.uncounted,

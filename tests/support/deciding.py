@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from converting import HAS_RETRY_BY, differences, lost, to_new, to_old
+from converting import DERIVES, differences, lost, to_new, to_old
 
 from core import happenings as old
+from core.answers import answered
 from core.changes import Change, NotClaimed, Note
+from core.errors import RefusedError
 from core.life import ProcessState
 from core.messages import request_id_of
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
+from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.decisions.proceed import Scheduler
 from engine.decisions.recover import AttemptReport, recover
 from engine.decisions.reply import Delivery, RefusedReply, receive
@@ -142,12 +145,40 @@ def decide_anew(decision):
     return receive(order, Delivery(reply, agent), now, room, scheduler)
 
 
+def answered_anew(order, answer, now):
+    """Record an answer of today on the new records; the words of the error if it is refused."""
+    event = ExternalEvent(
+        step=answer.step,
+        result=answer.result,
+        refusal=answer.refusal,
+        for_good=answer.for_good,
+    )
+    try:
+        return record(to_new(order), event, now)
+    except EventNotAcceptedError as error:
+        return words_of(error.cause)
+
+
+def answered_today(order, answer, now):
+    """Record an answer on the records of today; the words of the error if it is refused."""
+    try:
+        return answered(order, answer, "outside", now)
+    except RefusedError as error:
+        return str(error)
+
+
 def differ(decision, again):
     """What the same decision on both records has otherwise, as short texts."""
-    before = decision.result
+    return differ_in(decision.result, again)
+
+
+def differ_in(before, again):
+    """What two results have otherwise, as short texts."""
     match before, again:
         case None, None:
             return set()
+        case str(), str():
+            return set() if before == again else {f"{before} / {again}"}
         case NotClaimed(), NotClaimedAnew():
             return set() if before.why == again.why else {f"why: {before.why} / {again.why}"}
         case Note(), RefusedReply():
@@ -162,8 +193,9 @@ def differ(decision, again):
 def differ_in_change(before, again):
     back = to_old(again.after)
     of_state = differences(before.after.state, back.state)
-    if back.state.process_state is ProcessState.PENDING and not HAS_RETRY_BY:
-        of_state.discard("complete_by")  # D1
+    if not DERIVES:  # D1
+        of_state -= {"locked_by"}
+        of_state -= {"complete_by"} if back.state.process_state is ProcessState.PENDING else set()
     found = {f"state: {name}" for name in of_state}
     for step, its_like in zip(before.after.steps, back.steps, strict=True):
         found |= {f"step: {name}" for name in lost(step, its_like)}

@@ -1,0 +1,130 @@
+"""The decision about an external event: a person, or a service over its callback URL (ANS).
+
+It needs no workflow: the order's own records say whether the event counts. The event and the end of
+its time are two decisions on one ETag, so exactly one of them wins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.errors import AppError
+from engine.decisions.transitions import Draft, Transition, after_failure, failure_of
+from engine.domain import verbs
+from engine.domain.causes import MAX_TEXT, Cause, Code
+from engine.domain.events import ExternalEventRecorded, HistoryEvent
+from engine.domain.orders import PROCESS_STATE, Order, Processing
+from engine.domain.states import (
+    Completed,
+    Failed,
+    NothingToUndo,
+    Running,
+    Skipped,
+    UnderWay,
+    UndoFailed,
+)
+from engine.domain.steps import Step
+from engine.features import external_events
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExternalEvent:
+    """What somebody outside says to a step: its result, or why there is none."""
+
+    step: str
+    result: Mapping[str, Any] | None = None
+    """The result as it is kept; None for a refusal."""
+    refusal: str | None = None
+    """Why there is no result; the rule of the step decides what follows then."""
+    for_good: bool = False
+    """Whether the service that refused would refuse its key again (AGT-3)."""
+
+
+class EventNotAcceptedError(AppError):
+    """The event changes nothing; `cause` says why."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause.code)
+        self.cause = cause
+
+
+def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | None:
+    """Record an event; None if the same was recorded before (ANS-3).
+
+    It may come before its turn, and after its time until somebody has given up (ANS-2). So may the
+    answer of a service that an agent has asked (ANS-6): like an agent's reply, it counts also while
+    the order turns back (ANS-4). Raises `EventNotAcceptedError`.
+    """
+    step = order.step(event.step)
+    if step is None:
+        raise EventNotAcceptedError(Cause(Code.EVENT_FOR_UNKNOWN_STEP, {"step": event.step}))
+    if _is_known(step, event):
+        return None
+    if cause := why_closed(order, step):
+        raise EventNotAcceptedError(cause)
+    after, events = _recorded(step, event)
+    is_late = order.is_undo  # the undo was requested while the step ran
+    after = verbs.request_undo(after) if is_late else after
+    draft = Draft(before=order, order=order.with_steps(after), now=now, events=events)
+    return (
+        after_failure(draft) if isinstance(after.state, Failed) and not is_late else _go_on(draft)
+    )
+
+
+def _is_known(step: Step, event: ExternalEvent) -> bool:
+    """Whether this very event is recorded already, whatever became of the step since.
+
+    If the recorded result is erased, this one is compared after the same erasure.
+    """
+    if event.result is not None:
+        erased = external_events.erased_result(step, event.result)
+        return step.result is not None and step.result in (event.result, erased)
+    is_given_up = isinstance(step.state, Failed | UndoFailed | NothingToUndo | Skipped)
+    detail = step.cause.facts.get("detail") if step.cause else None
+    return is_given_up and detail is not None and detail == (event.refusal or "")[:MAX_TEXT]
+
+
+def why_closed(order: Order, step: Step) -> Cause | None:
+    """Return why no event to the step counts; None if one does."""
+    known = {"step": step.name}
+    order_cause = order.cause and order.cause.as_json()
+    match step.state:
+        case Completed():
+            return Cause(Code.EVENT_AFTER_COMPLETION, known)
+        case Failed(cause) | UndoFailed(cause) | NothingToUndo(cause):
+            return Cause(Code.EVENT_AFTER_FAILURE, {**known, "why": cause.as_json()})
+        case Skipped():
+            return Cause(Code.EVENT_AFTER_SKIP, known)
+    if order.is_undo and not _runs_at_service(step):
+        return Cause(Code.EVENT_DURING_UNDO, {"why": order_cause})
+    if order.has_ended:
+        state = str(PROCESS_STATE[type(order.state)])
+        return Cause(Code.EVENT_AFTER_END, {"state": state, "why": order_cause})
+    return None
+
+
+def _runs_at_service(step: Step) -> bool:
+    return isinstance(step.state, Running)
+
+
+def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, tuple[HistoryEvent, ...]]:
+    if event.refusal is None:
+        completed = external_events.complete_by_event(step, event.result or {})
+        recorded = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
+        return completed, (recorded,)
+    # A call that asks again for accepted work may come after its refusal: unless the service would
+    # refuse its key again, it may do the work then.
+    asks_again = isinstance(step.state, UnderWay) and step.answer_by is not None
+    cause = Cause(Code.REFUSED, {"detail": event.refusal})
+    refused = verbs.refuse(step, cause, unanswered=asks_again, for_good=event.for_good)
+    return refused, failure_of(refused, cause)
+
+
+def _go_on(draft: Draft) -> Transition:
+    """Let a scheduler go on, unless the order has to wait for others of its steps."""
+    order = draft.order
+    is_handled = isinstance(order.state, Processing)
+    if is_handled and order.has_any(UnderWay) and not order.ready:
+        return draft.commit()
+    return draft.but(order.requeue()).commit()

@@ -1,0 +1,140 @@
+"""The decision about an external event (ANS)."""
+
+from dataclasses import replace
+
+import pytest
+from engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    running,
+    step,
+)
+from engine_scheduling import kinds, only_step
+
+from core.life import Direction, Outcome
+from core.orders import ERASED, OnFailure
+from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
+from engine.domain import events as e
+from engine.domain.causes import Code
+from engine.domain.effects import Answered, Done, InDoubt, NotDone
+from engine.domain.orders import InError, Pending, Processed, Processing
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    Completed,
+    Deferred,
+    Failed,
+    RequestCancelled,
+    Running,
+    Skipped,
+    SkipReason,
+    UndoPending,
+)
+
+UP = NOW + TIMEOUT
+BY = Processing("scheduler-1")
+RESULT = {"decision": "yes"}
+YES = ExternalEvent(step="approve", result=RESULT)
+NO = ExternalEvent(step="approve", refusal="too dear")
+AWAITED = external(AwaitingExternalEvent(UP))
+LATE = in_doubt(Running(UP), name="approve")
+"""A step that runs at a service, which may answer over its callback URL."""
+
+
+def recorded(*steps, event=YES, **changes):
+    return record(order(*steps, **changes), event, NOW)
+
+
+def refusal(*steps, event=YES, **changes):
+    with pytest.raises(EventNotAcceptedError) as error:
+        recorded(*steps, event=event, **changes)
+    return error.value.cause.code
+
+
+def test_an_event_completes_its_step_and_the_order_goes_on():
+    """ANS-1, ANS-2: also before its turn."""
+    for before in (AWAITED, external()):
+        transition = recorded(before, state=BY)
+        assert only_step(transition).effect == Answered(result=RESULT)
+        assert transition.after.state == Pending()
+        assert kinds(transition) == [e.ExternalEventRecorded]
+        assert len(transition.messages) == 1
+
+
+def test_an_order_waits_for_the_others_of_its_steps():
+    """Nothing is to be claimed while an agent has a step, and none is ready."""
+    beside = running("pay")
+    assert recorded(AWAITED, beside, state=BY).after.state == BY
+    ready = recorded(AWAITED, beside, step(name="ship", after=("approve",)), state=BY)
+    assert ready.after.state == Pending()
+
+
+def test_the_same_event_changes_nothing_a_second_time():
+    """ANS-3: also after an erasure, or once the step was undone or failed."""
+    done = external(Completed(), effect=Answered(result=RESULT))
+    assert recorded(done) is None
+    erased = {"decision": ERASED}
+    personal = external(Completed(), effect=Answered(result=erased), personal=("decision",))
+    assert recorded(personal) is None
+    failed = only_step(recorded(AWAITED, event=NO))
+    assert recorded(failed, event=NO, state=InError(Outcome.FAILED)) is None
+
+
+def test_another_event_is_refused_once_the_step_has_come_to_a_result():
+    """ANS-3."""
+    other = Answered(result={"decision": "no"})
+    assert refusal(external(Completed(), effect=other)) is Code.EVENT_AFTER_COMPLETION
+    failed = external(Failed(DECLINED))
+    assert refusal(failed) is Code.EVENT_AFTER_FAILURE
+    assert refusal(failed, event=NO) is Code.EVENT_AFTER_FAILURE
+    assert refusal(external(Skipped(SkipReason.OPERATOR))) is Code.EVENT_AFTER_SKIP
+    assert refusal(step()) is Code.EVENT_FOR_UNKNOWN_STEP
+
+
+def test_no_event_of_a_person_counts_once_the_order_turns_back_or_ends():
+    """ANS-4, SCH-12."""
+    cancelled = external(RequestCancelled())
+    assert refusal(cancelled, direction=Direction.UNDO) is Code.EVENT_DURING_UNDO
+    assert refusal(cancelled, state=InError(Outcome.FAILED)) is Code.EVENT_AFTER_END
+    assert refusal(cancelled, state=Processed()) is Code.EVENT_AFTER_END
+
+
+def test_a_refusal_is_a_failure_by_the_rule_of_the_step():
+    """ANS-3: it ends the order, undoes it, or lets it go on (SCH-13)."""
+    ended = recorded(AWAITED, event=NO, state=BY)
+    assert ended.after.state == InError(Outcome.FAILED)
+    assert only_step(ended).cause.facts["detail"] == "too dear"
+    rules = {"on_failure": OnFailure.GO_ON}
+    optional = recorded(external(AwaitingExternalEvent(UP), **rules), event=NO, state=BY)
+    assert optional.after.state == Pending()
+    assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed]
+    beside = recorded(AWAITED, running("pay"), event=NO, state=BY)
+    assert beside.after.state == BY
+
+
+def test_a_service_refuses_over_its_callback_url_what_it_had_accepted():
+    """AGT-11: a call that asks again meanwhile may do the work, unless it is refused for good."""
+    owes = InDoubt(key=KEY, unanswered=False, answer_by=NOW + HOUR)
+    asked = step(Running(UP), "approve", effect=owes)
+    assert only_step(recorded(asked, event=NO)).effect == InDoubt(key=KEY)
+    waits = step(Deferred(UP), "approve", effect=owes)
+    assert only_step(recorded(waits, event=NO)).effect == NotDone(key=KEY)
+    for_good = replace(NO, for_good=True)
+    refused = only_step(recorded(asked, event=for_good)).effect
+    assert refused == NotDone(key=KEY, refused_for_good=True)
+
+
+def test_the_answer_of_a_service_counts_while_the_order_turns_back():
+    """Engine 8, UND-3: as an agent's reply does; its result is kept for the undo."""
+    back = recorded(LATE, direction=Direction.UNDO, state=BY)
+    assert isinstance(only_step(back).state, UndoPending)
+    assert only_step(back).effect == Done(key=KEY, result=RESULT)
+    assert back.after.state == Pending()
+    refused = recorded(LATE, event=NO, direction=Direction.UNDO, state=BY)
+    assert isinstance(only_step(refused).state, UndoPending)
+    assert refused.after.direction is Direction.UNDO
