@@ -213,7 +213,7 @@ _OPTIONAL_STATES = {
 def rows() -> Iterator[tuple[Event, Kind, Kind]]:
     """Yield every single transition: the event, the state before and the state after."""
     for event, kinds in TABLE.items():
-        for before, targets in kinds.items():
+        for before, targets in sorted(kinds.items(), key=lambda row: name_of(row[0])):
             for after in sorted(targets, key=name_of):
                 yield event, before, after
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 from engine_records import DECLINED, HOUR, KEY, NOT_BEGUN, NOW, TIMED_OUT, TIMEOUT, external, step
@@ -39,6 +40,7 @@ from engine.domain.verbs import InvalidTransitionError
 from engine.features import conditions, cooldown, external_events, key_generations
 
 LATER = NOW + HOUR
+ROOT = Path(__file__).parents[4]
 
 
 def leads_to(event, *kind):
@@ -133,6 +135,11 @@ def test_the_diagram_draws_every_transition():
     assert "NextAttempt --> Running: start" in short
     assert "CoolingDown" not in short
     assert "AwaitingExternalEvent" not in short
+
+
+def test_the_architecture_shows_the_diagram_of_the_table():
+    """`python -c "from engine.domain.table import diagram; print(diagram(core_only=True))"` draws it anew."""
+    assert diagram(core_only=True) in (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 
 
 # Every verb in every state
