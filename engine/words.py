@@ -86,6 +86,16 @@ def _retired(facts: Facts) -> str:
     return f"{name} is not part of this app"
 
 
+def _undo_requested_already(facts: Facts) -> str:
+    hint = ": a resubmit lets the undo go on" if facts["has_stopped"] else ""
+    return f"the order is being undone already{hint}"
+
+
+def _pivot_passed(facts: Facts) -> str:
+    what = "was done, or may have been, and cannot be taken back"
+    return f"the order is past its point of no return: {' and '.join(facts['steps'])} {what}"
+
+
 def _reply(facts: Facts) -> str:
     return f"{facts['step']} attempt {facts['attempt']}"
 
@@ -132,5 +142,18 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.EVENT_AFTER_FAILURE: lambda facts: f"{facts['step']} was given up: {_why(facts)}",
     Code.EVENT_AFTER_SKIP: lambda facts: f"{facts['step']} was left out",
     Code.EVENT_DURING_UNDO: lambda facts: f"the order is taken back: {_why(facts)}",
+    Code.NOTHING_TO_HOLD: lambda facts: (
+        f"the order is {facts['state']}: nothing of it starts by itself"
+    ),
+    Code.ON_HOLD_ALREADY: lambda facts: f"{facts['by']} holds the order already",
+    Code.NOT_ON_HOLD: lambda facts: "nobody holds the order",
+    Code.NOTHING_TO_EXPEDITE: lambda facts: f"the order is {facts['state']}: it waits for no claim",
+    Code.EXPEDITED_ALREADY: lambda facts: "the order has high priority already",
+    Code.PROCESSED_ALREADY: lambda facts: (
+        "the order is Processed: what takes it back is a workflow of its own, such as `return`"
+    ),
+    Code.UNDONE_ALREADY: lambda facts: "the order is Undone already",
+    Code.UNDO_REQUESTED_ALREADY: _undo_requested_already,
+    Code.PIVOT_PASSED: _pivot_passed,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

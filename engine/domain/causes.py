@@ -84,6 +84,22 @@ class Code(StrEnum):
     EVENT_DURING_UNDO = "event-during-undo"
     EVENT_AFTER_END = "event-after-end"
 
+    # An operator's action makes no sense.
+    NOTHING_TO_HOLD = "nothing-to-hold"
+    """The order has ended, so nothing of it starts by itself."""
+    ON_HOLD_ALREADY = "on-hold-already"
+    NOT_ON_HOLD = "not-on-hold"
+    NOTHING_TO_EXPEDITE = "nothing-to-expedite"
+    """The order has ended, so it waits for no claim."""
+    EXPEDITED_ALREADY = "expedited-already"
+    """The order has high priority, and no step of it cools down."""
+    PROCESSED_ALREADY = "processed-already"
+    """Every step is finished: only a workflow of its own takes it back."""
+    UNDONE_ALREADY = "undone-already"
+    UNDO_REQUESTED_ALREADY = "undo-requested-already"
+    PIVOT_PASSED = "pivot-passed"
+    """The order is past its point of no return (UND-6)."""
+
 
 _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.TIMED_OUT: ("fault",),
@@ -119,6 +135,15 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.EVENT_AFTER_SKIP: ("step",),
     Code.EVENT_DURING_UNDO: ("why",),
     Code.EVENT_AFTER_END: ("state", "why"),
+    Code.NOTHING_TO_HOLD: ("state",),
+    Code.ON_HOLD_ALREADY: ("by",),
+    Code.NOT_ON_HOLD: (),
+    Code.NOTHING_TO_EXPEDITE: ("state",),
+    Code.EXPEDITED_ALREADY: (),
+    Code.PROCESSED_ALREADY: (),
+    Code.UNDONE_ALREADY: (),
+    Code.UNDO_REQUESTED_ALREADY: ("has_stopped",),
+    Code.PIVOT_PASSED: ("steps",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 """The facts that each cause must have; `why` is another cause as JSON, or None.

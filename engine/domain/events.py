@@ -4,6 +4,7 @@ A cause is a code with facts. Words for people are made where the history is sho
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pydantic import AwareDatetime
 
@@ -178,6 +179,23 @@ class OrderEnded(HistoryEvent):
     cause: Cause | None
     step: str | None = None
     """The step that caused the end; None if none did."""
+
+
+class Action(StrEnum):
+    """What an operator, or the customer, does to an order."""
+
+    CANCEL = "cancel"
+    HOLD = "hold"
+    RELEASE = "release"
+    EXPEDITE = "expedite"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionTaken(HistoryEvent):
+    """An operator, or the customer, acted on the order."""
+
+    action: Action
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,16 @@ from itertools import product
 
 import pytest
 from converting import DERIVES, differences, lost, to_new, to_old
-from deciding import answered_anew, answered_today, decide_anew, differ, differ_in
+from deciding import (
+    ACTIONS,
+    acted_anew,
+    acted_today,
+    answered_anew,
+    answered_today,
+    decide_anew,
+    differ,
+    differ_in,
+)
 
 from core.answers import Answer
 from core.happenings import (
@@ -191,6 +200,26 @@ def check_events(sample):
     assert found == {}
 
 
+def check_actions(sample):
+    """Raise an error with the first action of each kind that is refused or decided otherwise.
+
+    Engine 23: today an undo goes on cooling down.
+    """
+    found = {}
+    for change in sample.changes.values():
+        order, now = change.after, change.entry.at + timedelta(seconds=3)
+        for name in ACTIONS:
+            if name == "hurry" and not DERIVES and any(map(is_undo_cooling, order.steps)):
+                continue
+            again = acted_anew(order, name, now)
+            found |= dict.fromkeys(differ_in(acted_today(order, name, now), again), (name, change))
+    assert found == {}
+
+
+def is_undo_cooling(step):
+    return step.state is StepState.UNDOING and step.cooldowns > 0
+
+
 SAID = ({"result": {"said": "yes"}}, {"refusal": "no"})
 
 
@@ -209,6 +238,11 @@ def test_the_same_is_decided_on_the_new_records(few):
 def test_the_same_becomes_of_external_events_on_the_new_records(few):
     """Of each event to each step, whether it counts or not."""
     check_events(few)
+
+
+def test_the_same_becomes_of_actions_on_the_new_records(few):
+    """Of a cancel, a hold, a release and an expedited order, whether it makes sense or not."""
+    check_actions(few)
 
 
 @pytest.mark.soak
@@ -231,3 +265,4 @@ def test_the_same_is_decided_on_the_new_records_wherever_an_exploration_gets(man
     check_decisions(many)
     assert len(many.decisions) > 1000
     check_events(many)
+    check_actions(many)

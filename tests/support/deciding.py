@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from converting import DERIVES, differences, lost, to_new, to_old
 
 from core import happenings as old
+from core.actions import BY_NAME, Asked
 from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import RefusedError
 from core.life import ProcessState
 from core.messages import request_id_of
+from engine.decisions.actions import cancel, expedite, hold, release
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
@@ -61,6 +63,12 @@ def _requeued(event):
     return (old.Waits if event.is_chosen else old.PutBack)(until=event.until)
 
 
+TAKEN = {
+    new.Action.CANCEL: "cancelled",
+    new.Action.HOLD: "held",
+    new.Action.RELEASE: "released",
+    new.Action.EXPEDITE: "hurried",
+}
 OTHERS = {
     new.StepStarted: _started,
     new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
@@ -72,6 +80,7 @@ OTHERS = {
     new.OrderEnded: lambda it: old.Ended(
         what=it.outcome.value, step=it.step, reason=words_of(it.cause) if it.cause else None
     ),
+    new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
     new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
 }
 
@@ -163,6 +172,37 @@ def answered_today(order, answer, now):
     """Record an answer on the records of today; the words of the error if it is refused."""
     try:
         return answered(order, answer, "outside", now)
+    except RefusedError as error:
+        return str(error)
+
+
+ACTIONS = {
+    "cancel": lambda order, now: cancel.decide(order, cancel.OPERATOR, NOTE, now),
+    "hold": lambda order, now: hold.decide(order, OPERATOR, NOTE, now),
+    "release": lambda order, now: release.decide(order, NOTE, now),
+    "hurry": lambda order, now: expedite.decide(order, NOTE, now),
+}
+REFUSALS = {
+    "cancel": cancel.refusal,
+    "hold": hold.refusal,
+    "release": release.refusal,
+    "hurry": expedite.refusal,
+}
+OPERATOR, NOTE = "grace", "the customer asked"
+
+
+def acted_anew(order, name, now):
+    """Act on the new records; the words of the refusal if it makes no sense."""
+    it = to_new(order)
+    if cause := REFUSALS[name](it):
+        return words_of(cause)
+    return ACTIONS[name](it, now)
+
+
+def acted_today(order, name, now):
+    """Act on the records of today; the words of the refusal if it makes no sense."""
+    try:
+        return BY_NAME[name].act(order, Asked(operator=OPERATOR, note=NOTE), now)
     except RefusedError as error:
         return str(error)
 

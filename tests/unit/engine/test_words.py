@@ -54,7 +54,7 @@ def test_an_undo_because_of_a_step_names_it():
 @pytest.mark.parametrize("code", Code)
 def test_every_fact_of_a_reply_or_a_failure_is_in_its_words(code):
     """Unless it only decides how they are said."""
-    decides = {"is_undo", "why", "by", "known_until", "faults"}
+    decides = {"is_undo", "why", "by", "known_until", "faults", "has_stopped", "steps"}
     facts = {name: f"<{name}>" for name in FACTS[code]}
     facts |= {"known_until": "2026-01-31T08:15:00+00:00"} if "known_until" in facts else {}
     if "why" in facts:

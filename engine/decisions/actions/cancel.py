@@ -1,0 +1,36 @@
+"""Cancel an order that is not finished: everything that was ever tried is undone (OPR-4, UND-1)."""
+
+from datetime import datetime
+
+from engine.decisions.transitions import Draft, Transition
+from engine.domain.causes import Cause, Code
+from engine.domain.events import Action, ActionTaken
+from engine.domain.orders import InError, Order, Processed
+from engine.features.external_events import cancel_requests
+
+OPERATOR, CUSTOMER = "operator", "customer"
+"""Who may cancel an order."""
+
+
+def refusal(order: Order) -> Cause | None:
+    """Return why the order cannot be cancelled; None if it can."""
+    if isinstance(order.state, Processed):
+        return Cause(Code.PROCESSED_ALREADY)
+    if order.is_over:
+        return Cause(Code.UNDONE_ALREADY)
+    if order.is_undo:
+        has_stopped = isinstance(order.state, InError)
+        return Cause(Code.UNDO_REQUESTED_ALREADY, {"has_stopped": has_stopped})
+    passed = [step.name for step in order.passed_pivots()]
+    return Cause(Code.PIVOT_PASSED, {"steps": passed}) if passed else None
+
+
+def decide(order: Order, by: str, note: str, now: datetime) -> Transition:
+    """Request the undo, whatever the order is doing.
+
+    Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
+    """
+    without_requests, cancelled = cancel_requests(order)
+    turned = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))
+    taken = ActionTaken(action=Action.CANCEL, note=note)
+    return Draft(before=order, order=order, now=now).but(turned, taken, *cancelled).commit()

@@ -1,0 +1,30 @@
+"""Expedite an order: it is claimed before those of normal priority (SCH-11, OPR-8)."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from core.orders import Priority
+from engine.decisions.transitions import Draft, Transition
+from engine.domain.causes import Cause, Code
+from engine.domain.events import Action, ActionTaken
+from engine.domain.orders import PROCESS_STATE, Order
+from engine.features.cooldown import end_cooldown, is_cooling_down
+
+
+def refusal(order: Order) -> Cause | None:
+    """Return why the order cannot be expedited; None if it can."""
+    if order.has_ended:
+        return Cause(Code.NOTHING_TO_EXPEDITE, {"state": str(PROCESS_STATE[type(order.state)])})
+    is_fast = order.priority is Priority.HIGH and not any(map(is_cooling_down, order.steps))
+    return Cause(Code.EXPEDITED_ALREADY) if is_fast else None
+
+
+def decide(order: Order, note: str, now: datetime) -> Transition:
+    """Give the order high priority, and end the cooldown of each step and of each undo.
+
+    The operator knows that its cause is mended. Other dates stay.
+    """
+    cooling = filter(is_cooling_down, order.steps)
+    expedited = replace(order.with_steps(*map(end_cooldown, cooling)), priority=Priority.HIGH)
+    draft = Draft(before=order, order=expedited, now=now)
+    return draft.but(expedited, ActionTaken(action=Action.EXPEDITE, note=note)).commit()
