@@ -156,7 +156,7 @@ def faults(change, before, after):
 @pytest.fixture(scope="module")
 def few():
     """A sample for each run of the tests: a few courses of each world in which much can happen."""
-    return gather(MORE, states=1, walks=4)
+    return gather(MORE, states=1, walks=3)
 
 
 @pytest.fixture(scope="module")
