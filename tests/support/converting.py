@@ -38,9 +38,6 @@ from engine.domain.orders import (
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from engine.words import words_of
 
-DERIVES = any(field.name == "retry_by" for field in fields(Step))
-"""Whether today's record derives these times from its steps too, instead of keeping them by hand (D1)."""
-
 # Causes
 
 
@@ -273,7 +270,7 @@ def _skip_reason(cause: Cause | None) -> s.SkipReason:
 
 def _wait(old: Step, cause: Cause | None) -> s.Wait:
     """Why a step waits: today six meanings of one optional time."""
-    until, retry_by = old.not_before, getattr(old, "retry_by", None)
+    until, retry_by = old.not_before, old.retry_by
     if old.answer_by and cause is None:
         return s.Deferred(until)
     if until is None:
@@ -356,7 +353,7 @@ def old_step(step) -> Step:
         complete_by=step.complete_by,
         settled_at=key and key.effects_final_at,
         not_before=step.not_before,
-        **({"retry_by": step.retry_by} if DERIVES else {}),
+        retry_by=step.retry_by,
         attempts=counts.attempts,
         failure_count=counts.failures,
         uncounted=counts.uncounted,

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from converting import DERIVES, differences, lost, to_new, to_old
+from converting import differences, lost, to_new, to_old
 
 from core import happenings as old
 from core.actions import BY_NAME, Asked
 from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import RefusedError
-from core.life import ProcessState
 from core.messages import request_id_of
 from engine.decisions.actions import cancel, expedite, hold, release
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
@@ -58,7 +57,7 @@ def _started(event):
 
 
 def _requeued(event):
-    if event.held_by and "held_by" in old.Waits.__dataclass_fields__:  # engine 28
+    if event.held_by:
         return old.Waits(held_by=event.held_by)
     return (old.Waits if event.is_chosen else old.PutBack)(until=event.until)
 
@@ -232,11 +231,7 @@ def differ_in(before, again):
 
 def differ_in_change(before, again):
     back = to_old(again.after)
-    of_state = differences(before.after.state, back.state)
-    if not DERIVES:  # D1
-        of_state -= {"locked_by"}
-        of_state -= {"complete_by"} if back.state.process_state is ProcessState.PENDING else set()
-    found = {f"state: {name}" for name in of_state}
+    found = {f"state: {name}" for name in differences(before.after.state, back.state)}
     for step, its_like in zip(before.after.steps, back.steps, strict=True):
         found |= {f"step: {name}" for name in lost(step, its_like)}
     if before.entry.happened != tuple(map(happening_of, again.events)):
