@@ -72,7 +72,7 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
 @pytest.mark.proves("AGT-3", "UND-2")
 def test_a_result_that_is_too_long_to_be_kept_is_no_refusal():
     """The service did the work: under a new key it would do it a second time."""
-    order = REMEMBERS.claim(new_order(), NOW).after
+    order = REMEMBERS.claim(orders.new(), NOW).after
     long = answer(result={"reference": "x" * MAX_KEPT})
     failed = REMEMBERS.receive(order, long, NOW).after
     step = failed.step("payment")
