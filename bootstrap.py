@@ -444,7 +444,11 @@ class App:
             ),
             retention=retention,
             copies=CopyDesk(
-                copies=self.copies, transitions=self.transitions, agents=self.agents, clock=clock
+                copies=self.copies,
+                transitions=self.transitions,
+                agents=self.agents,
+                clock_tolerance=self._tolerance,
+                clock=clock,
             ),
             runs=RunDesk(
                 work={

@@ -9,10 +9,11 @@ key (AGT-3, AGT-12).
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from core.business import Agent
 from core.changes import Change, HistoryEntry, transition
+from core.compensation import settled_at
 from core.errors import InvalidError, UnreadableRowError
 from core.gathering import run_all
 from core.happenings import Restored
@@ -67,13 +68,16 @@ class EndOfRestoring(View):
     ended: str
 
 
-def restored(
-    order: Snapshot,
-    request: OperatorRequest,
-    copied_at: datetime,
-    agents: Sequence[Agent],
-    now: datetime,
-) -> Change:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Copied:
+    """When an order was copied, and what limits what may have happened since."""
+
+    at: datetime
+    agents: Sequence[Agent]
+    clock_tolerance: timedelta
+
+
+def restored(order: Snapshot, request: OperatorRequest, copied: Copied, now: datetime) -> Change:
     """Return the change that records a copied order anew, with the agenda that follows from it.
 
     Nothing is sent: the poll and the sweep find the order. It keeps its age and its last change, so
@@ -82,16 +86,24 @@ def restored(
     before = replace(order.with_state(agenda=()), etag=None)  # no row of it is there
     after = order
     if order.state.process_state not in ENDED:
-        doubtful = (in_doubt(step, copied_at, agents) for step in order.steps)
+        doubtful = (_unknown_since(step, copied, now) for step in order.steps)
         after = order.with_steps(*doubtful)
     entry = HistoryEntry(
         at=now,
         actor=f"operator/{request.operator}",
-        happened=(Restored(copied_at=copied_at, note=request.note),),
+        happened=(Restored(copied_at=copied.at, note=request.note),),
     )
     change = transition(before, after, entry)
     as_before = change.after.with_state(updated_at=order.state.updated_at)
     return replace(change, after=as_before, messages=())
+
+
+def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
+    """Return the step in doubt; a request since the copy may still take effect (UND-2)."""
+    doubtful = in_doubt(step, copied.at, copied.agents)
+    if doubtful is step:
+        return step
+    return replace(doubtful, settled_at=settled_at(step, now, copied.clock_tolerance))
 
 
 def in_doubt(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> Step:
@@ -141,6 +153,7 @@ class CopyDesk:
     copies: Copies
     transitions: Transitions
     agents: Sequence[Agent]
+    clock_tolerance: timedelta
     clock: Clock
 
     async def export(self, request: ExportRequest) -> CopyPage:
@@ -228,8 +241,8 @@ class CopyDesk:
         await self.copies.put(history_of(line))
         if order is None:
             return None
-        change = restored(order, request, line.at, self.agents, self.clock())
-        return await self.transitions.carry_out(change)
+        copied = Copied(at=line.at, agents=self.agents, clock_tolerance=self.clock_tolerance)
+        return await self.transitions.carry_out(restored(order, request, copied, self.clock()))
 
 
 def _is_of(order_id: str, key: str) -> bool:

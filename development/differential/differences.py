@@ -135,6 +135,11 @@ def _erasure(case: Case) -> bool:
     return case.move["do"] == "erase" and case.path[0] not in ("decided", "order", "history")
 
 
+def _settled_after_a_copy(case: Case) -> bool:
+    is_restored = case.move["do"] == "restore"
+    return is_restored and case.path[-1] == "SettledAt" and case.new != MISSING
+
+
 def _restored_among_providers(case: Case) -> bool:
     """Whether a step may have been done by one of several providers, and nobody knows by which."""
     if case.move["do"] not in ("claim", "reply", "restore"):
@@ -208,6 +213,12 @@ DIFFERENCES: Sequence[Difference] = (
         name="erasure",
         why="An erasure moves nothing of an order: its age, its last change and its lists stay, and nobody is woken.",
         allows=_erasure,
+        ends_course=True,
+    ),
+    Difference(
+        name="settled-after-a-copy",
+        why="A request since the copy may still take effect, so the undo of a restored step waits for that (UND-2).",
+        allows=_settled_after_a_copy,
         ends_course=True,
     ),
     Difference(

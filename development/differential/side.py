@@ -148,7 +148,10 @@ class Side:
     def restore(self, before: Snapshot, move: Json, now: datetime) -> Change:
         """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
-        return copies.restored(before, REQUEST, copied_at, self._agents, now)
+        copied = copies.Copied(
+            at=copied_at, agents=self._agents, clock_tolerance=self._settings["tolerance"]
+        )
+        return copies.restored(before, REQUEST, copied, now)
 
     @property
     def _links(self) -> Links:

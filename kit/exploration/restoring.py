@@ -22,7 +22,9 @@ def restored(world: World) -> World:
     are gone with the store.
     """
     at, rows = world.copied or (world.now, world.rows)
-    change = copies.restored(rows.order, REQUEST, at, world.deployed.business.agents, world.now)
+    deployed = world.deployed
+    copy = copies.Copied(at=at, agents=deployed.business.agents, clock_tolerance=deployed.tolerance)
+    change = copies.restored(rows.order, REQUEST, copy, world.now)
     bucket, store = bucket_of(world.order_id), MemoryStateStore()
     store.rows = {bucket: {key: row for key, row in rows.items() if "|history|" in key}}
     settled(store.commit(change.identified(f"~{world.ids + 1}~")))

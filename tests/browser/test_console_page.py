@@ -158,7 +158,7 @@ async def two_pages(route):
     last = "continuation" in route.request.post_data_json
     ids = [f"b00-01JCX{number:021d}" for number in range(20 * last, 20 + 10 * last)]
     orders = [{"orderId": each, "failedSteps": [], "reason": "out of stock"} for each in ids]
-    page = {"matching": orders, "done": ids, "refused": [], "changed": []}
+    page = {"matching": orders, "done": ids, "refused": [], "changed": [], "stillWaiting": []}
     more = {"until": "2026-01-31T08:15:00Z", "continuation": None if last else "more"}
     await route.fulfill(json=page | more)
 

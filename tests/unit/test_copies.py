@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import act
+from acting import act, cancel
 from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, orders, scheduler, steps
 from memory_world import World
 from owed import events_owed
@@ -16,7 +16,7 @@ from core.keys import history_key, state_key
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Snapshot
-from operators.copies import in_doubt, restored
+from operators.copies import Copied, in_doubt, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase
 from stores.copies import PAGE, Copies, as_json, from_json
@@ -31,6 +31,7 @@ KEY = f"{ORDER_ID}:payment"
 BANK = Agent(name="payment", offers="payment", address="p", provider="psp", keys_last=DAY)
 FORGETS = replace(scheduler, agents={"payment": BANK})
 LATER = NOW + timedelta(hours=1)
+TOLERANCE = timedelta(seconds=2)
 ORDERS = WORKFLOWS.all[0].name
 
 
@@ -221,7 +222,8 @@ async def test_a_place_that_no_page_named_is_refused():
 
 def again(order, at=NOW, agents=(BANK,), now=LATER) -> Snapshot:
     """The order as it is restored."""
-    return restored(order, ASKED, at, agents, now).after
+    copy = Copied(at=at, agents=agents, clock_tolerance=TOLERANCE)
+    return restored(order, ASKED, copy, now).after
 
 
 @pytest.mark.proves("OPR-11", "AGT-3")
@@ -245,6 +247,15 @@ def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
     running = FORGETS.claim(orders.new(), NOW).after
     step = again(running, at=LATER).step("payment")
     assert (step.in_doubt, step.key_known_until, step.attempts) == (True, NOW + DAY, 1)
+
+
+@pytest.mark.proves("OPR-11", "UND-2")
+def test_a_restored_step_is_undone_once_no_request_since_the_copy_can_take_effect():
+    """The last one may have been sent just before the order was restored."""
+    window = timedelta(minutes=5)
+    waiting = steps.with_rules(orders.new().step("payment"), late_effect_window=window)
+    back = cancel(again(orders.new([waiting])), ASKED, LATER).after
+    assert back.step("payment").not_before == LATER + TIMEOUT + TOLERANCE + window
 
 
 @pytest.mark.proves("OPR-11", "AGT-10")

@@ -182,9 +182,15 @@ def processing(capability, **columns):
     return state(ProcessState="Processing", Steps=[running], **columns)
 
 
+def settles(at):
+    """A transition of an order with a step that is settled then."""
+    return state(Steps=[{"Name": "w", "SettledAt": at}])
+
+
 GONE = "it may have been done, and no agent here leads to psp"
 TRIED = state(Steps=[{"Name": "a", "Capability": "pay", "Attempts": 1}])
 ERASE = {"from": 0, "do": "erase", "at": "t"}
+RESTORE = {"from": 0, "do": "restore", "at": "t"}
 ALLOWED = {
     "complete-by-of-pending": (
         (CLAIM, state(ProcessState="Pending", CompleteBy="t"), state(ProcessState="Pending")),
@@ -229,6 +235,10 @@ ALLOWED = {
     "erasure": (
         (ERASE, state(UpdatedAt="t2"), state(UpdatedAt="t1")),
         (HOLD, state(UpdatedAt="t2"), state(UpdatedAt="t1")),
+    ),
+    "settled-after-a-copy": (
+        (RESTORE, settles("t1"), settles("t2")),
+        (HOLD, settles("t1"), settles("t2")),
     ),
     "held-and-put-back": (
         (CLAIM, told("put-back"), told("waits", heldBy="grace")),
