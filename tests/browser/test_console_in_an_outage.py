@@ -29,7 +29,7 @@ async def answer_bulk(page, *ids):
     matching = [listed(order_id) for order_id in ids]
     body = {
         "dryRun": True, "until": "2026-01-31T09:00:00Z", "matching": matching, "done": [], "refused": [],
-        "changed": [], "continuation": None,
+        "changed": [], "stillWaiting": [], "continuation": None,
     }  # fmt: skip
     await page.route("**/api/operator/bulk", lambda route: route.fulfill(json=body))
 

@@ -348,7 +348,7 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
 
 
 async def two_orders_ended(route):
-    minute = {"at": "2026-01-31T08:14:00Z", "processed": 1, "failed": 1}
+    minute = {"at": "2026-01-31T08:14:00Z", "processed": 1, "failed": 1, "undone": 0}
     steps = {"payment": {"count": 2, "total": 90, "longest": 60}}
     times = {"since": "2026-01-31T07:15:00Z", "until": "2026-01-31T08:15:00Z"}
     await route.fulfill(json=times | {"minutes": [minute | {"steps": steps}]})

@@ -30,7 +30,7 @@ from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore
 from kit.exploration.moves import forget, moves
 from kit.exploration.world import PARSED_UTC
-from operators import retention
+from operators import copies, retention
 from scheduler.rules import SchedulerRules
 from submission import rules as submission
 from supervisor.rules import SupervisorRules
@@ -115,7 +115,7 @@ def _seconds(time):
 
 def key_of(order):
     """What tells snapshots apart; the keys of index rows follow from the rest."""
-    state = order.with_state(agenda=None).state
+    state = order.with_state(agenda=()).state
     text = PARSED_UTC.sub("UTC", repr((state, order.steps, order.order.payload)))
     return blake2b(text.encode(), digest_size=16).digest()
 
@@ -206,6 +206,10 @@ def _erasure(order, request, payload, now):
     return order, now, {"do": "erase", "by": ""}
 
 
+def _restored(order, request, copied, now):
+    return order, now, {"do": "restore", "by": "", "copiedAt": copied.at.isoformat()}
+
+
 def _customer_cancel(order, until, now):
     return order, now, {"do": "customer-cancel", "by": "", "until": until}
 
@@ -218,6 +222,7 @@ DECISIONS = (
     (Action, "act", _action),
     (answers, "answered", _answer),
     (retention, "erase", _erasure),
+    (copies, "restored", _restored),
     (customers, "cancel_for_customer", _customer_cancel),
 )
 """Where each decision is made, and what makes a snapshot, a time and a move of its arguments."""
