@@ -174,9 +174,9 @@ class SchedulerRules:
     def _answered(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
-        if len(json.dumps(_kept(definition, reply))) > MAX_KEPT:
-            return self._too_long(step, now)
         match reply.outcome:
+            case "completed" if _is_too_long(step, _kept(definition, reply)):
+                return self._too_long(step, now)
             case "completed":
                 return self._completed(step, reply, definition, now)
             case "failed":
@@ -302,6 +302,11 @@ def _waiting(step: Step, reply: AgentReply, now: datetime, retry_after: timedelt
     """Return the step as it waits for its next attempt; the last one does not count."""
     in_doubt = step.in_doubt or reply.in_doubt
     return replace(pauses.waiting(step, now, retry_after), in_doubt=in_doubt)
+
+
+def _is_too_long(step: Step, kept: Mapping[str, Any]) -> bool:
+    """Whether the result cannot be kept; that of an undo is not."""
+    return step.state is StepState.RUNNING and len(json.dumps(kept)) > MAX_KEPT
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:

@@ -87,9 +87,9 @@ def _answered(
     now: datetime,
 ) -> tuple[Step, HistoryEvent]:
     kept = _kept(definition, reply.result)
-    if len(json.dumps(kept)) > MAX_KEPT:
-        return _too_long(step)
     match reply.outcome:
+        case "completed" if isinstance(step.state, Running) and len(json.dumps(kept)) > MAX_KEPT:
+            return _too_long(step)
         case "completed":
             return _completed(step, kept)
         case "failed":

@@ -80,6 +80,16 @@ def test_a_result_that_is_too_long_to_be_kept_is_no_refusal():
     assert key_after_resubmit(REMEMBERS, failed) == KEY
 
 
+@pytest.mark.proves("UND-3")
+def test_the_answer_to_an_undo_may_be_as_long_as_it_likes():
+    """Nothing of it is kept, so the step is undone."""
+    order = orders.processing(orders.undoing(steps=[steps.undoing()]))
+    (step,) = order.steps
+    long = answer(action="undo", attempt=step.attempts, result={"reference": "x" * MAX_KEPT})
+    after = scheduler.receive(order, long, NOW).after
+    assert (after.steps[0].state, after.steps[0].result) == (StepState.UNDONE, step.result)
+
+
 KEPT = {
     "the service forgets refusals": (FORGETS, {}),
     "in doubt, where refusals are forgotten": (FORGETS, {"in_doubt": True}),
