@@ -54,7 +54,7 @@ def handle(event: Event) -> None:
     """Print the event's id, type, subject and reason, with tabs between them. Put your own here."""
     data = event["data"]
     what = data.get("reason") or data.get("step") or ""
-    if event["type"] == STALLED:
+    if event["type"] == STALLED and "status" in data:  # that of a clock is no condition
         what = f"{data['status']}: {what} ({data['count']})"
     print(event["id"], event["type"], event.get("subject", ""), what, sep="\t", flush=True)
 

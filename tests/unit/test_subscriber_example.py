@@ -1,0 +1,27 @@
+"""What the example of a subscriber prints of each type of event."""
+
+from datetime import timedelta
+
+import pytest
+from builders import NOW
+
+from core import alerts
+from core.clocks import ClockSkew
+from core.conditions import Finding, found
+from examples.subscriber import read_alerts
+
+WAITS = alerts.stalled(
+    found(None, Finding(key="orders-waiting", reason="they wait", since=NOW), NOW)
+)
+CLOCK = alerts.clock_off("one", ClockSkew(by=timedelta(seconds=70), since=NOW))
+
+
+@pytest.mark.parametrize("event", [WAITS, CLOCK], ids=["condition", "clock"])
+def test_everything_that_stands_still_is_printed_with_its_reason(event, capsys):
+    """A clock that is off is no condition, and has neither status nor count."""
+    read_alerts.handle(
+        {"id": event.event_id, "type": event.type, "subject": event.subject, "data": event.data}
+    )
+    event_id, *_, what = capsys.readouterr().out.rstrip().split("\t")
+    assert event_id == event.event_id
+    assert event.data["reason"] in what
