@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 MAX_LOOKED_AT = 500
 MAX_PAGES = 4
-"""Limits of the orders that one call looks at for a filter.
+"""Limits of the orders that one call looks at for those that it shows.
 
 A page may be short or even empty without being the last one.
 """
@@ -97,12 +97,13 @@ class OperatorService:
         state = page.state or "Error"
         continuation, ends = page.continuation, agenda.of_list(state, page.since, page.until)
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
-        for _ in range(MAX_PAGES if page.filters else 1):
+        for _ in range(MAX_PAGES):  # a row may be that of an order of another list
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
             listed = ((row.key, views.listed(row, state)) for row in rows)
             found += [(key, order) for key, order in listed if page.fits(order)]
-            if continuation is None or len(found) > page.limit:
+            if continuation is None or len(found) >= page.limit:
                 break
+            looked_at = MAX_LOOKED_AT
         shown, next_one = cut(found, page.limit, lambda each: each[0])
         return OrderList(
             orders=[order for _, order in shown], continuation=next_one or continuation
