@@ -292,7 +292,8 @@ class Admission:
             if agent is not None and not self._leads_to(needs, agent):
                 continue
             free = self._free_slots(needs)
-            first = islice(queue.values(), len(queue) if needs == NOTHING else len(free))
+            # An order that no agent here can serve takes no slot: it may be given up (FLT-12).
+            first = islice(queue.values(), len(free) if needs in self.offers else len(queue))
             if candidate := next(filter(self._is_to_take, first), None):
                 order_id = candidate.order_id
                 del queue[order_id]

@@ -126,6 +126,28 @@ def test_a_new_provider_goes_on_after_old_hosts_have_left_its_steps_alone():
     assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [2, 0])
 
 
+other = Flow("other", Content)
+
+
+@other.step(carrier.ship)
+def delivery(content: Content) -> Content:
+    """Send it."""
+    return Content(item=content.item)
+
+
+@pytest.mark.proves("FLT-12", "SCH-1")
+def test_an_order_whose_workflow_is_gone_with_all_agents_of_its_step_ends():
+    """It takes no slot of an agent, so it waits for none."""
+    trial = Trial(
+        business(sale, other, agents=[adyen, stripe, carrier], sample=Content(item="x")), **MINUTE
+    )
+    trial.hang("adyen")
+    order = trial.submit(Content(item="x"), "sale")
+    trial.upgrade(business(other, agents=[carrier], sample=Content(item="x")))
+    trial.advance(minutes=5)
+    assert (order.state, order.outcome) == ("Error", "failed")
+
+
 WITH_BACKUP = {"payment": ("payment-backup",)}
 """The room of a host that has no agent of the provider that was asked."""
 ELSEWHERE = replace(scheduler, providers={"payment-backup": "another"})
