@@ -168,9 +168,14 @@ class SchedulerService:
             log.exception("scheduler.claim_failed", extra={"order_id": order_id})
             self.admission.pass_over(order_id)
         else:
-            if isinstance(decision, NotClaimed) and decision.why in FOR_OTHERS:
+            if isinstance(decision, NotClaimed) and self._is_for_others(decision, candidate):
                 self.admission.pass_over(order_id, FOR_A_MOMENT)
         return True
+
+    def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
+        """Whether no agent with room may take the order, or no agent here offers what it needs."""
+        is_offered = candidate.needs in (agenda.NOTHING, *self.admission.offers)
+        return refused.why in FOR_OTHERS or (refused.why is WhyNot.NO_ROOM and not is_offered)
 
     def _claimed(self, order: Snapshot, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""

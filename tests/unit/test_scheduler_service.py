@@ -2,11 +2,23 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from unittest.mock import patch
 
 import pytest
 from away import away
-from builders import CONTENT, LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds, some
+from builders import (
+    CONTENT,
+    LONGEST_UPGRADE,
+    NOW,
+    TIMEOUT,
+    answer,
+    answer_to,
+    orders,
+    seconds,
+    some,
+    steps,
+)
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
@@ -694,3 +706,22 @@ async def test_a_bucket_that_is_away_lends_nobody_its_slots():
             world.now += LOOK_INTERVAL
             await one.poll()
     assert world.requests() == []
+
+
+@pytest.mark.proves("SCH-1", "AGT-10")
+async def test_an_order_that_needs_what_no_agent_offers_is_not_tried_at_each_look(world):
+    """Its step was changed in place, so that its order keeps a capability that is gone."""
+    gone = steps.new("payment", capability="gone")
+    order_id = await world.record(to=partial(orders.pending, steps=[gone]))
+    loaded, load = [], world.store.load
+
+    async def counted(each):
+        loaded.append(each)
+        return await load(each)
+
+    world.store.load = counted
+    instance = world.instance()
+    for _ in range(4):
+        await instance.poll()
+        world.now += seconds(1)
+    assert loaded == [order_id]
