@@ -23,7 +23,7 @@ from core.orders import Priority
 from engine.domain import verbs
 from engine.domain.derive import amended, changed, derive
 from engine.domain.effects import Done, InDoubt
-from engine.domain.orders import Hold, InError, Pending, Processed, Processing
+from engine.domain.orders import Derived, Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
     BackingOff,
@@ -167,9 +167,10 @@ def test_an_order_that_is_over_is_on_hold_no_more():
 
 
 def test_an_erasure_changes_no_time():
-    """Engine 29 f: neither the age of the order nor its retention starts anew."""
+    """Engine 29 f: neither the age of the order nor its retention starts anew, whatever is given."""
     before = order(step(Completed()), state=Processed(), version=7)
-    after = amended(before, replace(before, reply_to="erased"))
+    given = {"updated_at": LATER, "derived": Derived(ready_since=LATER)}
+    after = amended(before, replace(before, reply_to="erased", **given))
     assert (after.version, after.updated_at, after.derived) == (8, NOW, before.derived)
     assert after.reply_to == "erased"
 
