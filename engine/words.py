@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.domain.causes import Cause, Code, cause_in
+from engine.domain.events import Action
 
 NO_REASON = "the agent gave no reason"
 
@@ -96,6 +97,22 @@ def _pivot_passed(facts: Facts) -> str:
     return f"the order is past its point of no return: {' and '.join(facts['steps'])} {what}"
 
 
+def _keys_forgotten(facts: Facts) -> str:
+    forgotten = f"the service may have forgotten the key of {' and '.join(facts['steps'])}"
+    or_renew = "" if facts["is_undo"] else " if it was done, or renew it if it was not"
+    return f"{forgotten}: find out there what stands; skip it{or_renew}"
+
+
+_DONE: Mapping[str, str] = {
+    Action.RESUBMIT: "resubmitted",
+}
+"""What an action on an order in `Error` has done to it."""
+
+
+def _not_in_error(facts: Facts) -> str:
+    return f"the order is {facts['state']}: only one in Error can be {_DONE[facts['action']]}"
+
+
 def _reply(facts: Facts) -> str:
     return f"{facts['step']} attempt {facts['attempt']}"
 
@@ -155,5 +172,8 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.UNDONE_ALREADY: lambda facts: "the order is Undone already",
     Code.UNDO_REQUESTED_ALREADY: _undo_requested_already,
     Code.PIVOT_PASSED: _pivot_passed,
+    Code.NOT_IN_ERROR: _not_in_error,
+    Code.NOTHING_TO_RESUME: lambda facts: "the order is Undone: there is nothing to go on with",
+    Code.KEYS_FORGOTTEN: _keys_forgotten,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

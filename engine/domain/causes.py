@@ -99,6 +99,12 @@ class Code(StrEnum):
     UNDO_REQUESTED_ALREADY = "undo-requested-already"
     PIVOT_PASSED = "pivot-passed"
     """The order is past its point of no return (UND-6)."""
+    NOT_IN_ERROR = "not-in-error"
+    """The action is for an order in `Error`."""
+    NOTHING_TO_RESUME = "nothing-to-resume"
+    """The order is over: it cannot go on."""
+    KEYS_FORGOTTEN = "keys-forgotten"
+    """The services may have forgotten the idempotency keys of steps in doubt (AGT-12)."""
 
 
 _FACTS: Mapping[Code, tuple[str, ...]] = {
@@ -144,6 +150,9 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.UNDONE_ALREADY: (),
     Code.UNDO_REQUESTED_ALREADY: ("has_stopped",),
     Code.PIVOT_PASSED: ("steps",),
+    Code.NOT_IN_ERROR: ("action", "state"),
+    Code.NOTHING_TO_RESUME: (),
+    Code.KEYS_FORGOTTEN: ("steps", "is_undo"),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 """The facts that each cause must have; `why` is another cause as JSON, or None.

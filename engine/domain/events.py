@@ -188,6 +188,7 @@ class Action(StrEnum):
     HOLD = "hold"
     RELEASE = "release"
     EXPEDITE = "expedite"
+    RESUBMIT = "resubmit"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

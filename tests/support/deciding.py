@@ -11,7 +11,7 @@ from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import RefusedError
 from core.messages import request_id_of
-from engine.decisions.actions import cancel, expedite, hold, release
+from engine.decisions.actions import cancel, expedite, hold, release, resubmit
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
@@ -67,6 +67,7 @@ TAKEN = {
     new.Action.HOLD: "held",
     new.Action.RELEASE: "released",
     new.Action.EXPEDITE: "hurried",
+    new.Action.RESUBMIT: "resubmitted",
 }
 OTHERS = {
     new.StepStarted: _started,
@@ -176,24 +177,25 @@ def answered_today(order, answer, now):
 
 
 ACTIONS = {
-    "cancel": lambda order, now: cancel.decide(order, cancel.OPERATOR, NOTE, now),
-    "hold": lambda order, now: hold.decide(order, OPERATOR, NOTE, now),
-    "release": lambda order, now: release.decide(order, NOTE, now),
-    "hurry": lambda order, now: expedite.decide(order, NOTE, now),
+    "cancel": lambda it, now: cancel.decide(it, cancel.OPERATOR, NOTE, now),
+    "hold": lambda it, now: hold.decide(it, OPERATOR, NOTE, now),
+    "release": lambda it, now: release.decide(it, NOTE, now),
+    "hurry": lambda it, now: expedite.decide(it, NOTE, now),
+    "resubmit": lambda it, now: resubmit.decide(it, NOTE, now),
 }
 REFUSALS = {
-    "cancel": cancel.refusal,
-    "hold": hold.refusal,
-    "release": release.refusal,
-    "hurry": expedite.refusal,
+    "cancel": lambda it, now: cancel.refusal(it),
+    "hold": lambda it, now: hold.refusal(it),
+    "release": lambda it, now: release.refusal(it),
+    "hurry": lambda it, now: expedite.refusal(it),
+    "resubmit": resubmit.refusal,
 }
 OPERATOR, NOTE = "grace", "the customer asked"
 
 
-def acted_anew(order, name, now):
-    """Act on the new records; the words of the refusal if it makes no sense."""
-    it = to_new(order)
-    if cause := REFUSALS[name](it):
+def acted_anew(it, name, now):
+    """Act on an order of the new records; the words of the refusal if it makes no sense."""
+    if cause := REFUSALS[name](it, now):
         return words_of(cause)
     return ACTIONS[name](it, now)
 

@@ -6,6 +6,7 @@ from core.actions import CANCELLED, CANCELLED_BY_CUSTOMER, NOT_DONE
 from core.happenings import last_answer, not_begun
 from core.workflow import Workflow
 from engine.domain.causes import FACTS, Cause, Code, step_failed
+from engine.domain.events import Action
 from engine.words import _WORDS, NO_REASON, words_of
 from scheduler import progress
 from scheduler import rules as scheduler
@@ -54,8 +55,9 @@ def test_an_undo_because_of_a_step_names_it():
 @pytest.mark.parametrize("code", Code)
 def test_every_fact_of_a_reply_or_a_failure_is_in_its_words(code):
     """Unless it only decides how they are said."""
-    decides = {"is_undo", "why", "by", "known_until", "faults", "has_stopped", "steps"}
+    decides = {"is_undo", "why", "by", "known_until", "faults", "has_stopped", "steps", "action"}
     facts = {name: f"<{name}>" for name in FACTS[code]}
+    facts |= {"action": Action.RESUBMIT} if "action" in facts else {}
     facts |= {"known_until": "2026-01-31T08:15:00+00:00"} if "known_until" in facts else {}
     if "why" in facts:
         facts["why"] = Cause(Code.REFUSED, {"detail": "<why>"}).as_json()

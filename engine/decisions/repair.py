@@ -1,0 +1,39 @@
+"""What the actions on an order in `Error` have in common: its failed steps, and how it goes on."""
+
+from datetime import datetime
+
+from engine.domain.causes import Cause, Code
+from engine.domain.events import Action
+from engine.domain.orders import PROCESS_STATE, InError, Order
+from engine.domain.states import Failed, UndoFailed
+from engine.domain.steps import Step, StepIn
+from engine.domain.verbs import reset
+from engine.features import key_generations
+from engine.features.external_events import is_awaited_again
+
+
+def failed_steps(order: Order) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
+    """Return the steps for which the order is in `Error`; of an undo, those that may stand."""
+    return order.in_state(UndoFailed) if order.is_undo else order.in_state(Failed)
+
+
+def forgotten_steps(order: Order, now: datetime) -> tuple[Step, ...]:
+    """Return the failed steps whose services may have forgotten their keys (AGT-12)."""
+    return tuple(step for step in failed_steps(order) if key_generations.is_forgotten(step, now))
+
+
+def why_not_repaired(order: Order, action: Action) -> Cause | None:
+    """Return why no action can let the order go on; None if one can."""
+    if not isinstance(order.state, InError):
+        state = str(PROCESS_STATE[type(order.state)])
+        return Cause(Code.NOT_IN_ERROR, {"action": action, "state": state})
+    return Cause(Code.NOTHING_TO_RESUME) if order.is_over else None
+
+
+def resumed(order: Order) -> Order:
+    """Let any scheduler claim the order, with a fresh count (OPR-3).
+
+    Somebody outside who was asked before is asked again, unless the order is undone.
+    """
+    again = () if order.is_undo else filter(is_awaited_again, order.steps)
+    return order.resume(*map(reset, again))
