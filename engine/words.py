@@ -105,12 +105,42 @@ def _keys_forgotten(facts: Facts) -> str:
 
 _DONE: Mapping[str, str] = {
     Action.RESUBMIT: "resubmitted",
+    Action.SKIP: "freed of a step that failed",
 }
 """What an action on an order in `Error` has done to it."""
 
 
 def _not_in_error(facts: Facts) -> str:
     return f"the order is {facts['state']}: only one in Error can be {_DONE[facts['action']]}"
+
+
+_ONLY: Mapping[str, str] = {
+    Action.SKIP: "has failed can be skipped",
+}
+"""Which steps an action can concern."""
+
+
+def _no_such_step(facts: Facts) -> str:
+    names = ", ".join(facts["steps"]) or "none"
+    return f"only a step that {_ONLY[facts['action']]}; of this order that is: {names}"
+
+
+_SEVERAL: Mapping[str, str] = {
+    Action.SKIP: "have failed",
+}
+"""What the steps that an action can concern have in common."""
+
+
+def _several_steps(facts: Facts) -> str:
+    names = ", ".join(facts["steps"])
+    return f"several steps {_SEVERAL[facts['action']]}, name one of them: {names}"
+
+
+def _result_needed(facts: Facts) -> str:
+    return "; ".join(
+        f"{', '.join(needing)} cannot be done without what {failed} answers"
+        for failed, needing in facts["needed"].items()
+    )
 
 
 def _reply(facts: Facts) -> str:
@@ -175,5 +205,8 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.NOT_IN_ERROR: _not_in_error,
     Code.NOTHING_TO_RESUME: lambda facts: "the order is Undone: there is nothing to go on with",
     Code.KEYS_FORGOTTEN: _keys_forgotten,
+    Code.NO_SUCH_STEP: _no_such_step,
+    Code.SEVERAL_STEPS: _several_steps,
+    Code.RESULT_NEEDED: _result_needed,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

@@ -1,15 +1,27 @@
 """What the actions on an order in `Error` have in common: its failed steps, and how it goes on."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
+from core.errors import AppError
+from engine.decisions.transitions import Draft, Transition
 from engine.domain.causes import Cause, Code
-from engine.domain.events import Action
+from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import PROCESS_STATE, InError, Order
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.steps import Step, StepIn
 from engine.domain.verbs import reset
 from engine.features import key_generations
 from engine.features.external_events import is_awaited_again
+
+
+class ActionRefusedError(AppError):
+    """The action makes no sense for the step; `cause` says why."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause.code)
+        self.cause = cause
 
 
 def failed_steps(order: Order) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
@@ -37,3 +49,22 @@ def resumed(order: Order) -> Order:
     """
     again = () if order.is_undo else filter(is_awaited_again, order.steps)
     return order.resume(*map(reset, again))
+
+
+def resumed_or_left(draft: Draft, taken: StepActionTaken) -> Transition:
+    """Let the order go on after an action on a step, unless another step has failed too."""
+    order = draft.order
+    if left := failed_steps(order):
+        return draft.but(replace(order, cause=left[0].state.cause), taken).commit()
+    return draft.but(resumed(order), replace(taken, resumes=True)).commit()
+
+
+def chosen(steps: Sequence[Step], name: str | None, action: Action) -> Step:
+    """Return the step of this name, or the only one; raises `ActionRefusedError` otherwise."""
+    found = [step for step in steps if name in (None, step.name)]
+    facts = {"action": action, "steps": [step.name for step in steps]}
+    if not found:
+        raise ActionRefusedError(Cause(Code.NO_SUCH_STEP, facts))
+    if len(found) > 1:
+        raise ActionRefusedError(Cause(Code.SEVERAL_STEPS, facts))
+    return found[0]

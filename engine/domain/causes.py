@@ -105,6 +105,12 @@ class Code(StrEnum):
     """The order is over: it cannot go on."""
     KEYS_FORGOTTEN = "keys-forgotten"
     """The services may have forgotten the idempotency keys of steps in doubt (AGT-12)."""
+    NO_SUCH_STEP = "no-such-step"
+    """The action does not concern the named step, or any step of the order."""
+    SEVERAL_STEPS = "several-steps"
+    """The action could concern several steps, and none is named."""
+    RESULT_NEEDED = "result-needed"
+    """Other steps cannot be done without the results of the failed ones."""
 
 
 _FACTS: Mapping[Code, tuple[str, ...]] = {
@@ -153,9 +159,14 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.NOT_IN_ERROR: ("action", "state"),
     Code.NOTHING_TO_RESUME: (),
     Code.KEYS_FORGOTTEN: ("steps", "is_undo"),
+    Code.NO_SUCH_STEP: ("action", "steps"),
+    Code.SEVERAL_STEPS: ("action", "steps"),
+    Code.RESULT_NEEDED: ("needed",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 """The facts that each cause must have; `why` is another cause as JSON, or None.
+
+`needed` has for each failed step the steps that need its result.
 
 A refusal may also have the service's `type` and `code`.
 """

@@ -189,6 +189,7 @@ class Action(StrEnum):
     RELEASE = "release"
     EXPEDITE = "expedite"
     RESUBMIT = "resubmit"
+    SKIP = "skip"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,6 +198,15 @@ class ActionTaken(HistoryEvent):
 
     action: Action
     note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepActionTaken(ActionTaken):
+    """An operator acted on one step of the order."""
+
+    step: str
+    resumes: bool = False
+    """Whether the order, which was in `Error`, goes on by this."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,9 @@ import pytest
 from converting import differences, lost, to_new, to_old
 from deciding import (
     ACTIONS,
+    STEP_ACTIONS,
     acted_anew,
+    acted_on_step_anew,
     acted_today,
     answered_anew,
     answered_today,
@@ -221,6 +223,11 @@ def check_actions(sample):
         for name in ACTIONS:
             again = acted_anew(it, name, now)
             found |= dict.fromkeys(differ_in(acted_today(order, name, now), again), (name, change))
+        named = [step.name for step in order.steps if it.has_ended]  # else the step is not asked for
+        for name, step in product(STEP_ACTIONS, (None, *named)):
+            again = acted_on_step_anew(it, name, step, now)
+            today = acted_today(order, name, now, step=step)
+            found |= dict.fromkeys(differ_in(today, again), (name, step, change))
     assert found == {}
 
 

@@ -11,12 +11,13 @@ from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import RefusedError
 from core.messages import request_id_of
-from engine.decisions.actions import cancel, expedite, hold, release, resubmit
+from engine.decisions.actions import cancel, expedite, hold, release, resubmit, skip
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.decisions.proceed import Scheduler
 from engine.decisions.recover import AttemptReport, recover
+from engine.decisions.repair import ActionRefusedError
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.transitions import Transition
 from engine.domain import events as new
@@ -69,6 +70,17 @@ TAKEN = {
     new.Action.EXPEDITE: "hurried",
     new.Action.RESUBMIT: "resubmitted",
 }
+ON_STEP = {
+    new.Action.SKIP: (old.Skipped, "skipped", "step-skipped"),
+}
+
+
+def _acted_on_step(event):
+    kind, resuming, otherwise = ON_STEP[event.action]
+    what = resuming if event.resumes else otherwise
+    return kind(what=what, step=event.step, note=event.note)
+
+
 OTHERS = {
     new.StepStarted: _started,
     new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
@@ -81,6 +93,7 @@ OTHERS = {
         what=it.outcome.value, step=it.step, reason=words_of(it.cause) if it.cause else None
     ),
     new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
+    new.StepActionTaken: _acted_on_step,
     new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
 }
 
@@ -193,6 +206,14 @@ REFUSALS = {
 OPERATOR, NOTE = "grace", "the customer asked"
 
 
+STEP_ACTIONS = {
+    "skip": lambda it, name, now: skip.decide(it, skip.step_of(it, name), NOTE, now),
+}
+REFUSALS |= {
+    "skip": lambda it, now: skip.refusal(it),
+}
+
+
 def acted_anew(it, name, now):
     """Act on an order of the new records; the words of the refusal if it makes no sense."""
     if cause := REFUSALS[name](it, now):
@@ -200,10 +221,20 @@ def acted_anew(it, name, now):
     return ACTIONS[name](it, now)
 
 
-def acted_today(order, name, now):
+def acted_on_step_anew(it, name, step, now):
+    """Act on a step of the new records, or on the only one."""
+    if cause := REFUSALS[name](it, now):
+        return words_of(cause)
+    try:
+        return STEP_ACTIONS[name](it, step, now)
+    except ActionRefusedError as error:
+        return words_of(error.cause)
+
+
+def acted_today(order, name, now, **asked):
     """Act on the records of today; the words of the refusal if it makes no sense."""
     try:
-        return BY_NAME[name].act(order, Asked(operator=OPERATOR, note=NOTE), now)
+        return BY_NAME[name].act(order, Asked(operator=OPERATOR, note=NOTE, **asked), now)
     except RefusedError as error:
         return str(error)
 

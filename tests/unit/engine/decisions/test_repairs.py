@@ -3,12 +3,15 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from engine_records import (
     DECLINED,
     KEY,
     NOW,
+    TIMED_OUT,
     TIMEOUT,
     external,
+    in_doubt,
     order,
     refused,
     step,
@@ -16,9 +19,10 @@ from engine_records import (
 from engine_scheduling import only_step
 
 from core.life import Direction, Outcome
-from engine.decisions.actions import resubmit
+from engine.decisions.actions import resubmit, skip
+from engine.decisions.repair import ActionRefusedError
 from engine.domain import events as e
-from engine.domain.causes import Code
+from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
 from engine.domain.orders import InError, Pending, Processed
 from engine.domain.states import (
@@ -26,6 +30,8 @@ from engine.domain.states import (
     Failed,
     NothingToUndo,
     RequestCancelled,
+    Skipped,
+    SkipReason,
     UndoFailed,
     Undone,
     UndoPending,
@@ -56,6 +62,17 @@ def code_of(cause):
 
 
 OVER = failed_order(step(Undone()), state=InError(Outcome.UNDONE), direction=Direction.UNDO)
+
+TWO = failed_order(step(FAILED, "a"), step(Failed(TIMED_OUT), "b"))
+"""An order of which two steps have failed."""
+
+
+def refused_because(choose, *arguments):
+    """The cause for which no step is chosen."""
+    with pytest.raises(ActionRefusedError) as refusal:
+        choose(*arguments)
+    return refusal.value.cause
+
 
 # Resubmit
 
@@ -122,3 +139,71 @@ def test_no_step_in_doubt_is_resubmitted_whose_key_may_be_forgotten():
     )
     back = stuck(step(UndoFailed(DECLINED), effect=UndoInDoubt(key=FORGOTTEN)))
     assert resubmit.refusal(back, NOW).facts["is_undo"]
+
+
+# Skip
+
+
+def test_an_order_goes_on_without_a_skipped_step():
+    """OPR-4."""
+    it = failed_order(in_doubt(FAILED))
+    assert skip.refusal(it) is None
+    skipped = skip.decide(it, skip.step_of(it, None), NOTE, NOW)
+    assert only_step(skipped).state == Skipped(SkipReason.OPERATOR)
+    assert only_step(skipped).effect == InDoubt(key=KEY)  # it is undone with the order (UND-2)
+    assert skipped.after.state == Pending()
+    assert (skipped.after.cause, skipped.after.failures) == (None, 0)
+    taken = {"action": e.Action.SKIP, "step": "pay", "note": NOTE}
+    assert skipped.events == (e.StepActionTaken(**taken, resumes=True),)
+    assert len(skipped.messages) == 1
+
+
+def test_an_order_stays_in_error_while_another_step_has_failed():
+    """OPR-4: for the cause of that step."""
+    skipped = skip.decide(TWO, skip.step_of(TWO, "a"), NOTE, NOW)
+    assert skipped.after.state == TWO.state
+    assert skipped.after.cause == TIMED_OUT
+    assert not skipped.events[0].resumes
+    assert skipped.messages == ()
+
+
+def test_one_of_several_failed_steps_has_to_be_named():
+    """And no other step may be."""
+    several = refused_because(skip.step_of, TWO, None)
+    assert several == Cause(Code.SEVERAL_STEPS, {"action": e.Action.SKIP, "steps": ["a", "b"]})
+    other = refused_because(skip.step_of, TWO, "c")
+    assert other == Cause(Code.NO_SUCH_STEP, {"action": e.Action.SKIP, "steps": ["a", "b"]})
+
+
+def test_no_step_is_skipped_whose_result_another_one_needs():
+    """OPR-4: unless that is finished, or the order is undone."""
+    failed, needing = step(FAILED, "a"), step(name="b", uses=("a",))
+    it = failed_order(failed, needing)
+    cause = Cause(Code.RESULT_NEEDED, {"needed": {"a": ["b"]}})
+    assert skip.refusal(it) == refused_because(skip.step_of, it, "a") == cause
+    assert skip.steps_of(it) == ()
+    finished = replace(needing, state=Skipped(SkipReason.OPERATOR))
+    assert skip.refusal(failed_order(failed, finished)) is None
+    free = step(FAILED, "c")
+    both = failed_order(failed, needing, free)
+    assert skip.refusal(both) is None
+    assert skip.steps_of(both) == (free,)
+    back = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
+    assert skip.refusal(stuck(back, needing)) is None
+
+
+def test_a_step_whose_undo_failed_is_skipped():
+    """UND-4: one that was never done is none of them."""
+    back = step(UndoFailed(DECLINED), "a", effect=UndoInDoubt(key=KEY))
+    it = stuck(back, refused(NothingToUndo(DECLINED), name="b"))
+    assert skip.steps_of(it) == (back,)
+    skipped = skip.decide(it, skip.step_of(it, None), NOTE, NOW)
+    assert skipped.after.direction is Direction.UNDO
+    assert skipped.after.state == Pending()
+
+
+def test_a_step_is_skipped_only_in_an_order_that_has_failed():
+    """OPR-4: an order may also be in error although no step of it failed."""
+    assert code_of(skip.refusal(order(step()))) is Code.NOT_IN_ERROR
+    assert code_of(skip.refusal(OVER)) is Code.NOTHING_TO_RESUME
+    assert code_of(skip.refusal(failed_order(step()))) is Code.NO_SUCH_STEP
