@@ -106,6 +106,7 @@ def _keys_forgotten(facts: Facts) -> str:
 _DONE: Mapping[str, str] = {
     Action.RESUBMIT: "resubmitted",
     Action.SKIP: "freed of a step that failed",
+    Action.RETRY_WITH_NEW_KEY: "freed of a step that failed",
 }
 """What an action on an order in `Error` has done to it."""
 
@@ -116,6 +117,7 @@ def _not_in_error(facts: Facts) -> str:
 
 _ONLY: Mapping[str, str] = {
     Action.SKIP: "has failed can be skipped",
+    Action.RETRY_WITH_NEW_KEY: "has failed can be renewed",
 }
 """Which steps an action can concern."""
 
@@ -127,6 +129,7 @@ def _no_such_step(facts: Facts) -> str:
 
 _SEVERAL: Mapping[str, str] = {
     Action.SKIP: "have failed",
+    Action.RETRY_WITH_NEW_KEY: "have failed",
 }
 """What the steps that an action can concern have in common."""
 
@@ -207,6 +210,10 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.KEYS_FORGOTTEN: _keys_forgotten,
     Code.NO_SUCH_STEP: _no_such_step,
     Code.SEVERAL_STEPS: _several_steps,
+    Code.BEING_UNDONE: lambda facts: (
+        "the order is being undone: skip the step once nothing of it stands"
+    ),
+    Code.NO_KEY_FORGOTTEN: lambda facts: "no step is in doubt whose key was forgotten",
     Code.RESULT_NEEDED: _result_needed,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

@@ -109,6 +109,10 @@ class Code(StrEnum):
     """The action does not concern the named step, or any step of the order."""
     SEVERAL_STEPS = "several-steps"
     """The action could concern several steps, and none is named."""
+    BEING_UNDONE = "being-undone"
+    """The action is for an order that goes forward: a step of an undo can be skipped."""
+    NO_KEY_FORGOTTEN = "no-key-forgotten"
+    """No step is in doubt whose service may have forgotten its key."""
     RESULT_NEEDED = "result-needed"
     """Other steps cannot be done without the results of the failed ones."""
 
@@ -161,6 +165,8 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.KEYS_FORGOTTEN: ("steps", "is_undo"),
     Code.NO_SUCH_STEP: ("action", "steps"),
     Code.SEVERAL_STEPS: ("action", "steps"),
+    Code.BEING_UNDONE: (),
+    Code.NO_KEY_FORGOTTEN: (),
     Code.RESULT_NEEDED: ("needed",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}

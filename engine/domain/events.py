@@ -190,6 +190,7 @@ class Action(StrEnum):
     EXPEDITE = "expedite"
     RESUBMIT = "resubmit"
     SKIP = "skip"
+    RETRY_WITH_NEW_KEY = "retry-with-new-key"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -223,7 +223,9 @@ def check_actions(sample):
         for name in ACTIONS:
             again = acted_anew(it, name, now)
             found |= dict.fromkeys(differ_in(acted_today(order, name, now), again), (name, change))
-        named = [step.name for step in order.steps if it.has_ended]  # else the step is not asked for
+        named = [
+            step.name for step in order.steps if it.has_ended
+        ]  # else the step is not asked for
         for name, step in product(STEP_ACTIONS, (None, *named)):
             again = acted_on_step_anew(it, name, step, now)
             today = acted_today(order, name, now, step=step)

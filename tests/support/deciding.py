@@ -11,7 +11,15 @@ from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import RefusedError
 from core.messages import request_id_of
-from engine.decisions.actions import cancel, expedite, hold, release, resubmit, skip
+from engine.decisions.actions import (
+    cancel,
+    expedite,
+    hold,
+    release,
+    resubmit,
+    retry_with_new_key,
+    skip,
+)
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
@@ -72,6 +80,7 @@ TAKEN = {
 }
 ON_STEP = {
     new.Action.SKIP: (old.Skipped, "skipped", "step-skipped"),
+    new.Action.RETRY_WITH_NEW_KEY: (old.Renewed, "renewed", "step-renewed"),
 }
 
 
@@ -208,9 +217,13 @@ OPERATOR, NOTE = "grace", "the customer asked"
 
 STEP_ACTIONS = {
     "skip": lambda it, name, now: skip.decide(it, skip.step_of(it, name), NOTE, now),
+    "renew": lambda it, name, now: retry_with_new_key.decide(
+        it, retry_with_new_key.step_of(it, name, now), NOTE, now
+    ),
 }
 REFUSALS |= {
     "skip": lambda it, now: skip.refusal(it),
+    "renew": retry_with_new_key.refusal,
 }
 
 

@@ -19,7 +19,7 @@ from engine_records import (
 from engine_scheduling import only_step
 
 from core.life import Direction, Outcome
-from engine.decisions.actions import resubmit, skip
+from engine.decisions.actions import resubmit, retry_with_new_key, skip
 from engine.decisions.repair import ActionRefusedError
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
@@ -207,3 +207,51 @@ def test_a_step_is_skipped_only_in_an_order_that_has_failed():
     assert code_of(skip.refusal(order(step()))) is Code.NOT_IN_ERROR
     assert code_of(skip.refusal(OVER)) is Code.NOTHING_TO_RESUME
     assert code_of(skip.refusal(failed_order(step()))) is Code.NO_SUCH_STEP
+
+
+# Retry with a new key
+
+OLD = step(FAILED, "a", effect=InDoubt(key=FORGOTTEN), counts=TRIED)
+
+
+def test_a_step_that_was_not_done_is_done_under_its_next_key():
+    """AGT-12: at any provider, and nothing of it is in doubt any more."""
+    it = failed_order(OLD)
+    assert retry_with_new_key.refusal(it, NOW) is None
+    again = retry_with_new_key.decide(it, retry_with_new_key.step_of(it, None, NOW), NOTE, NOW)
+    found = only_step(again)
+    assert (found.state, found.counts) == (Waiting(), Counts(attempts=3))
+    assert isinstance(found.effect, NotDone)
+    assert (found.key.generation, found.key.provider) == (1, None)
+    assert (again.after.state, again.after.failures) == (Pending(), 0)
+    taken = {"action": e.Action.RETRY_WITH_NEW_KEY, "step": "a", "note": NOTE}
+    assert again.events == (e.StepActionTaken(**taken, resumes=True),)
+    assert len(again.messages) == 1
+
+
+def test_a_retry_with_a_new_key_waits_for_another_failed_step():
+    """AGT-12."""
+    both = failed_order(OLD, step(Failed(TIMED_OUT), "b"))
+    again = retry_with_new_key.decide(both, retry_with_new_key.step_of(both, "a", NOW), NOTE, NOW)
+    assert again.after.state == both.state
+    assert again.after.cause == TIMED_OUT
+    assert not again.events[0].resumes
+
+
+def test_only_a_step_whose_key_may_be_forgotten_gets_a_new_one():
+    """AGT-12: any other step in doubt is asked again under its own key."""
+    known = step(FAILED, "b", effect=InDoubt(key=KNOWN))
+    fresh = retry_with_new_key.refusal(failed_order(known), NOW)
+    assert code_of(fresh) is Code.NO_KEY_FORGOTTEN
+    choose = retry_with_new_key.step_of
+    assert choose(failed_order(OLD, known), None, NOW) == OLD
+    cause = refused_because(choose, failed_order(OLD, known), "b", NOW)
+    assert cause.facts == {"action": e.Action.RETRY_WITH_NEW_KEY, "steps": ["a"]}
+
+
+def test_no_step_gets_a_new_key_in_an_undo_or_an_order_that_has_not_failed():
+    """AGT-12: nothing of it would be found to undo under the new key."""
+    refusal = retry_with_new_key.refusal
+    back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=FORGOTTEN))
+    assert code_of(refusal(stuck(back), NOW)) is Code.BEING_UNDONE
+    assert code_of(refusal(order(step()), NOW)) is Code.NOT_IN_ERROR
