@@ -10,6 +10,9 @@ from typing import Any
 from engine.domain.causes import Cause, Code, cause_in
 from engine.domain.events import Action
 
+CLOCK = "%Y-%m-%d %H:%M:%S UTC"
+"""The format of a time in words."""
+
 NO_REASON = "the agent gave no reason"
 
 Facts = Mapping[str, Any]
@@ -107,6 +110,7 @@ _DONE: Mapping[str, str] = {
     Action.RESUBMIT: "resubmitted",
     Action.SKIP: "freed of a step that failed",
     Action.RETRY_WITH_NEW_KEY: "freed of a step that failed",
+    Action.SETTLE: "freed of doubt",
 }
 """What an action on an order in `Error` has done to it."""
 
@@ -118,6 +122,7 @@ def _not_in_error(facts: Facts) -> str:
 _ONLY: Mapping[str, str] = {
     Action.SKIP: "has failed can be skipped",
     Action.RETRY_WITH_NEW_KEY: "has failed can be renewed",
+    Action.SETTLE: "is in doubt can be settled",
 }
 """Which steps an action can concern."""
 
@@ -130,6 +135,7 @@ def _no_such_step(facts: Facts) -> str:
 _SEVERAL: Mapping[str, str] = {
     Action.SKIP: "have failed",
     Action.RETRY_WITH_NEW_KEY: "have failed",
+    Action.SETTLE: "are in doubt",
 }
 """What the steps that an action can concern have in common."""
 
@@ -137,6 +143,14 @@ _SEVERAL: Mapping[str, str] = {
 def _several_steps(facts: Facts) -> str:
     names = ", ".join(facts["steps"])
     return f"several steps {_SEVERAL[facts['action']]}, name one of them: {names}"
+
+
+def _late_effect_possible(facts: Facts) -> str:
+    until = f"{datetime.fromisoformat(facts['until']):{CLOCK}}"
+    return (
+        f"a call of {facts['step']} may still take effect until {until}: "
+        "look there again after that time, or confirm that it may"
+    )
 
 
 def _result_needed(facts: Facts) -> str:
@@ -214,6 +228,8 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
         "the order is being undone: skip the step once nothing of it stands"
     ),
     Code.NO_KEY_FORGOTTEN: lambda facts: "no step is in doubt whose key was forgotten",
+    Code.NOTHING_IN_DOUBT: lambda facts: "no step is in doubt",
+    Code.LATE_EFFECT_POSSIBLE: _late_effect_possible,
     Code.RESULT_NEEDED: _result_needed,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

@@ -113,6 +113,9 @@ class Code(StrEnum):
     """The action is for an order that goes forward: a step of an undo can be skipped."""
     NO_KEY_FORGOTTEN = "no-key-forgotten"
     """No step is in doubt whose service may have forgotten its key."""
+    NOTHING_IN_DOUBT = "nothing-in-doubt"
+    LATE_EFFECT_POSSIBLE = "late-effect-possible"
+    """A step cannot count as not done yet: a call may still take effect (UND-2, AGT-11)."""
     RESULT_NEEDED = "result-needed"
     """Other steps cannot be done without the results of the failed ones."""
 
@@ -167,6 +170,8 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.SEVERAL_STEPS: ("action", "steps"),
     Code.BEING_UNDONE: (),
     Code.NO_KEY_FORGOTTEN: (),
+    Code.NOTHING_IN_DOUBT: (),
+    Code.LATE_EFFECT_POSSIBLE: ("step", "until"),
     Code.RESULT_NEEDED: ("needed",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}

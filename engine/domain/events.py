@@ -191,6 +191,7 @@ class Action(StrEnum):
     RESUBMIT = "resubmit"
     SKIP = "skip"
     RETRY_WITH_NEW_KEY = "retry-with-new-key"
+    SETTLE = "settle"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -208,6 +209,15 @@ class StepActionTaken(ActionTaken):
     step: str
     resumes: bool = False
     """Whether the order, which was in `Error`, goes on by this."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepSettled(StepActionTaken):
+    """An operator found out whether a step in doubt was done (OPR-12)."""
+
+    was_done: bool
+    late_effect_possible: bool = False
+    """Whether the operator confirmed that a call may still take effect."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

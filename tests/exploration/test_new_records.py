@@ -7,6 +7,7 @@ import pytest
 from converting import differences, lost, to_new, to_old
 from deciding import (
     ACTIONS,
+    FOUND,
     STEP_ACTIONS,
     acted_anew,
     acted_on_step_anew,
@@ -227,9 +228,10 @@ def check_actions(sample):
             step.name for step in order.steps if it.has_ended
         ]  # else the step is not asked for
         for name, step in product(STEP_ACTIONS, (None, *named)):
-            again = acted_on_step_anew(it, name, step, now)
-            today = acted_today(order, name, now, step=step)
-            found |= dict.fromkeys(differ_in(today, again), (name, step, change))
+            for said in FOUND if name == "settle" else ({},):
+                again = acted_on_step_anew(it, name, step, now, said)
+                today = acted_today(order, name, now, step=step, **said)
+                found |= dict.fromkeys(differ_in(today, again), (name, step, said, change))
     assert found == {}
 
 

@@ -18,6 +18,7 @@ from engine.decisions.actions import (
     release,
     resubmit,
     retry_with_new_key,
+    settle,
     skip,
 )
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
@@ -90,6 +91,16 @@ def _acted_on_step(event):
     return kind(what=what, step=event.step, note=event.note)
 
 
+def _settled(event):
+    return old.Settled(
+        what="settled" if event.resumes else "step-settled",
+        step=event.step,
+        was_done=event.was_done,
+        late_effect=event.late_effect_possible,
+        note=event.note,
+    )
+
+
 OTHERS = {
     new.StepStarted: _started,
     new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
@@ -103,6 +114,7 @@ OTHERS = {
     ),
     new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
     new.StepActionTaken: _acted_on_step,
+    new.StepSettled: _settled,
     new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
 }
 
@@ -215,15 +227,32 @@ REFUSALS = {
 OPERATOR, NOTE = "grace", "the customer asked"
 
 
+FOUND = (
+    {"was_done": True, "answer": {"number": "1"}},
+    {"was_done": False},
+    {"was_done": False, "confirm_late_effect": True},
+)
+"""What an operator may have found out about a step in doubt, in the words of today."""
+
+
+def settled_anew(it, name, now, said):
+    """Settle a step in doubt by what an operator of today found out."""
+    confirmed = said.get("confirm_late_effect", False)
+    finding = settle.Finding(result=said.get("answer"), confirms_late_effect=confirmed)
+    return settle.decide(it, settle.step_of(it, name), finding, NOTE, now)
+
+
 STEP_ACTIONS = {
-    "skip": lambda it, name, now: skip.decide(it, skip.step_of(it, name), NOTE, now),
-    "renew": lambda it, name, now: retry_with_new_key.decide(
+    "skip": lambda it, name, now, said: skip.decide(it, skip.step_of(it, name), NOTE, now),
+    "renew": lambda it, name, now, said: retry_with_new_key.decide(
         it, retry_with_new_key.step_of(it, name, now), NOTE, now
     ),
+    "settle": settled_anew,
 }
 REFUSALS |= {
     "skip": lambda it, now: skip.refusal(it),
     "renew": retry_with_new_key.refusal,
+    "settle": lambda it, now: settle.refusal(it),
 }
 
 
@@ -234,12 +263,12 @@ def acted_anew(it, name, now):
     return ACTIONS[name](it, now)
 
 
-def acted_on_step_anew(it, name, step, now):
-    """Act on a step of the new records, or on the only one."""
+def acted_on_step_anew(it, name, step, now, said):
+    """Act on a step of the new records, or on the only one; `said` is what an operator found out."""
     if cause := REFUSALS[name](it, now):
         return words_of(cause)
     try:
-        return STEP_ACTIONS[name](it, step, now)
+        return STEP_ACTIONS[name](it, step, now, said)
     except ActionRefusedError as error:
         return words_of(error.cause)
 

@@ -55,10 +55,21 @@ def test_an_undo_because_of_a_step_names_it():
 @pytest.mark.parametrize("code", Code)
 def test_every_fact_of_a_reply_or_a_failure_is_in_its_words(code):
     """Unless it only decides how they are said."""
-    decides = {"is_undo", "why", "by", "known_until", "faults", "has_stopped", "steps", "action"}
+    decides = {
+        "is_undo",
+        "why",
+        "by",
+        "known_until",
+        "faults",
+        "has_stopped",
+        "steps",
+        "action",
+        "until",
+    }
     facts = {name: f"<{name}>" for name in FACTS[code]}
     facts |= {"action": Action.SKIP} if "action" in facts else {}
     facts |= {"known_until": "2026-01-31T08:15:00+00:00"} if "known_until" in facts else {}
+    facts |= {"until": "2026-01-31T08:15:00+00:00"} if "until" in facts else {}
     facts |= {"needed": {"pay": ["<needed>"]}} if "needed" in facts else {}
     if "why" in facts:
         facts["why"] = Cause(Code.REFUSED, {"detail": "<why>"}).as_json()

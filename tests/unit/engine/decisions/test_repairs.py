@@ -19,14 +19,16 @@ from engine_records import (
 from engine_scheduling import only_step
 
 from core.life import Direction, Outcome
-from engine.decisions.actions import resubmit, retry_with_new_key, skip
+from engine.decisions.actions import resubmit, retry_with_new_key, settle, skip
 from engine.decisions.repair import ActionRefusedError
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
 from engine.domain.orders import InError, Pending, Processed
 from engine.domain.states import (
+    BackingOff,
     Completed,
+    Deferred,
     Failed,
     NothingToUndo,
     RequestCancelled,
@@ -255,3 +257,93 @@ def test_no_step_gets_a_new_key_in_an_undo_or_an_order_that_has_not_failed():
     back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=FORGOTTEN))
     assert code_of(refusal(stuck(back), NOW)) is Code.BEING_UNDONE
     assert code_of(refusal(order(step()), NOW)) is Code.NOT_IN_ERROR
+
+
+# Settle
+
+DONE = settle.Finding(result={"receipt": "r-1"})
+NOT_DONE = settle.Finding()
+IN_DOUBT = step(FAILED, "a", effect=InDoubt(key=KEY))
+
+
+def settled(it, finding, name=None, now=NOW):
+    return settle.decide(it, settle.step_of(it, name), finding, NOTE, now)
+
+
+def test_a_step_that_was_found_done_is_completed_with_its_result():
+    """OPR-12: and the order goes on."""
+    it = failed_order(IN_DOUBT)
+    assert settle.refusal(it) is None
+    after = settled(it, DONE)
+    assert only_step(after).state == Completed()
+    assert only_step(after).effect == Done(key=KEY, result={"receipt": "r-1"})
+    assert (after.after.state, after.after.cause) == (Pending(), None)
+    (event,) = after.events
+    assert (event.was_done, event.resumes, event.late_effect_possible) == (True, True, False)
+    assert (event.step, event.note, event.action) == ("a", NOTE, e.Action.SETTLE)
+    assert len(after.messages) == 1
+
+
+def test_an_empty_result_is_one_too():
+    """OPR-12: a step may have been done without any field that is kept."""
+    assert only_step(settled(failed_order(IN_DOUBT), settle.Finding(result={}))).result == {}
+
+
+def test_an_order_of_which_another_step_has_failed_stays_in_error():
+    """OPR-12."""
+    both = failed_order(IN_DOUBT, step(Failed(TIMED_OUT), "b"))
+    after = settled(both, DONE)
+    assert after.after.state == both.state
+    assert after.after.cause == TIMED_OUT
+    assert not after.events[0].resumes
+
+
+def test_a_step_that_was_found_not_done_leaves_the_order_to_another_action():
+    """OPR-12: any provider may do it then."""
+    it = failed_order(IN_DOUBT)
+    after = settled(it, NOT_DONE)
+    assert (after.after.state, after.after.cause, after.after.failures) == (it.state, DECLINED, 2)
+    assert only_step(after).state == FAILED
+    assert only_step(after).effect == NotDone(key=replace(KEY, provider=None))
+    (event,) = after.events
+    assert (event.was_done, event.resumes, event.late_effect_possible) == (False, False, False)
+    assert after.messages == ()
+
+
+def test_a_step_counts_as_not_done_only_once_no_call_can_take_effect():
+    """OPR-12, UND-2, AGT-11: unless the operator confirms it. That it was done is known at any time."""
+    final_at = NOW + TIMEOUT
+    late = replace(IN_DOUBT, effect=InDoubt(key=replace(KEY, effects_final_at=final_at)))
+    accepted = step(Deferred(), "a", effect=InDoubt(key=KEY, answer_by=final_at))
+    for doubtful in (late, accepted):
+        it = failed_order(doubtful)
+        cause = refused_because(settled, it, NOT_DONE)
+        assert cause.code is Code.LATE_EFFECT_POSSIBLE
+        assert cause.facts == {"step": "a", "until": final_at.isoformat()}
+        confirmed = settled(it, settle.Finding(confirms_late_effect=True))
+        assert confirmed.events[0].late_effect_possible
+        assert not settled(it, NOT_DONE, now=final_at).events[0].late_effect_possible
+        assert only_step(settled(it, DONE)).state == Completed()
+
+
+def test_any_step_in_doubt_can_be_settled():
+    """OPR-12: also one that was skipped as done, or that waits for another attempt."""
+    skipped = step(Skipped(SkipReason.OPERATOR), "b", effect=InDoubt(key=KEY))
+    deferred = step(Deferred(NOW), "c", effect=InDoubt(key=KEY))
+    certain = step(FAILED, "d", effect=NotDone(key=KEY))
+    it = failed_order(skipped, deferred, certain)
+    assert settle.steps_of(it) == (skipped, deferred)
+    assert isinstance(settled(it, NOT_DONE, "b").after.step("b").state, Failed)
+    assert settled(it, NOT_DONE, "c").after.step("c").state == BackingOff(NOW)
+    assert refused_because(settle.step_of, it, "d").code is Code.NO_SUCH_STEP
+    assert refused_because(settle.step_of, it, None).code is Code.SEVERAL_STEPS
+
+
+def test_nothing_is_settled_in_an_undo_or_an_order_that_has_not_failed():
+    """OPR-12."""
+    back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=KEY))
+    assert code_of(settle.refusal(stuck(back))) is Code.BEING_UNDONE
+    waiting = order(in_doubt(Waiting(TIMED_OUT)))
+    assert code_of(settle.refusal(waiting)) is Code.NOT_IN_ERROR
+    certain = failed_order(refused(FAILED))
+    assert code_of(settle.refusal(certain)) is Code.NOTHING_IN_DOUBT
