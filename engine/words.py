@@ -145,6 +145,11 @@ def _several_steps(facts: Facts) -> str:
     return f"several steps {_SEVERAL[facts['action']]}, name one of them: {names}"
 
 
+def _not_external(facts: Facts) -> str:
+    names = ", ".join(facts["steps"]) or "none"
+    return f"{facts['step']} is no step that is answered from outside: {names} is"
+
+
 def _late_effect_possible(facts: Facts) -> str:
     until = f"{datetime.fromisoformat(facts['until']):{CLOCK}}"
     return (
@@ -230,6 +235,13 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.NO_KEY_FORGOTTEN: lambda facts: "no step is in doubt whose key was forgotten",
     Code.NOTHING_IN_DOUBT: lambda facts: "no step is in doubt",
     Code.LATE_EFFECT_POSSIBLE: _late_effect_possible,
+    Code.NOT_EXTERNAL: _not_external,
+    Code.EVENT_NOT_AWAITED_YET: lambda facts: (
+        f"{facts['step']} is not awaited yet: it is {facts['state']}"
+    ),
+    Code.DEADLINE_ON_HOLD: lambda facts: (
+        f"{facts['by']} holds the order: its deadline moves at release"
+    ),
     Code.RESULT_NEEDED: _result_needed,
     Code.EVENT_AFTER_END: lambda facts: f"the order is {facts['state']}: {_why(facts)}",
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from core.errors import AppError
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.transitions import Draft, Transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
@@ -14,14 +14,6 @@ from engine.domain.steps import Step, StepIn
 from engine.domain.verbs import reset
 from engine.features import key_generations
 from engine.features.external_events import is_awaited_again
-
-
-class ActionRefusedError(AppError):
-    """The action makes no sense for the step; `cause` says why."""
-
-    def __init__(self, cause: Cause) -> None:
-        super().__init__(cause.code)
-        self.cause = cause
 
 
 def failed_steps(order: Order) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:

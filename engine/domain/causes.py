@@ -116,6 +116,11 @@ class Code(StrEnum):
     NOTHING_IN_DOUBT = "nothing-in-doubt"
     LATE_EFFECT_POSSIBLE = "late-effect-possible"
     """A step cannot count as not done yet: a call may still take effect (UND-2, AGT-11)."""
+    NOT_EXTERNAL = "not-external"
+    """The named step is none that an event from outside completes."""
+    EVENT_NOT_AWAITED_YET = "event-not-awaited-yet"
+    DEADLINE_ON_HOLD = "deadline-on-hold"
+    """The deadline of an order on hold moves when it is released (OPR-7)."""
     RESULT_NEEDED = "result-needed"
     """Other steps cannot be done without the results of the failed ones."""
 
@@ -172,6 +177,9 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.NO_KEY_FORGOTTEN: (),
     Code.NOTHING_IN_DOUBT: (),
     Code.LATE_EFFECT_POSSIBLE: ("step", "until"),
+    Code.NOT_EXTERNAL: ("step", "steps"),
+    Code.EVENT_NOT_AWAITED_YET: ("step", "state"),
+    Code.DEADLINE_ON_HOLD: ("by",),
     Code.RESULT_NEEDED: ("needed",),
 }
 FACTS = {code: frozenset(names) for code, names in _FACTS.items()}

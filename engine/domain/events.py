@@ -192,6 +192,9 @@ class Action(StrEnum):
     SKIP = "skip"
     RETRY_WITH_NEW_KEY = "retry-with-new-key"
     SETTLE = "settle"
+    EXTEND_DEADLINE = "extend-deadline"
+    REMIND = "remind"
+    NEW_CALLBACK_URL = "new-callback-url"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,6 +221,13 @@ class StepSettled(StepActionTaken):
     was_done: bool
     late_effect_possible: bool = False
     """Whether the operator confirmed that a call may still take effect."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeadlineMoved(StepActionTaken):
+    """An operator moved the deadline of an external event (ANS-7)."""
+
+    until: AwareDatetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ import pytest
 from converting import differences, lost, to_new, to_old
 from deciding import (
     ACTIONS,
+    AWAITED_ANEW,
     FOUND,
     STEP_ACTIONS,
     acted_anew,
@@ -14,6 +15,8 @@ from deciding import (
     acted_today,
     answered_anew,
     answered_today,
+    awaited_anew,
+    awaited_today,
     decide_anew,
     differ,
     differ_in,
@@ -42,6 +45,7 @@ from core.happenings import (
     Withdrawn,
 )
 from core.life import Direction, StepState
+from core.workflow import LONGEST_WAIT
 from engine.domain.derive import changed
 from engine.domain.states import STATES
 from engine.domain.table import TABLE, Event, kind_of, name_of
@@ -235,6 +239,21 @@ def check_actions(sample):
     assert found == {}
 
 
+def check_awaited(sample):
+    """Raise an error with the first action on an awaited event that is refused or decided otherwise."""
+    found = {}
+    for change in sample.changes.values():
+        order, now = change.after, change.entry.at + timedelta(seconds=3)
+        it = to_new(order)
+        for name, step in product(AWAITED_ANEW, order.steps):
+            for later in LATER if name == "extend" and step.waits else LATER[:1]:
+                asked = name, step.name, now + later, now
+                both = awaited_today(order, *asked), awaited_anew(it, *asked)
+                found |= dict.fromkeys(differ_in(*both), (name, step.name, later, change))
+    assert found == {}
+
+
+LATER = (timedelta(days=1), timedelta(), LONGEST_WAIT, LONGEST_WAIT + timedelta(seconds=1))
 SAID = ({"result": {"said": "yes"}}, {"refusal": "no"})
 
 
@@ -260,6 +279,11 @@ def test_the_same_becomes_of_actions_on_the_new_records(few):
     check_actions(few)
 
 
+def test_the_same_becomes_of_actions_on_external_events_on_the_new_records(few):
+    """Of a later deadline, a reminder and a new callback URL, for each step of an order."""
+    check_awaited(few)
+
+
 @pytest.mark.soak
 def test_the_new_records_say_what_those_of_today_say_wherever_an_exploration_gets(many):
     """In every state of a step that today's records tell apart, and for every cause of theirs."""
@@ -281,3 +305,4 @@ def test_the_same_is_decided_on_the_new_records_wherever_an_exploration_gets(man
     assert len(many.decisions) > 1000
     check_events(many)
     check_actions(many)
+    check_awaited(many)

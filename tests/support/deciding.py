@@ -5,17 +5,22 @@ from dataclasses import dataclass
 
 from converting import differences, lost, to_new, to_old
 
+from core import answers
 from core import happenings as old
 from core.actions import BY_NAME, Asked
 from core.answers import answered
 from core.changes import Change, NotClaimed, Note
-from core.errors import RefusedError
+from core.errors import InvalidError, RefusedError
+from core.links import Links
 from core.messages import request_id_of
 from engine.decisions.actions import (
     cancel,
     expedite,
+    extend_deadline,
     hold,
+    new_callback_url,
     release,
+    remind,
     resubmit,
     retry_with_new_key,
     settle,
@@ -23,10 +28,10 @@ from engine.decisions.actions import (
 )
 from engine.decisions.claim import NotClaimed as NotClaimedAnew
 from engine.decisions.claim import claim
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.decisions.proceed import Scheduler
 from engine.decisions.recover import AttemptReport, recover
-from engine.decisions.repair import ActionRefusedError
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.transitions import Transition
 from engine.domain import events as new
@@ -82,6 +87,8 @@ TAKEN = {
 ON_STEP = {
     new.Action.SKIP: (old.Skipped, "skipped", "step-skipped"),
     new.Action.RETRY_WITH_NEW_KEY: (old.Renewed, "renewed", "step-renewed"),
+    new.Action.REMIND: (old.AskedOtherwise, None, "reminded"),
+    new.Action.NEW_CALLBACK_URL: (old.AskedOtherwise, None, "link-renewed"),
 }
 
 
@@ -115,6 +122,9 @@ OTHERS = {
     new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
     new.StepActionTaken: _acted_on_step,
     new.StepSettled: _settled,
+    new.DeadlineMoved: lambda it: old.AskedOtherwise(
+        what="wait-extended", step=it.step, note=it.note, until=it.until
+    ),
     new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
 }
 
@@ -254,6 +264,44 @@ REFUSALS |= {
     "renew": retry_with_new_key.refusal,
     "settle": lambda it, now: settle.refusal(it),
 }
+
+
+URLS = CallbackUrls(address="https://orders.example", new_token=lambda: "fresh")
+LINKS = Links(address=URLS.address, new_right=URLS.new_token)
+AWAITED_ANEW = {
+    "extend": lambda it, name, now, until: extend_deadline.decide(
+        it, extend_deadline.step_of(it, name), until, NOTE, now
+    ),
+    "remind": lambda it, name, now, _: remind.decide(it, remind.step_of(it, name), NOTE, now),
+    "renew-link": lambda it, name, now, _: new_callback_url.decide(
+        it, new_callback_url.step_of(it, name), URLS, NOTE, now
+    ),
+}
+AWAITED_TODAY = {
+    "extend": answers.extended,
+    "remind": lambda order, asked, _, now: answers.reminded(order, asked, now),
+    "renew-link": lambda order, asked, _, now: answers.with_new_link(order, asked, LINKS, now),
+}
+"""Actions on a step that is completed from outside."""
+
+
+def awaited_anew(it, name, step, until, now):
+    """Act on how an external event is awaited; the words of the refusal."""
+    try:
+        return AWAITED_ANEW[name](it, step, now, until)
+    except ActionRefusedError as error:
+        return words_of(error.cause)
+    except InvalidError as error:
+        return str(error)
+
+
+def awaited_today(order, name, step, until, now):
+    """Act on how an answer from outside is awaited; the words of the refusal."""
+    asked = Asked(operator=OPERATOR, note=NOTE, step=step)
+    try:
+        return AWAITED_TODAY[name](order, asked, until, now)
+    except (RefusedError, InvalidError) as error:
+        return str(error)
 
 
 def acted_anew(it, name, now):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import (
-    ActionRefusedError,
     chosen,
     resumed_or_left,
     why_not_repaired,

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import (
-    ActionRefusedError,
     chosen,
     failed_steps,
     resumed_or_left,

@@ -20,7 +20,7 @@ from engine_scheduling import only_step
 
 from core.life import Direction, Outcome
 from engine.decisions.actions import resubmit, retry_with_new_key, settle, skip
-from engine.decisions.repair import ActionRefusedError
+from engine.decisions.errors import ActionRefusedError
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt

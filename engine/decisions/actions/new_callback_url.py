@@ -1,0 +1,24 @@
+"""Give an external step a new callback URL, which ends the former one (ANS-6)."""
+
+from datetime import datetime
+
+from engine.decisions.awaited_events import open_step
+from engine.decisions.transitions import Draft, Transition
+from engine.domain.events import Action, StepActionTaken
+from engine.domain.orders import Order
+from engine.domain.steps import Step
+from engine.features.external_events import CallbackUrls, with_callback_token
+
+
+def step_of(order: Order, name: str) -> Step:
+    """Return the step of this name if an event to it counts now; raises `ActionRefusedError`."""
+    return open_step(order, name)
+
+
+def decide(
+    order: Order, step: Step, callbacks: CallbackUrls, note: str, now: datetime
+) -> Transition:
+    """Give the step a new token, also before its turn; the history does not have it."""
+    renewed = order.with_steps(with_callback_token(step, callbacks.new_token()))
+    taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=step.name, note=note)
+    return Draft(before=order, order=order, now=now).but(renewed, taken).commit()
