@@ -47,19 +47,30 @@ class Draft:
         return replace(self, order=order, events=(*self.events, *events))
 
     def commit(self, *messages: BusMessage) -> Transition:
-        """Return the transition to the next version.
+        """Return the transition to the next version, with these messages and its wake-up."""
+        return transition(self.before, self.order, self.now, self.events, messages)
 
-        A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it
-        at the end of the pause.
-        """
-        after = changed(self.before, self.order, self.now)
-        until = after.derived.not_before
-        is_pending = isinstance(after.state, Pending)
-        if is_pending and after.blocked() is None and until is None:
-            messages = (*messages, wake_up(self.before, after))
-        elif until and work_index.is_pause(after, after.ready, until):
-            messages = (*messages, later(wake_up(self.before, after), until))
-        return Transition(self.before, after, self.events, messages)
+
+def transition(
+    before: Order | None,
+    order: Order,
+    now: datetime,
+    events: tuple[HistoryEvent, ...],
+    messages: tuple[BusMessage, ...] = (),
+) -> Transition:
+    """Return the transition to the next version of an order; `before` is None for a new one.
+
+    A pending order that a claim may go on with now gets a wake-up, and one that pauses gets it at
+    the end of the pause.
+    """
+    after = changed(before, order, now)
+    until = after.derived.not_before
+    is_pending = isinstance(after.state, Pending)
+    if is_pending and after.blocked() is None and until is None:
+        messages = (*messages, wake_up(before, after))
+    elif until and work_index.is_pause(after, after.ready, until):
+        messages = (*messages, later(wake_up(before, after), until))
+    return Transition(before, after, events, messages)
 
 
 def wake_up(before: Order | None, after: Order) -> BusMessage:

@@ -137,6 +137,22 @@ class CooldownStarted(StepEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Submitted(HistoryEvent):
+    """The order was recorded (SUB-2)."""
+
+    workflow: str
+    not_before: AwareDatetime | None = None
+    """When its first steps may start, if that is in the future (SUB-9)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubmissionRefused(HistoryEvent):
+    """A message would have overwritten the order (SUB-3)."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Claimed(HistoryEvent):
     """A scheduler took the order (SCH-2)."""
 

@@ -1,6 +1,8 @@
 """The new records say of every reachable order what today's say, and their table allows every change."""
 
-from datetime import timedelta
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
@@ -20,8 +22,12 @@ from deciding import (
     decide_anew,
     differ,
     differ_in,
+    repeated_today,
+    submitted_anew,
+    submitted_today,
 )
 
+from bench.workflows import MEASURED
 from core.agenda import ENDED_LISTS, LIST_OF, list_of
 from core.answers import Answer
 from core.happenings import (
@@ -45,13 +51,15 @@ from core.happenings import (
     Withdrawn,
 )
 from core.life import Direction, StepState
+from core.messages import Submission, decode
 from core.workflow import LONGEST_WAIT
+from engine.decisions.submit import submit_again
 from engine.domain.derive import changed
 from engine.domain.states import STATES
 from engine.domain.table import TABLE, Event, kind_of, name_of
 from engine.domain.work_index import capability_of
 from exploration.sample import MORE, gather
-from exploration.worlds import TESTED
+from exploration.worlds import SUBMISSION, TESTED
 
 OF_STEP = {
     StepStarted: {Event.START, Event.CONDITION_MET},
@@ -253,6 +261,43 @@ def check_awaited(sample):
     assert found == {}
 
 
+NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
+SUBMITTED = (
+    {},
+    {"notBefore": "2026-01-31T09:15:00Z", "priority": "high", "replyTo": "status-web"},
+    {"notBefore": "2026-01-31T07:15:00Z", "amount": 999},
+)
+"""What messages say otherwise than `SUBMISSION`."""
+WORKFLOWS = (*MEASURED.workflows.all, *(world.workflow for world in MORE))
+
+
+def check_submissions():
+    """Raise an error with the first submission that is recorded or compared otherwise."""
+    found = {}
+    for workflow, more in product(WORKFLOWS, SUBMITTED):
+        payload = MEASURED.payload
+        message, body = sent(more)
+        change = submitted_today(message, workflow, payload, NOW)
+        again = submitted_anew(message, change.after.order, workflow, NOW)
+        found |= dict.fromkeys(differ_in(change, again), (workflow, more))
+        for kept, other in product((change.after, erased(change.after, payload)), SUBMITTED):
+            message, body = sent(other)
+            second = submitted_today(message, workflow, payload, NOW)
+            today = repeated_today(kept, second, payload, body, NOW)
+            anew = submit_again(to_new(kept), second.after.order, payload, body)
+            found |= dict.fromkeys(differ_in(today, anew), (workflow, more, other))
+    assert found == {}
+
+
+def erased(order, payload):
+    return replace(order, order=replace(order.order, payload=payload.erased(order.order.payload)))
+
+
+def sent(more):
+    body = json.dumps(SUBMISSION | more).encode()
+    return decode(Submission, body), body
+
+
 LATER = (timedelta(days=1), timedelta(), LONGEST_WAIT, LONGEST_WAIT + timedelta(seconds=1))
 SAID = ({"result": {"said": "yes"}}, {"refusal": "no"})
 
@@ -277,6 +322,11 @@ def test_the_same_becomes_of_external_events_on_the_new_records(few):
 def test_the_same_becomes_of_actions_on_the_new_records(few):
     """Of each action on an order, whether it makes sense or not."""
     check_actions(few)
+
+
+def test_the_same_becomes_of_submissions_on_the_new_records():
+    """The same first version, and the same answer to a message about an order that is recorded."""
+    check_submissions()
 
 
 def test_the_same_becomes_of_actions_on_external_events_on_the_new_records(few):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from converting import differences, lost, to_new, to_old
 
@@ -13,6 +14,7 @@ from core.changes import Change, NotClaimed, Note
 from core.errors import InvalidError, RefusedError
 from core.links import Links
 from core.messages import request_id_of
+from core.workflow import Workflows
 from engine.decisions.actions import (
     cancel,
     expedite,
@@ -33,11 +35,13 @@ from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent
 from engine.decisions.proceed import Scheduler
 from engine.decisions.recover import AttemptReport, recover
 from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.decisions.submit import RefusedSubmission, StepDefaults, Wishes, submit
 from engine.decisions.transitions import Transition
 from engine.domain import events as new
 from engine.features.external_events import CallbackUrls
 from engine.words import words_of
 from stores.agent_health import fault_of, has_begun
+from submission import rules
 
 SAME = {
     new.StepCompleted: old.StepCompleted,
@@ -48,6 +52,7 @@ SAME = {
     new.CooldownStarted: old.CoolsDown,
     new.AttemptExpired: old.Expired,
     new.AttemptDeferred: old.Accepted,
+    new.Submitted: old.Submitted,
     new.Claimed: old.Claimed,
     new.Recovered: old.Recovered,
     new.OrderProcessed: old.Processed,
@@ -109,6 +114,7 @@ def _settled(event):
 
 
 OTHERS = {
+    new.SubmissionRefused: lambda it: old.SubmissionRefused(why=words_of(it.cause)),
     new.StepStarted: _started,
     new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
     new.NotAttempted: lambda it: old.NotTried(**_which(it), reason=words_of(it.cause)),
@@ -304,6 +310,41 @@ def awaited_today(order, name, step, until, now):
         return str(error)
 
 
+DEFAULTS = StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(seconds=60))
+
+
+def terms_of(workflow, payload):
+    """The settings of new orders in an app with one workflow."""
+    return rules.Terms(
+        workflows=Workflows(workflow),
+        default_workflow=workflow.name,
+        payload=payload,
+        reply_to_prefix="status-",
+        buckets=frozenset({"b00"}),
+        timeout=DEFAULTS.timeout,
+        threshold=DEFAULTS.threshold,
+        cooldown=DEFAULTS.cooldown,
+    )
+
+
+def submitted_today(message, workflow, payload, now):
+    """The first version of an order on the records of today."""
+    return rules.new_order(message, workflow, terms_of(workflow, payload), now, "submission/1")
+
+
+def submitted_anew(message, order, workflow, now):
+    """The first version of this order on the new records."""
+    wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
+    return submit(order, workflow, wishes, DEFAULTS, now)
+
+
+def repeated_today(existing, change, payload, body, now):
+    """What becomes of a message about a recorded order on the records of today."""
+    if rules.same_submission(existing, change.after, payload):
+        return None
+    return rules.refusal_of(existing, body, now, now, "submission/1")
+
+
 def acted_anew(it, name, now):
     """Act on an order of the new records; the words of the refusal if it makes no sense."""
     if cause := REFUSALS[name](it, now):
@@ -343,7 +384,7 @@ def differ_in(before, again):
             return set() if before == again else {f"{before} / {again}"}
         case NotClaimed(), NotClaimedAnew():
             return set() if before.why == again.why else {f"why: {before.why} / {again.why}"}
-        case Note(), RefusedReply():
+        case Note(), RefusedReply() | RefusedSubmission():
             happened = (happening_of(again.event),)
             same = (before.note_id, before.entry.happened) == (again.note_id, happened)
             return set() if same else {"note"}

@@ -1,0 +1,134 @@
+"""A submission is recorded as an order once, with a copy of the rules of its steps."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from engine_records import HOUR, NOW, order
+from engine_scheduling import definition
+
+from bench.workflows import MEASURED
+from core.orders import OUTSIDE, OnFailure, Priority
+from core.workflow import Workflow
+from engine.decisions.submit import StepDefaults, Wishes, rules_of, submit, submit_again
+from engine.domain import events as e
+from engine.domain.causes import Code
+from engine.domain.orders import Pending
+from engine.domain.states import ConditionPending, Waiting
+from engine.domain.steps import StepKind
+
+PAYLOAD = MEASURED.payload
+DEFAULTS = StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(seconds=60))
+CONTENT = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+}
+SUBMITTED = replace(order().submitted, payload=CONTENT, submission_digest="d")
+WISHES = Wishes(priority=Priority.HIGH, reply_to="status-web")
+
+
+def needed(_order, _results):
+    return True
+
+
+def recorded(it):
+    return replace(order(), submitted=it)
+
+
+def rules(**changes):
+    return rules_of(definition(**changes), DEFAULTS)
+
+
+def submitted(not_before=None, *steps):
+    workflow = Workflow(name="claim", version=2, steps=steps or (definition(),))
+    return submit(replace(SUBMITTED, not_before=not_before), workflow, WISHES, DEFAULTS, NOW)
+
+
+def test_an_order_is_recorded_with_its_steps_and_wakes_a_scheduler():
+    """SUB-2, SUB-6."""
+    made = submitted(None, definition("pay"), definition("ship", after=("pay",)))
+    after = made.after
+    assert made.before is None
+    assert (after.version, after.state, after.updated_at) == (1, Pending(), NOW)
+    assert (after.workflow, after.workflow_version) == ("claim", 2)
+    assert (after.priority, after.reply_to) == (Priority.HIGH, "status-web")
+    assert after.submitted == SUBMITTED
+    assert [step.name for step in after.steps] == ["pay", "ship"]
+    assert after.derived.ready_since == NOW
+    assert made.events == (e.Submitted(workflow="claim"),)
+    assert len(made.messages) == 1
+
+
+def test_an_order_for_a_later_time_waits_for_a_poll():
+    """SUB-9: a time that has passed makes no difference."""
+    later = submitted(NOW + HOUR)
+    assert later.after.derived.not_before == NOW + HOUR
+    assert later.events[0].not_before == NOW + HOUR
+    assert later.messages == ()
+    for passed in (NOW, NOW - HOUR):
+        assert submitted(passed).events[0].not_before is None
+        assert len(submitted(passed).messages) == 1
+
+
+def test_a_step_with_a_condition_or_a_start_time_waits_for_its_evaluation():
+    """SCH-14, SCH-15."""
+    steps = definition("a"), definition("b", when=needed), definition("c", begins=needed)
+    states = [step.state for step in submitted(None, *steps).after.steps]
+    assert states == [Waiting(), ConditionPending(), ConditionPending()]
+
+
+def test_a_step_has_the_settings_of_its_workflow_or_else_of_the_app():
+    """SUP-3."""
+    assert (rules().timeout, rules().threshold) == (DEFAULTS.timeout, DEFAULTS.threshold)
+    own = rules(timeout=HOUR, threshold=7)
+    assert (own.timeout, own.threshold) == (HOUR, 7)
+
+
+def test_only_a_step_with_that_rule_cools_down():
+    """SUP-3: for the time of its workflow, or else of the app."""
+    assert (rules().cooldown, rules().max_cooldowns) == (timedelta(), 0)
+    cooling = rules(on_failure=OnFailure.COOLDOWN, max_cooldowns=2)
+    assert (cooling.cooldown, cooling.max_cooldowns) == (DEFAULTS.cooldown, 2)
+    assert rules(on_failure=OnFailure.COOLDOWN, cooldown=HOUR).cooldown == HOUR
+
+
+def test_a_step_keeps_a_copy_of_its_definition():
+    """SUP-2: the supervisor needs no workflow then."""
+    made = definition(
+        title="Pay",
+        uses=("a", "b"),
+        may_lack=("b",),
+        after=("a", "b"),
+        pivot=True,
+        compensation=None,
+        personal=("iban",),
+        late_effect_window=HOUR,
+        on_failure=OnFailure.GO_ON,
+    )
+    kept = rules_of(made, DEFAULTS)
+    assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.AGENT)
+    assert (kept.uses, kept.after) == (("a",), ("a", "b"))
+    assert (kept.pivot, kept.undoable, rules().undoable) == (True, False, True)
+    assert (kept.personal, kept.late_effect_window) == (("iban",), HOUR)
+    assert (kept.on_failure, kept.fingerprint) == (OnFailure.GO_ON, made.fingerprint)
+    assert rules(capability=OUTSIDE).kind is StepKind.EXTERNAL
+
+
+def test_the_same_submission_again_changes_nothing():
+    """SUB-3: neither after an operator has expedited the order nor after an erasure."""
+    kept = recorded(SUBMITTED)
+    assert submit_again(kept, SUBMITTED, PAYLOAD, b"") is None
+    erased = replace(SUBMITTED, payload=PAYLOAD.erased(CONTENT))
+    assert submit_again(recorded(erased), SUBMITTED, PAYLOAD, b"") is None
+
+
+def test_a_submission_with_other_content_is_refused():
+    """SUB-3: once for each message, in the payload or in a field that the app reads."""
+    kept = recorded(SUBMITTED)
+    other = replace(SUBMITTED, payload=CONTENT | {"items": []})
+    refused = submit_again(kept, other, PAYLOAD, b"one")
+    assert refused.event.cause.code is Code.SUBMISSION_CONFLICT
+    assert refused == submit_again(kept, other, PAYLOAD, b"one")
+    assert refused.note_id != submit_again(kept, other, PAYLOAD, b"two").note_id
+    assert submit_again(kept, replace(SUBMITTED, submission_digest="e"), PAYLOAD, b"")
+    erased = recorded(replace(SUBMITTED, payload=PAYLOAD.erased(CONTENT)))
+    assert submit_again(erased, other, PAYLOAD, b"")
