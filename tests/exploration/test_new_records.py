@@ -26,6 +26,7 @@ from deciding import (
     submitted_anew,
     submitted_today,
 )
+from failed_orders import failed_orders
 
 from bench.workflows import MEASURED
 from core.agenda import ENDED_LISTS, LIST_OF, list_of
@@ -59,7 +60,7 @@ from engine.domain.states import STATES
 from engine.domain.table import TABLE, Event, kind_of, name_of
 from engine.domain.work_index import capability_of
 from exploration.sample import MORE, gather
-from exploration.worlds import SUBMISSION, TESTED
+from exploration.worlds import SUBMISSION, TESTED, WAITS_BETWEEN
 
 OF_STEP = {
     StepStarted: {Event.START, Event.CONDITION_MET},
@@ -231,20 +232,24 @@ def check_actions(sample):
     """Raise an error with the first action of each kind that is refused or decided otherwise."""
     found = {}
     for change in sample.changes.values():
-        order, now = change.after, change.entry.at + timedelta(seconds=3)
-        it = to_new(order)
-        for name in ACTIONS:
-            again = acted_anew(it, name, now)
-            found |= dict.fromkeys(differ_in(acted_today(order, name, now), again), (name, change))
-        named = [
-            step.name for step in order.steps if it.has_ended
-        ]  # else the step is not asked for
-        for name, step in product(STEP_ACTIONS, (None, *named)):
-            for said in FOUND if name == "settle" else ({},):
-                again = acted_on_step_anew(it, name, step, now, said)
-                today = acted_today(order, name, now, step=step, **said)
-                found |= dict.fromkeys(differ_in(today, again), (name, step, said, change))
+        found |= other_actions(change.after, change.entry.at + timedelta(seconds=3))
     assert found == {}
+
+
+def other_actions(order, now):
+    """Return what is refused or decided otherwise, of each action on an order and on its steps."""
+    it, found = to_new(order), {}
+    for name in ACTIONS:
+        again = acted_anew(it, name, now)
+        found |= dict.fromkeys(differ_in(acted_today(order, name, now), again), (name, order))
+    # Of an order that has not ended, each action on a step is refused, whatever the step is.
+    named = [step.name for step in order.steps if it.has_ended]
+    for name, step in product(STEP_ACTIONS, (None, *named)):
+        for said in FOUND if name == "settle" else ({},):
+            again = acted_on_step_anew(it, name, step, now, said)
+            today = acted_today(order, name, now, step=step, **said)
+            found |= dict.fromkeys(differ_in(today, again), (name, step, said, order))
+    return found
 
 
 def check_awaited(sample):
@@ -322,6 +327,16 @@ def test_the_same_becomes_of_external_events_on_the_new_records(few):
 def test_the_same_becomes_of_actions_on_the_new_records(few):
     """Of each action on an order, whether it makes sense or not."""
     check_actions(few)
+
+
+def test_the_same_becomes_of_actions_on_failed_orders_on_the_new_records():
+    """With two failed steps, of which everything may be known or in doubt."""
+    message, _ = sent({})
+    fresh = submitted_today(message, WAITS_BETWEEN, MEASURED.payload, NOW).after
+    found = {}
+    for order in failed_orders(fresh, NOW):
+        found |= other_actions(order, NOW)
+    assert found == {}
 
 
 def test_the_same_becomes_of_submissions_on_the_new_records():
