@@ -180,19 +180,6 @@ def faults(change, before, after):
     return found
 
 
-@pytest.fixture(scope="module")
-def few():
-    """A sample for each run of the tests: a few courses of each world in which much can happen."""
-    return gather(MORE, states=1, walks=3)
-
-
-@pytest.fixture(scope="module")
-def many():
-    """A sample of every world that is explored to closure, and more; the records have no restore yet."""
-    tested = (world for world in TESTED if "restore" not in world.operator)
-    return gather((*MORE, *tested), states=250, walks=8)
-
-
 def check_records(sample):
     """Raise an error with the first change of each kind that both records tell otherwise."""
     found = {}
@@ -307,26 +294,16 @@ LATER = (timedelta(days=1), timedelta(), LONGEST_WAIT, LONGEST_WAIT + timedelta(
 SAID = ({"result": {"said": "yes"}}, {"refusal": "no"})
 
 
-def test_the_new_records_say_what_those_of_today_say(few):
+def test_the_same_is_decided_on_the_new_records():
     """Nothing is lost, the same follows, and the table allows each change of a step by the event that it had."""
+    few = gather(MORE, states=1, walks=3)  # a few courses of each world in which much can happen
     check_records(few)
     assert len(few.changes) > 100
-
-
-def test_the_same_is_decided_on_the_new_records(few):
-    """The same steps, events and messages; the same reason if nothing is."""
     check_decisions(few)
     assert {decision.kind for decision in few.decisions.values()} == {"claim", "receive", "recover"}
-
-
-def test_the_same_becomes_of_external_events_on_the_new_records(few):
-    """Of each event to each step, whether it counts or not."""
     check_events(few)
-
-
-def test_the_same_becomes_of_actions_on_the_new_records(few):
-    """Of each action on an order, whether it makes sense or not."""
     check_actions(few)
+    check_awaited(few)
 
 
 def test_the_same_becomes_of_actions_on_failed_orders_on_the_new_records():
@@ -344,28 +321,20 @@ def test_the_same_becomes_of_submissions_on_the_new_records():
     check_submissions()
 
 
-def test_the_same_becomes_of_actions_on_external_events_on_the_new_records(few):
-    """Of a later deadline, a reminder and a new callback URL, for each step of an order."""
-    check_awaited(few)
-
-
-@pytest.mark.soak
-def test_the_new_records_say_what_those_of_today_say_wherever_an_exploration_gets(many):
-    """In every state of a step that today's records tell apart, and for every cause of theirs."""
-    check_records(many)
-    steps = [step for change in many.changes.values() for step in to_new(change.after).steps]
-    kinds = {name_of(kind_of(step.state)) for step in steps}
-    assert {state.__name__ for state in STATES} - {"UndoPending"} <= kinds | RARE
-    assert len(many.changes) > 1000
-
-
 RARE: set[str] = set()
 """States that no world gets into."""
 
 
 @pytest.mark.soak
-def test_the_same_is_decided_on_the_new_records_wherever_an_exploration_gets(many):
-    """But for the differences that are named where they are left out."""
+def test_the_same_is_decided_on_the_new_records_wherever_an_exploration_gets():
+    """In every state of a step that today's records tell apart, but for the differences that are named."""
+    tested = (world for world in TESTED if "restore" not in world.operator)  # there is none yet
+    many = gather((*MORE, *tested), states=250, walks=8)
+    check_records(many)
+    steps = [step for change in many.changes.values() for step in to_new(change.after).steps]
+    kinds = {name_of(kind_of(step.state)) for step in steps}
+    assert {state.__name__ for state in STATES} - {"UndoPending"} <= kinds | RARE
+    assert len(many.changes) > 1000
     check_decisions(many)
     assert len(many.decisions) > 1000
     check_events(many)
