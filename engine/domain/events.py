@@ -247,6 +247,14 @@ class DeadlineMoved(StepActionTaken):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Restored(HistoryEvent):
+    """An operator restored the order from a copy; what happened to it since is unknown (OPR-11)."""
+
+    copied_at: AwareDatetime
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowChanged(HistoryEvent):
     """The order's version of its workflow was changed while the order followed it."""
 

@@ -113,7 +113,7 @@ def _or_unchanged(kinds: Targets, targets: Targets) -> Rows:
 _TRIED = _kinds(Waiting, Delayed, BackingOff, Deferred, CoolingDown)
 """The waits of a step that may have been tried."""
 _NEW = _kinds(ConditionPending, Scheduled)
-"""The waits of a step that was never tried."""
+"""The waits of a step that was never tried, unless it was since its order was copied (OPR-11)."""
 _UNDO_WAITS = _undo(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
 _UNDO_REQUESTED = _undo(Waiting, LateEffectsPossible)
 _GIVEN_UP = _kinds(Failed, Skipped)
@@ -152,8 +152,8 @@ TABLE: Mapping[Event, Rows] = {
         (Undoing,): _undo(Waiting, Delayed, BackingOff, CoolingDown) | _kinds(UndoFailed),
     },
     Event.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
-        **_or_unchanged(_TRIED | _kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),
-        **_or_unchanged(_NEW | _kinds(RequestCancelled), frozenset()),
+        **_or_unchanged(_TRIED | _NEW | _kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),
+        **_or_unchanged(_kinds(RequestCancelled), frozenset()),
     },
     Event.RESET: {
         (Failed,): _kinds(Waiting, ConditionPending),
@@ -164,7 +164,7 @@ TABLE: Mapping[Event, Rows] = {
     Event.SKIP: _each(_kinds(Failed, UndoFailed), _kinds(Skipped)),
     Event.SETTLE: {
         **_or_unchanged(
-            _kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), _kinds(Completed)
+            _NEW | _kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), _kinds(Completed)
         ),
         (Deferred,): _kinds(Completed, BackingOff, Waiting),
         (Skipped,): _kinds(Completed, Skipped, Failed),

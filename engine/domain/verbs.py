@@ -288,6 +288,16 @@ def settle_not_done(step: Step) -> Step:
     return known
 
 
+def doubt_since_copy(step: Step, key: Key) -> Step:
+    """Let the step be in doubt under this key: it may have been tried since it was copied (OPR-11).
+
+    Its state stays as it was copied, so no row of the table allows this.
+    """
+    counts = replace(step.counts, attempts=max(step.counts.attempts, 1))
+    effect = replace(step.effect, key=key) if isinstance(step.effect, Sent) else NotDone(key=key)
+    return replace(step, counts=counts, effect=_doubted(effect, unanswered=True))
+
+
 # What verbs of optional behaviour need too
 
 

@@ -53,6 +53,7 @@ SAME = {
     new.AttemptExpired: old.Expired,
     new.AttemptDeferred: old.Accepted,
     new.Submitted: old.Submitted,
+    new.Restored: old.Restored,
     new.Claimed: old.Claimed,
     new.Recovered: old.Recovered,
     new.OrderProcessed: old.Processed,

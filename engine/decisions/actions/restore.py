@@ -1,0 +1,88 @@
+"""Restore an order from a copy, into a store that has no row of it (OPR-11).
+
+What happened since the copy is unknown. So each step that may have been tried, done or undone since
+is in doubt: its service is asked again under the same key, or an operator decides (AGT-3, AGT-12).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core.business import Agent
+from engine.decisions.transitions import Transition
+from engine.domain.derive import changed
+from engine.domain.effects import Doubt, Key
+from engine.domain.events import Restored
+from engine.domain.orders import Order
+from engine.domain.states import AtWork, Failed, NothingToUndo, Skipped, UndoFailed, Undone
+from engine.domain.steps import Step
+from engine.domain.verbs import doubt_since_copy
+from engine.features import late_effects
+
+LEFT_BY_OPERATORS = Failed | UndoFailed | NothingToUndo | Skipped | Undone
+"""The states that a step leaves only by an operator's action, or by the undo of its order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Copied:
+    """When an order was copied, and what limits what may have happened since."""
+
+    at: datetime
+    agents: Sequence[Agent]
+    clock_tolerance: timedelta
+
+
+def decide(order: Order, copied: Copied, note: str, now: datetime) -> Transition:
+    """Record the copied order anew, with the work items that follow from it.
+
+    No message is sent: polls find the order. It keeps its age and the time of its last change, so
+    that retention and lists see it as before.
+    """
+    before = replace(order, derived=replace(order.derived, work_items=()), etag=None)
+    after = order
+    if not order.has_ended:
+        after = order.with_steps(*(_unknown_since(step, copied, now) for step in order.steps))
+    after = replace(changed(before, after, now), updated_at=order.updated_at)
+    return Transition(before, after, (Restored(copied_at=copied.at, note=note),))
+
+
+def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
+    """Return the step in doubt; an external one asks no service, so nothing of it is in doubt."""
+    if step.is_external or isinstance(step.state, LEFT_BY_OPERATORS):
+        return step
+    providers = _providers_of(step, copied.agents)
+    key = Key(
+        agent=step.agent,
+        provider=next(iter(providers)) if len(providers) == 1 else None,
+        generation=step.key.generation if step.key else 0,
+        known_until=_known_until(step, providers, copied),
+        effects_final_at=late_effects.effects_final_at(step, now, copied.clock_tolerance),
+    )
+    return doubt_since_copy(step, key)
+
+
+def _known_until(step: Step, providers: set[str], copied: Copied) -> datetime | None:
+    """Return until when the key is certainly known; None if it is not forgotten (AGT-12)."""
+    if isinstance(step.effect, Doubt) or isinstance(step.state, AtWork):
+        return step.key.known_until if step.key else None
+    if len(providers) > 1:  # nobody knows which of them has the key
+        return copied.at
+    keys_last = [
+        agent.keys_last for agent in _offering(step, copied.agents) if _provider(agent) in providers
+    ]
+    return min((copied.at + time for time in keys_last if time), default=None)
+
+
+def _providers_of(step: Step, agents: Sequence[Agent]) -> set[str]:
+    """Return the providers that may have been asked to do the step, as far as they are known."""
+    if step.key and step.key.provider:
+        return {step.key.provider}
+    return {_provider(agent) for agent in _offering(step, agents)}
+
+
+def _offering(step: Step, agents: Sequence[Agent]) -> list[Agent]:
+    return [agent for agent in agents if agent.offers == step.rules.capability]
+
+
+def _provider(agent: Agent) -> str:
+    return agent.provider or agent.name
