@@ -286,13 +286,21 @@ def check_awaited(sample):
     found = {}
     for change in sample.changes.values():
         order, now = change.after, change.entry.at + timedelta(seconds=3)
-        it = to_new(order)
-        for name, step in product(AWAITED_ANEW, order.steps):
-            for later in LATER if name == "extend" and step.waits else LATER[:1]:
-                asked = name, step.name, now + later, now
-                both = awaited_today(order, *asked), awaited_anew(it, *asked)
-                found |= dict.fromkeys(differ_in(*both), (name, step.name, later, change))
+        orders = (order, order.put_on_hold("grace", NOTE, now)) if order.awaited() else (order,)
+        for either, name in product(orders, AWAITED_ANEW):
+            found |= otherwise_awaited(either, name, now)
     assert found == {}
+
+
+def otherwise_awaited(order, name, now):
+    """Return what is refused or decided otherwise, of one action on each step of an order."""
+    it, found = to_new(order), {}
+    for step in order.steps:
+        for later in LATER if name == "extend" and step.waits else LATER[:1]:
+            asked = name, step.name, now + later, now
+            both = awaited_today(order, *asked), awaited_anew(it, *asked)
+            found |= dict.fromkeys(differ_in(*both), (name, step.name, later, order))
+    return found
 
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)

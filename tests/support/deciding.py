@@ -246,6 +246,7 @@ OPERATOR, NOTE = "grace", "the customer asked"
 
 FOUND = (
     {"was_done": True, "answer": {"number": "1"}},
+    {"was_done": True, "answer": {}},
     {"was_done": False},
     {"was_done": False, "confirm_late_effect": True},
 )

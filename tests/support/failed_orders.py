@@ -46,7 +46,13 @@ KINDS = (
     {"in_doubt": True, "settled_at": timedelta()},
     {"in_doubt": True, "state": StepState.SKIPPED, "reason": None},
     {"answer_by": SOON, "state": StepState.NOT_STARTED, "reason": None},
-    {"attempts": 0, "state": StepState.NOT_STARTED, "reason": None, "failure_count": 0},
+    {
+        "attempts": 0,
+        "state": StepState.NOT_STARTED,
+        "reason": None,
+        "failure_count": 0,
+        "provider": None,
+    },
 )
 """What is known of a failed step; times count from the action."""
 
@@ -63,6 +69,7 @@ def _failed(step: Step, kind, now: datetime, reason: str) -> Step:
         name: now + value if isinstance(value, timedelta) else value for name, value in kind.items()
     }
     failed = {"state": StepState.FAILED, "reason": reason, "attempts": 2, "failure_count": 2}
+    failed |= {"provider": "psp"}
     return replace(step, **failed | known)
 
 
