@@ -5,7 +5,7 @@ The workflow declares for how long. The undo waits for that time in `LateEffects
 
 from datetime import datetime, timedelta
 
-from engine.domain.states import UndoPending
+from engine.domain.states import Undoing, UndoPending
 from engine.domain.steps import Step
 
 
@@ -16,7 +16,7 @@ def effects_final_at(step: Step, now: datetime, clock_tolerance: timedelta) -> d
     """
     before = step.key.effects_final_at if step.key else None
     window = step.rules.late_effect_window
-    if not window or isinstance(step.state, UndoPending):
+    if not window or isinstance(step.state, UndoPending | Undoing):
         return before
     final_at = now + step.rules.timeout + clock_tolerance + window
     return max(final_at, before or final_at)

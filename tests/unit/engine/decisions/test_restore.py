@@ -35,6 +35,7 @@ from engine.domain.states import (
     Skipped,
     SkipReason,
     UndoFailed,
+    Undoing,
     Undone,
     UndoPending,
     Waiting,
@@ -142,3 +143,6 @@ def test_an_undo_waits_until_no_request_since_the_copy_takes_effect():
     """UND-2: the last one may have been sent just before the store was lost."""
     late = step(late_effect_window=HOUR)
     assert key_after(late, BANK).effects_final_at == NOW + TIMEOUT + TOLERANCE + HOUR
+    for state in (UndoPending(), Undoing(NOW)):  # an undo changes nothing that could come late
+        back = step(state, effect=Done(key=KEY), late_effect_window=HOUR)
+        assert key_after(back, BANK).effects_final_at is None
