@@ -18,6 +18,7 @@ from core.errors import RefusedError
 from core.happenings import CLOCK, ActedOn, Renewed, Settled, Skipped
 from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
 from core.orders import OUTSIDE, Priority, Snapshot, Step
+from engine.domain.causes import Cause, Code
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +167,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
         complete_by=None,
         answer_by=None,
         right=None,
-        reason=None,
+        cause=None,
         for_operator=False,
     )
 
@@ -210,7 +211,7 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
     if why_not := _why_needed(order, step):
         raise RefusedError(why_not)
     after = order.with_steps(
-        replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False)
+        replace(step, state=StepState.SKIPPED, complete_by=None, cause=None, for_operator=False)
     )
     left = to_mend(after)
     skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=asked.note)
@@ -220,7 +221,7 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
 def _unless_more_failed(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Let the order go on, unless another step has failed too."""
     if left := to_mend(after):
-        return transition(order, after.with_state(reason=left[0].reason), entry)
+        return transition(order, after.with_state(cause=left[0].cause), entry)
     return _go_on(order, after, entry)
 
 
@@ -306,10 +307,6 @@ def step_to_settle(order: Snapshot, name: str | None) -> Step:
     return _one_of(in_doubt(order), name, "is in doubt can be settled", several="are in doubt")
 
 
-NOT_DONE = "an operator found that it was not done"
-"""The reason of a step that had been skipped as done."""
-
-
 def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """End the doubt about a step by what an operator found out at its service (OPR-12).
 
@@ -327,7 +324,7 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
             result=asked.answer,
             not_before=None,
             retry_by=None,
-            reason=None,
+            cause=None,
             for_operator=False,
         )
         after = order.with_steps(done)
@@ -343,7 +340,8 @@ def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
     entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
     not_done = replace(known, key_known_until=None, provider=None)  # any provider may do it now
     if step.skipped_as_done:
-        not_done = replace(not_done, state=StepState.FAILED, reason=NOT_DONE)
+        cause = Cause(Code.FOUND_NOT_DONE)
+        not_done = replace(not_done, state=StepState.FAILED, cause=cause)
     return transition(order, order.with_steps(not_done), entry)
 
 
@@ -361,9 +359,6 @@ def _settled(
 
 
 # Cancel
-
-CANCELLED = "cancelled by an operator"
-"""The reason that the order shows; the operator and the note are in the history."""
 
 
 def why_not_cancel(order: Snapshot) -> str:
@@ -392,21 +387,20 @@ def _why_no_way_back(order: Snapshot) -> str:
 def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1)."""
     entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
-    return _cancelled(order, CANCELLED, entry)
+    return _cancelled(order, "operator", entry)
 
 
-def _cancelled(order: Snapshot, reason: str, entry: HistoryEntry) -> Change:
+def _cancelled(order: Snapshot, by: str, entry: HistoryEntry) -> Change:
     """Turn the order back.
 
     Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
-    after = turn_back(order).with_state(reason=reason)
+    after = turn_back(order).with_state(cause=Cause(Code.CANCELLED, {"by": by}))
     entry = entry.also(*withdrawals(order))
     is_handled = order.state.process_state is ProcessState.PROCESSING and after.running()
     return transition(order, after if is_handled else after.requeued(), entry)
 
 
-CANCELLED_BY_CUSTOMER = "cancelled by the customer"
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 
 
@@ -436,7 +430,7 @@ def cancel_for_customer(order: Snapshot, until: str | None, now: datetime) -> Ch
         raise RefusedError(why_not)
     happened = (ActedOn(what="cancelled", note="the customer asked for it"),)
     entry = HistoryEntry(at=now, actor="customer", happened=happened)
-    return _cancelled(order, CANCELLED_BY_CUSTOMER, entry)
+    return _cancelled(order, "customer", entry)
 
 
 # Hold and release

@@ -17,8 +17,9 @@ from core.happenings import Answered, AskedOtherwise
 from core.life import ENDED, Direction, ProcessState, StepState
 from core.links import Links
 from core.messages import json_text
-from core.orders import ERASED, MAX_KEPT, MAX_REASON, OUTSIDE, Snapshot, Step
+from core.orders import ERASED, MAX_KEPT, OUTSIDE, Snapshot, Step
 from core.workflow import LONGEST_WAIT, StepDefinition, Workflows, results_for
+from engine.domain.causes import Cause, Code
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +148,7 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         not_before=None,
         retry_by=None,
         uncounted=0,
-        reason=None,
+        cause=None,
         in_doubt=False,
     )
     entry = entry.also(Answered(step=step.name, attempt=step.attempts))
@@ -161,9 +162,13 @@ def _is_known(step: Step, answer: Answer) -> bool:
     """
     if answer.refusal is not None:
         given_up = step.state in (StepState.FAILED, StepState.SKIPPED)
-        return given_up and step.reason == answer.refusal[:MAX_REASON]
+        return given_up and step.cause == _cause_of(answer.refusal).shortened()
     sent = replace(step, result=answer.result)
     return step.result is not None and step.result in (sent.result, erased(sent).result)
+
+
+def _cause_of(refusal: str) -> Cause:
+    return Cause(Code.REFUSED, {"detail": refusal})
 
 
 def why_closed(order: Snapshot, step: Step) -> str:
@@ -190,9 +195,10 @@ def _refused(
     # refuse its key again, it may do the work then.
     asks_again = step.runs and step.answer_by is not None
     known = replace(step, in_doubt=step.in_doubt or asks_again)
-    failed = known.refused(refusal, for_good=for_good)
+    cause = _cause_of(refusal)
+    failed = known.refused(cause, for_good=for_good)
     after = order.with_steps(failed)
-    entry = entry.also(*failures_of(failed, refusal))
+    entry = entry.also(*failures_of(failed, cause))
     if failed.state is StepState.SKIPPED:
         return _go_on(order, after, entry)
     return after_a_failure(order, after, entry)

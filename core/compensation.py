@@ -19,6 +19,7 @@ from core.happenings import (
 )
 from core.life import Direction, Outcome, StepState
 from core.orders import OnFailure, Snapshot, Step
+from engine.domain.causes import Cause, step_failed
 
 
 def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
@@ -28,9 +29,9 @@ def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> C
     return transition(before, after, entry)
 
 
-def failures_of(step: Step, reason: str) -> tuple[Happening, ...]:
+def failures_of(step: Step, cause: Cause) -> tuple[Happening, ...]:
     """Return the history events of a step that has just failed for good."""
-    failed = StepFailed(step=step.name, attempt=step.attempts, reason=reason)
+    failed = StepFailed(step=step.name, attempt=step.attempts, cause=cause)
     passed_over = step.state is StepState.SKIPPED
     return (failed, PassedOver(step=step.name)) if passed_over else (failed,)
 
@@ -57,32 +58,28 @@ def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     failed = after.in_state(StepState.FAILED)
     for step in failed:
         asks = step.on_failure is OnFailure.UNDO and not step.for_operator
-        if asks and not after.passed_pivots():
-            return ask_for_undo(before, after, step, entry)
+        if asks and step.cause and not after.passed_pivots():
+            return ask_for_undo(before, after, step, step.cause, entry)
     return end(before, after, Outcome.FAILED, failed[0], entry)
 
 
-def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:
+def ask_for_undo(
+    before: Snapshot, after: Snapshot, step: Step, cause: Cause, entry: HistoryEntry
+) -> Change:
     """Return the request to undo the order, which any scheduler may claim (UND-1)."""
-    reason = f"{cause.name}: {cause.reason}"
-    entry = entry.also(*withdrawals(after))
-    after = turn_back(after).requeued().with_state(reason=reason)
-    return transition(
-        before, after, entry.also(UndoRequested(step=cause.name, reason=str(cause.reason)))
-    )
+    entry = entry.also(*withdrawals(after), UndoRequested(step=step.name, cause=cause))
+    after = turn_back(after).requeued().with_state(cause=step_failed(step.name, cause))
+    return transition(before, after, entry)
 
 
 def end(
-    before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry
+    before: Snapshot, after: Snapshot, outcome: Outcome, stuck: Step | None, entry: HistoryEntry
 ) -> Change:
     """Set an order on which no agent works to `Error` (SCH-8, SCH-12), with an alert (ALR-1)."""
-    reason = cause.reason if cause else after.state.reason
-    entry = entry.also(*withdrawals(after))
-    after = withdrawn(after).ended(outcome, reason)
-    name = cause.name if cause else None
-    return transition(
-        before, after, entry.also(Ended(what=outcome.value, step=name, reason=reason))
-    )
+    cause = stuck.cause if stuck else after.state.cause
+    name = stuck.name if stuck else None
+    entry = entry.also(*withdrawals(after), Ended(what=outcome.value, step=name, cause=cause))
+    return transition(before, withdrawn(after).ended(outcome, cause), entry)
 
 
 def turn_back(order: Snapshot) -> Snapshot:
@@ -113,7 +110,7 @@ def to_be_undone(step: Step) -> Step:
         failure_count=0,
         uncounted=0,
         cooldowns=0,
-        reason=None,
+        cause=None,
         for_operator=False,
         not_before=step.settled_at,
         retry_by=None,

@@ -13,6 +13,8 @@ from pydantic.alias_generators import to_camel
 
 from core.life import MEANINGS, Mark, Situation
 from core.orders import OUTSIDE
+from engine.domain.causes import Cause, Code
+from engine.words import last_answer, words_of
 
 CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 """How words tell a time; the console shows it in the reader's own zone."""
@@ -93,11 +95,11 @@ class SubmissionRefused(OfOrder):
     """A message would have overwritten the order (SUB-3)."""
 
     what: Literal["submission-refused"] = "submission-refused"
-    why: str
+    cause: Cause
 
     @property
     def words(self) -> str:
-        return self.why
+        return words_of(self.cause)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,11 +191,11 @@ class StepFailed(OfStep):
     is_failure: ClassVar = True
     ends_attempt: ClassVar = AttemptEnd(word="failed", mark=Mark.ERROR)
     what: Literal["step-failed"] = "step-failed"
-    reason: str
+    cause: Cause
 
     @property
     def words(self) -> str:
-        return f"{self.step}: {self.reason}"
+        return f"{self.step}: {words_of(self.cause)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,11 +248,11 @@ class NotTried(OfStep):
     is_failure: ClassVar = True
     ends_attempt: ClassVar = AttemptEnd(word="waited, not tried", mark=Mark.WAITED)
     what: Literal["not-tried"] = "not-tried"
-    reason: str | None = None
+    cause: Cause
 
     @property
     def words(self) -> str:
-        return f"{self.step} was not tried: {self.reason}"
+        return f"{self.step} was not tried: {words_of(self.cause)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -286,7 +288,8 @@ class Expired(OfStep):
     @property
     def words(self) -> str:
         if self.failure is None:
-            return f"{self.step} attempt {self.attempt} came to nothing: {not_begun(self.agent)}"
+            cause = Cause(Code.NOT_BEGUN, {"agent": self.agent})
+            return f"{self.step} attempt {self.attempt} came to nothing: {words_of(cause)}"
         if self.agent == OUTSIDE:
             return f"nobody has answered {self.step} in time, {self.failure} of {self.threshold}"
         failure = f"failure {self.failure} of {self.threshold}"
@@ -352,11 +355,11 @@ class UndoRequested(OfOrder):
     is_failure: ClassVar = True
     what: Literal["undo-requested"] = "undo-requested"
     step: str
-    reason: str
+    cause: Cause
 
     @property
     def words(self) -> str:
-        return f"{self.step}: {self.reason}"
+        return f"{self.step}: {words_of(self.cause)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -373,7 +376,12 @@ class Ended(OfOrder):
     what: Literal["failed", "undone", "undo-incomplete"]
     step: str | None = None
     """The step that caused the end, if one did."""
-    reason: str | None = None
+    cause: Cause | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """The cause in words."""
+        return words_of(self.cause) if self.cause else None
 
     @property
     def words(self) -> str:
@@ -405,11 +413,11 @@ class ReplyRefused(OfOrder):
     what: Literal["reply-refused"] = "reply-refused"
     step: str
     attempt: int
-    why: str
+    cause: Cause
 
     @property
     def words(self) -> str:
-        return self.why
+        return words_of(self.cause)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -622,15 +630,3 @@ def from_data(data: Any) -> tuple[Happening, ...]:
     """Return the events; raises `pydantic.ValidationError` for one that is not known here."""
     happened: tuple[Happening, ...] = _ALL.validate_python(data)
     return happened
-
-
-def not_begun(agent: str) -> str:
-    """Return why an attempt does not count as a failure."""
-    return f"{agent} is not known to have begun it"
-
-
-def last_answer(fault: str) -> str:
-    """Return the addition to a sentence for the fault of the agent's last call; empty if none."""
-    if not fault:
-        return ""
-    return f"; {fault}" if fault.startswith("no answer") else f"; last answer: {fault}"

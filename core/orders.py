@@ -25,6 +25,8 @@ from core.life import (
     WhyNot,
     situation_of,
 )
+from engine.domain.causes import Cause
+from engine.words import words_of
 
 
 class Priority(StrEnum):
@@ -46,9 +48,6 @@ class OnFailure(StrEnum):
     GO_ON = "go-on"
     """The step is skipped, and the order goes on without it."""
 
-
-MAX_REASON = 300
-"""How many characters of a failure's reason a step keeps; the history has the whole text."""
 
 MAX_KEPT = 10_000
 """Maximum length, as JSON, of the result that a step keeps; a row takes 32 Ki characters."""
@@ -109,7 +108,8 @@ class OrderState:
     updated_at: AwareDatetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
-    reason: str | None = None
+    cause: Cause | None = None
+    """Why the order is undone, or has ended."""
     held_by: str | None = None
     """The operator who holds the order: none of its steps starts until it is released."""
     held_because: str | None = None
@@ -122,6 +122,11 @@ class OrderState:
     """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """As in `Order`."""
+
+    @property
+    def reason(self) -> str | None:
+        """The cause in words."""
+        return words_of(self.cause) if self.cause else None
 
     @property
     def is_held(self) -> bool:
@@ -233,7 +238,11 @@ class Step:
 
     The next attempt begins after a pause that grows with them.
     """
-    reason: str | None = None
+    cause: Cause | None = None
+    """Why the last attempt came to nothing, or why the step is failed or skipped.
+
+    A step that an operator skipped has none.
+    """
     result: Mapping[str, Any] | None = None
     """The agent's answer, which an undo needs too."""
     in_doubt: bool = False
@@ -253,6 +262,11 @@ class Step:
     """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """As in `Order`, for the column `Steps`."""
+
+    @property
+    def reason(self) -> str | None:
+        """The cause in words."""
+        return words_of(self.cause) if self.cause else None
 
     @property
     def runs(self) -> bool:
@@ -303,9 +317,9 @@ class Step:
     def skipped_as_done(self) -> bool:
         """Whether an operator skipped the step, which says that it was done.
 
-        What is skipped otherwise has a reason.
+        What is skipped otherwise has a cause.
         """
-        return self.state is StepState.SKIPPED and self.reason is None
+        return self.state is StepState.SKIPPED and self.cause is None
 
     @property
     def may_be_done(self) -> bool:
@@ -314,7 +328,7 @@ class Step:
         return done or self.skipped_as_done or self.effect_unknown
 
     def given_up(
-        self, reason: str, *, for_operator: bool = False, for_good: bool = False
+        self, cause: Cause, *, for_operator: bool = False, for_good: bool = False
     ) -> "Step":
         """Return the step as it has failed; it is skipped if the order goes on without it.
 
@@ -331,19 +345,19 @@ class Step:
             not_before=None,
             retry_by=None,
             uncounted=0,
-            reason=reason[:MAX_REASON],
+            cause=cause.shortened(),
             for_operator=for_operator,
             in_doubt=self.effect_unknown and not for_good,
             refused_for_good=for_good,
         )
 
-    def refused(self, reason: str, *, for_good: bool) -> "Step":
+    def refused(self, cause: Cause, *, for_good: bool) -> "Step":
         """Return the step as its service, or somebody outside, has refused it.
 
         That is the final answer on accepted work, so the acceptance leaves nothing in doubt
         (AGT-11). An attempt that had no answer does.
         """
-        return replace(self, answer_by=None).given_up(reason, for_good=for_good)
+        return replace(self, answer_by=None).given_up(cause, for_good=for_good)
 
     @property
     def cools_down(self) -> bool:
@@ -575,15 +589,15 @@ class Snapshot:
     def resumed(self) -> "Snapshot":
         """Return an order that had ended, in `Pending` with a fresh failure count (OPR-3)."""
         afresh = (replace(step, retry_by=None) for step in self.steps if step.retry_by)
-        return self.with_steps(*afresh).requeued().with_state(failure_count=0, reason=None)
+        return self.with_steps(*afresh).requeued().with_state(failure_count=0, cause=None)
 
     def completed(self) -> "Snapshot":
         """Return the order in `Processed`."""
         return self.with_state(process_state=ProcessState.PROCESSED)
 
-    def ended(self, outcome: Outcome, reason: str | None) -> "Snapshot":
-        """Return the order in `Error`, with this end and reason."""
-        return self.with_state(process_state=ProcessState.ERROR, outcome=outcome, reason=reason)
+    def ended(self, outcome: Outcome, cause: Cause | None) -> "Snapshot":
+        """Return the order in `Error`, with this end and cause."""
+        return self.with_state(process_state=ProcessState.ERROR, outcome=outcome, cause=cause)
 
     def put_on_hold(self, by: str, because: str, since: datetime) -> "Snapshot":
         """Return the order with the hold of an operator (OPR-7)."""

@@ -19,6 +19,8 @@ from core.happenings import ActedOn, UndoRequested, as_data
 from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OUTSIDE, OnFailure, Priority, Snapshot, Step
+from engine.domain.causes import cause_in
+from engine.words import words_of
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
 from stores.orders import OrderStore
@@ -73,7 +75,7 @@ class EntryView(View):
     detail: str
     """What happened, in words."""
     happened: list[dict[str, Any]]
-    """The events of this line: `what` happened, and its fields."""
+    """The events of this line: `what` happened, its fields, and its cause in words as `reason`."""
 
 
 class StateView(View):
@@ -200,6 +202,7 @@ def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
         kept["not_before"] = begins
     return StepView(
         **kept,
+        reason=step.reason,
         effects_final_at=step.effects_final_at,
         takes_answer=takes_answer,
         actions=possible_at(order, step, now),
@@ -212,8 +215,14 @@ def _entry(entry: HistoryEntry) -> EntryView:
         actor=entry.actor,
         event=entry.event,
         detail=entry.detail,
-        happened=as_data(entry.happened),
+        happened=[_with_reason(each) for each in as_data(entry.happened)],
     )
+
+
+def _with_reason(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the event with its cause in words too."""
+    cause = event.get("cause")
+    return event | {"reason": words_of(cause_in(cause))} if cause else event
 
 
 class ListedOrder(View):

@@ -10,6 +10,7 @@ from core.happenings import BeginsLater, Happening, NotNeeded
 from core.life import StepState
 from core.orders import Order, Snapshot, Step
 from core.workflow import Results, StepDefinition, name_of, results_for
+from engine.domain.causes import Cause, Code
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +42,8 @@ def judge(
     when, begins = definition.when, definition.begins
     if when and not _answered("when", when, _yes_or_no, order.order, results):
         name = name_of(when)
-        skipped = replace(step, state=StepState.SKIPPED, reason=f"not needed: {name}")
+        cause = Cause(Code.CONDITION_NOT_MET, {"condition": name})
+        skipped = replace(step, state=StepState.SKIPPED, cause=cause)
         return replace(skipped, unjudged=False), (NotNeeded(step=step.name, predicate=name),)
     until = begins and _answered("begins", begins, _moment, order.order, results)
     if begins and until and until > now:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -24,6 +25,8 @@ from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
 from core.orders import ERASED, OUTSIDE, Snapshot, Step
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow, results_for
+from engine.domain.causes import Cause, Code
+from engine.words import words_of
 from scheduler.judging import JudgingError, is_its_turn, judge
 
 Room = Mapping[str, Sequence[str]]
@@ -40,7 +43,11 @@ NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError
 
 
 class BrokenRequestError(AppError):
-    """The workflow cannot make the request of a step; the message holds no personal data."""
+    """The workflow cannot make the request of a step; the cause holds no personal data."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(words_of(cause))
+        self.cause = cause
 
 
 def request_of(order: Snapshot, step: Step, progress: "Progress") -> BusMessage:
@@ -52,14 +59,18 @@ def request_of(order: Snapshot, step: Step, progress: "Progress") -> BusMessage:
     try:
         return _request(order, step, definition, progress.entry.at, progress.links)
     except Exception as error:  # any error of a workflow fails its step
-        personal = progress.payload.personal(order.order.payload)
-        raise BrokenRequestError(_failed(workflow, step, "request", error, personal)) from error
+        shown = _shown(error, progress.payload.personal(order.order.payload))
+        cause = Cause(Code.REQUEST_FAILED, {**_in(workflow, step.name), "error": shown})
+        raise BrokenRequestError(cause) from error
 
 
-def no_such_step(workflow: Workflow, step: str) -> str:
-    """Return the reason that the workflow no longer has the step at which an order stands."""
-    name = f"{workflow.name} v{workflow.version}"
-    return f"{name} has no step {step}: it was changed while this order was on it"
+def no_such_step(workflow: Workflow, step: str) -> Cause:
+    """Return the cause that the workflow no longer has the step at which an order stands."""
+    return Cause(Code.STEP_REMOVED, _in(workflow, step))
+
+
+def _in(workflow: Workflow, step: str) -> dict[str, Any]:
+    return {"workflow": workflow.name, "version": workflow.version, "step": step}
 
 
 def _request(
@@ -87,14 +98,6 @@ def _request(
     if (size := len(message.body.encode())) > MAX_BYTES:
         raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
     return message
-
-
-def _failed(
-    workflow: Workflow, step: Step, what: str, error: Exception, personal: Iterable[str]
-) -> str:
-    """Return the reason of a step for which a function of its workflow has failed."""
-    name = f"{workflow.name} v{workflow.version}"
-    return f"{name}, step {step.name}: {what} failed: {_shown(error, personal)}"
 
 
 def _shown(error: Exception, personal: Iterable[str]) -> str:
@@ -160,10 +163,11 @@ class Progress:
             try:
                 judged, told = judge(order, step, definition, self.entry.at)
             except JudgingError as error:
-                personal = self.payload.personal(order.order.payload)
-                reason = _failed(self.workflow, step, str(error), error.cause, personal)
-                judged = step.given_up(reason)
-                told = compensation.failures_of(judged, reason)
+                shown = _shown(error.cause, self.payload.personal(order.order.payload))
+                facts = {**_in(self.workflow, step.name), "function": str(error), "error": shown}
+                cause = Cause(Code.CONDITION_FAILED, facts)
+                judged = step.given_up(cause)
+                told = compensation.failures_of(judged, cause)
             order = order if judged is step else order.with_steps(judged)
             happened += told
         return order, tuple(happened)
@@ -226,7 +230,7 @@ class Progress:
                     not_before=None,
                     retry_by=None,
                     unjudged=False,
-                    reason=None,
+                    cause=None,
                 )
 
     def _key_known_until(self, step: Step, agent: str) -> datetime | None:
@@ -257,7 +261,7 @@ class Progress:
         if step.provider:
             takers = [agent for agent in takers if self.providers.get(agent) == step.provider]
         preferred = next(iter(takers), None)
-        if step.reason:  # its last attempt came to nothing
+        if step.cause:  # its last attempt came to nothing
             others = (agent for agent in takers if agent != step.agent)
             return next(others, preferred)
         is_known_there = step.state is StepState.UNDOING or step.answer_by is not None
@@ -310,7 +314,7 @@ class Progress:
             try:
                 request = request_of(order, step, self)
             except BrokenRequestError as fault:
-                failed.append(_unasked(order, step, str(fault)))
+                failed.append(_unasked(order, step, fault.cause))
                 continue
             if not step.waits:
                 requests.append(request)
@@ -319,36 +323,35 @@ class Progress:
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
         """Proceed by the rules for steps whose request cannot be made or sent (SCH-8, AGT-12)."""
         failures = chain.from_iterable(
-            compensation.failures_of(each, str(each.reason)) for each in failed
+            compensation.failures_of(each, each.cause) for each in failed if each.cause
         )
         return replace(self, entry=self.entry.also(*failures)).proceed(order.with_steps(*failed))
 
 
-def _unasked(order: Snapshot, started: Step, reason: str, *, for_operator: bool = False) -> Step:
+def _unasked(order: Snapshot, started: Step, cause: Cause, *, for_operator: bool = False) -> Step:
     """Return the step as failed; the effect of a step whose undo was not requested may stand."""
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
-    failed = before.given_up(reason, for_operator=for_operator)
+    failed = before.given_up(cause, for_operator=for_operator)
     return replace(failed, unjudged=False, in_doubt=before.effect_unknown or undo)
 
 
-def _forgotten(order: Snapshot, step: Step) -> str:
-    """Return what an operator has to find out about a step whose key is forgotten (AGT-12)."""
-    key = idempotency_key(order.order_id, step)
-    known = f"{step.agent} knows {key} only until {step.key_known_until:%Y-%m-%d %H:%M} UTC"
-    if step.state is StepState.UNDOING:
-        return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
-    then = "skip it if it was done, or renew it if it was not"
-    return f"it may have been done, and {known}: find out there, then {then}"
+def _forgotten(order: Snapshot, step: Step) -> Cause:
+    """Return the cause of a step whose key is forgotten: an operator finds out (AGT-12)."""
+    facts = {
+        "agent": step.agent,
+        "key": idempotency_key(order.order_id, step),
+        "known_until": step.key_known_until and step.key_known_until.isoformat(),
+        "is_undo": step.state is StepState.UNDOING,
+    }
+    return Cause(Code.KEY_FORGOTTEN, facts)
 
 
 def _not_asked_elsewhere(order: Snapshot, step: Step) -> Step:
     """Return the step as failed whose provider is gone: an operator finds out there (AGT-3)."""
-    gone = f"no agent here leads to {step.provider}"
-    reason = f"it may have been done, and {gone}: find out there, then settle it"
-    if step.state is StepState.UNDOING:
-        reason = f"it may stand, and {gone}: see to it there that nothing stands, then skip it"
-    return replace(_unasked(order, step, reason, for_operator=True), in_doubt=True)
+    facts = {"provider": step.provider, "is_undo": step.state is StepState.UNDOING}
+    cause = Cause(Code.PROVIDER_GONE, facts)
+    return replace(_unasked(order, step, cause, for_operator=True), in_doubt=True)
 
 
 def _start_of(step: Step) -> StepStarted:

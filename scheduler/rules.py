@@ -28,11 +28,11 @@ from core.links import Links
 from core.messages import AgentReply
 from core.orders import MAX_KEPT, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.causes import Cause, Code
 from scheduler.progress import Progress, Room, no_such_step
 
-NO_REASON = "the agent gave no reason"
-TOO_LONG = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
-RETIRED = "the order's workflow is not part of this app"
+TOO_LONG = Cause(Code.RESULT_TOO_LONG, {"limit": MAX_KEPT})
+RETIRED = Cause(Code.REPLY_AFTER_RETIREMENT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,11 +99,10 @@ class SchedulerRules:
         state = order.state
         if order.at_work():  # they answer or expire first (SCH-12)
             return NotClaimed(why=WhyNot.RUNS)
-        reason = (
-            f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
-        )
+        facts = {"workflow": state.workflow, "version": state.workflow_version}
+        after = order.with_state(cause=Cause(Code.WORKFLOW_RETIRED, facts))
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
-        return compensation.end(order, order.with_state(reason=reason), outcome, None, entry)
+        return compensation.end(order, after, outcome, None, entry)
 
     def receive(
         self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str
@@ -117,10 +116,10 @@ class SchedulerRules:
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         definition = workflow.definition(reply.step) if workflow else None
         why_not = self._why_invalid(step, reply, agent, now) or self._why_useless(order, reply)
-        if step is None or why_not:
-            refused = ReplyRefused(step=reply.step, attempt=reply.attempt, why=why_not)
+        if why_not:
+            refused = ReplyRefused(step=reply.step, attempt=reply.attempt, cause=why_not)
             return self._refuse(order, reply, agent, self._entry(now, refused))
-        if workflow is None or definition is None:
+        if step is None or workflow is None or definition is None:
             raise NewerWorkflowError
         answered, entry = self._answered(step, reply, definition, now)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
@@ -134,32 +133,35 @@ class SchedulerRules:
             return transition(order, after, entry)
         return self._progress(order, workflow, entry, room).proceed(after)
 
-    def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
-        """Return why a reply is invalid; empty if it is valid (SCH-6).
+    def _why_invalid(
+        self, step: Step | None, reply: AgentReply, agent: str, now: datetime
+    ) -> Cause | None:
+        """Return why a reply is invalid; None if it is valid (SCH-6).
 
         A valid reply belongs to the current attempt of a running step, comes from the agent that
         was asked, and is in time.
         """
         if step is None:
-            return f"the order has no step {reply.step}"
-        which = f"{step.name} attempt {reply.attempt}"
+            return Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": reply.step})
+        which = {"step": step.name, "attempt": reply.attempt}
         if reply.attempt != step.attempts:
-            return f"{which}: the current attempt is {step.attempts}"
+            return Cause(Code.REPLY_OUTDATED, {**which, "current": step.attempts})
         if agent != step.agent:
-            return f"{which}: it came over the queue of {agent}, but {step.agent} was asked"
+            asked = {"agent": agent, "expected": step.agent}
+            return Cause(Code.REPLY_FROM_OTHER_AGENT, which | asked)
         if not step.runs or (reply.action == "undo") != (step.state is StepState.UNDOING):
-            return f"{which}: the step is {step.state}"
+            return Cause(Code.REPLY_NOT_AWAITED, {**which, "state": str(step.state)})
         if step.expired(now, self.clock_tolerance):
-            return f"{which}: it came after the complete-by time"
-        return ""
+            return Cause(Code.REPLY_LATE, which)
+        return None
 
-    def _why_useless(self, order: Snapshot, reply: AgentReply) -> str:
-        """Return why no version of the app can use a valid reply; empty if one can."""
+    def _why_useless(self, order: Snapshot, reply: AgentReply) -> Cause | None:
+        """Return why no version of the app can use a valid reply; None if one can."""
         name, version = order.state.workflow, order.state.workflow_version
         workflow = self.workflows.find(name, version)
         if workflow is None:
-            return RETIRED if self.workflows.was_retired(name, version) else ""
-        return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
+            return RETIRED if self.workflows.was_retired(name, version) else None
+        return None if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
 
     def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
         content = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
@@ -190,7 +192,7 @@ class SchedulerRules:
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
         ended = replace(
-            step, complete_by=None, answer_by=None, uncounted=0, reason=None, in_doubt=False
+            step, complete_by=None, answer_by=None, uncounted=0, cause=None, in_doubt=False
         )
         if step.state is StepState.UNDOING:
             entry = self._entry(now, StepUndone(step=step.name, attempt=step.attempts))
@@ -200,22 +202,24 @@ class SchedulerRules:
 
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Return the step as failed, for good if its service remembers refusals (AGT-3)."""
-        reason = reply.reason or NO_REASON
+        facts = {"detail": reply.reason or ""}
         known = replace(step, in_doubt=step.in_doubt or reply.in_doubt)
         if reply.for_operator:  # not the service's own answer
-            failed = known.given_up(reason, for_operator=True)
+            cause = Cause(Code.CALL_REJECTED, facts)
+            failed = known.given_up(cause, for_operator=True)
         else:
             to_do = step.state is StepState.RUNNING
             for_good = to_do and self._remembers_refusals(step.agent)
-            failed = known.refused(reason, for_good=for_good)
+            cause = Cause(Code.REFUSED, facts)
+            failed = known.refused(cause, for_good=for_good)
         return failed, self._entry(
-            now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
+            now, StepFailed(step=step.name, attempt=step.attempts, cause=cause)
         )
 
     def _too_long(self, step: Step, now: datetime) -> tuple[Step, HistoryEntry]:
         """Return the step as failed whose result cannot be kept: its service did the work."""
         failed = replace(step, in_doubt=True).refused(TOO_LONG, for_good=False)
-        happened = StepFailed(step=step.name, attempt=step.attempts, reason=TOO_LONG)
+        happened = StepFailed(step=step.name, attempt=step.attempts, cause=TOO_LONG)
         return failed, self._entry(now, happened)
 
     def _remembers_refusals(self, agent: str) -> bool:
@@ -230,7 +234,8 @@ class SchedulerRules:
         calls, so that others may be asked before.
         """
         retry_after = timedelta(seconds=0 if reply.circuit_open else reply.retry_after)
-        not_tried = NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
+        cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.reason})
+        not_tried = NotTried(step=step.name, attempt=step.attempts, cause=cause)
         return _waiting(step, reply, now, retry_after), self._entry(now, not_tried)
 
     def _accepted(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:

@@ -68,7 +68,7 @@ LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
 Record = Order | StateRecord | HistoryEntry | AgendaRow | Keyed
 
 ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
-STATE = Form(OrderState, texts=("agenda",), order_id="OrderID")
+STATE = Form(OrderState, texts=("agenda", "cause"), order_id="OrderID")
 STEP = Form(
     Step,
     texts=("result",),

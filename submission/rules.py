@@ -15,6 +15,8 @@ from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
 from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
+from engine.domain.causes import Cause, Code
+from engine.words import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,7 +172,7 @@ def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> boo
     return same_payload and existing.order.submission_digest == new.order.submission_digest
 
 
-OTHER_CONTENT = "an order with this id is recorded already, with other content"
+OTHER_CONTENT = Cause(Code.SUBMISSION_CONFLICT)
 
 
 def refusal_of(
@@ -179,13 +181,13 @@ def refusal_of(
     """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     state = existing.state
-    event_id = f"{state.order_id}:refused:{digest}"
+    event_id, why = f"{state.order_id}:refused:{digest}", words_of(OTHER_CONTENT)
     return Note(
         note_id=f"refused-{digest}",
         order_id=state.order_id,
         version=state.version,
-        entry=HistoryEntry(at=now, actor=actor, happened=(SubmissionRefused(why=OTHER_CONTENT),)),
-        events=(alerts.submission_rejected(state.order_id, OTHER_CONTENT, event_id, arrived),),
+        entry=HistoryEntry(at=now, actor=actor, happened=(SubmissionRefused(cause=OTHER_CONTENT),)),
+        events=(alerts.submission_rejected(state.order_id, why, event_id, arrived),),
     )
 
 

@@ -9,6 +9,7 @@ from core.keys import spread_over
 from core.messages import Submission
 from core.ports import Slowdown, TextQueue
 from core.workflow import Workflow
+from engine.words import words_of
 from stores.poison import Arrival, PoisonStore
 from stores.transitions import Transitions
 from submission import rules
@@ -70,7 +71,7 @@ class SubmissionService:
             await self.transitions.carry_out(
                 rules.refusal_of(existing, body, arrival.at, now, actor)
             )
-            await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
+            await self.poison.put(QUEUE, body, words_of(rules.OTHER_CONTENT), arrival)
 
     async def _left_to_newer(self, body: bytes, fault: NewerMessageError) -> bool:
         """Put the message back on its queue with a pause; return False if it is too old for that.

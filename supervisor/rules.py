@@ -14,15 +14,12 @@ from core.happenings import (
     Expired,
     Happening,
     Recovered,
-    last_answer,
-    not_begun,
 )
 from core.life import Direction, ProcessState, StepState
 from core.messages import request_id_of
 from core.orders import OUTSIDE, Snapshot, Step
+from engine.domain.causes import Cause, Code
 from stores.agent_health import AgentHealth, AttemptFault, fault_of, has_begun, has_spoken
-
-LASTING = ": the cause is held to be lasting"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,7 +120,7 @@ def _unanswered(step: Step, now: datetime) -> _Verdict:
         state=StepState.NOT_STARTED,
         complete_by=None,
         failure_count=count,
-        reason="nobody has answered in time",
+        cause=Cause(Code.NO_EXTERNAL_EVENT),
     )
     verdict = _Verdict(step=asked, expired=replace(_expired(asked), failure=count))
     return _lasting(verdict, None, now) if count >= step.threshold else verdict
@@ -131,16 +128,16 @@ def _unanswered(step: Step, now: datetime) -> _Verdict:
 
 def _not_begun(step: Step, now: datetime) -> _Verdict:
     """Return the verdict on an attempt that no agent has begun: no failure is counted."""
-    reason = not_begun(step.agent)
-    waiting = replace(pauses.waiting(step, now), in_doubt=True, reason=reason)
+    cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
+    waiting = replace(pauses.waiting(step, now), in_doubt=True, cause=cause)
     return _Verdict(step=waiting, expired=_expired(step))
 
 
 def _counted(waiting: Step, fault: AttemptFault | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
     reported, count = fault.text if fault else "", waiting.failure_count + 1
-    reason = f"timed out{last_answer(reported)}"
-    failed = replace(waiting, failure_count=count, uncounted=0, reason=reason)
+    cause = Cause(Code.TIMED_OUT, {"fault": reported}).shortened()
+    failed = replace(waiting, failure_count=count, uncounted=0, cause=cause)
     return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
 
 
@@ -167,13 +164,14 @@ def _lasting(verdict: _Verdict, fault: AttemptFault | None, now: datetime) -> _V
         step = replace(failed, failure_count=0, cooldowns=number, not_before=until)
         rest = CoolsDown(step=failed.name, number=number, most=failed.max_cooldowns, until=until)
         return replace(verdict, step=step, then=(rest,))
-    cause = last_answer(verdict.expired.fault) or LASTING
-    reason = f"{failed.name} timed out {failed.failure_count} times{cause}"
+    facts = {"step": failed.name, "failures": failed.failure_count}
     if failed.capability == OUTSIDE:
-        reason = f"nobody has answered {failed.name} in time, {failed.failure_count} times asked"
+        cause = Cause(Code.EXTERNAL_EVENT_MISSING, facts)
+    else:
+        cause = Cause(Code.THRESHOLD_REACHED, {**facts, "fault": verdict.expired.fault})
     at_door = bool(fault and fault.at_door)
-    given_up = failed.given_up(reason, for_operator=at_door)
-    return replace(verdict, step=given_up, then=failures_of(given_up, reason))
+    given_up = failed.given_up(cause, for_operator=at_door)
+    return replace(verdict, step=given_up, then=failures_of(given_up, cause))
 
 
 def _ask_again(

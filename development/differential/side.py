@@ -23,6 +23,8 @@ from core.links import Links
 from core.messages import AgentReply, BusMessage, decode
 from core.orders import OnFailure, Snapshot
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.causes import cause_in
+from engine.words import words_of
 from operators import copies, retention
 from operators.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
@@ -235,7 +237,31 @@ def _rows(operations: Iterable[Operation]) -> Json:
 
 def _columns(record: Any) -> Json:
     columns = stored_form(columns_of_record(record))
-    return {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
+    plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
+    in_words: Json = _in_words(plain)
+    return in_words
+
+
+REFUSALS = ("reply-refused", "submission-refused")
+
+
+def _in_words(value: Any) -> Any:
+    """Return a value with the words of each cause in its place, as rows had them at first."""
+    if isinstance(value, list):
+        return [_in_words(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    said = {name: _in_words(each) for name, each in value.items()}
+    if "Cause" in said:
+        said["Reason"] = _words(said.pop("Cause"))
+    if "cause" in said:
+        said["why" if said["what"] in REFUSALS else "reason"] = _words(said.pop("cause"))
+    return said
+
+
+def _words(cause: Json) -> str:
+    said = {name.lower(): each for name, each in cause.items()}
+    return words_of(cause_in(said))
 
 
 def _plain(value: Any) -> Any:

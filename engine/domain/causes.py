@@ -198,7 +198,7 @@ class Cause:
     """Why something is as it is. `facts` are JSON values; raises `ValueError` if one is missing."""
 
     code: Code
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check the names of the facts."""

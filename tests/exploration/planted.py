@@ -28,6 +28,7 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
 from core.orders import OUTSIDE, OrderState, Snapshot, Step
 from core.workflow import Workflows
+from engine.domain.causes import Cause, Code
 from exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
@@ -110,7 +111,9 @@ from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
 
-UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
+UNKNOWN = ReplyRefused(
+    step="payment", attempt=1, cause=Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
+)
 
 Plant = Callable[[], AbstractContextManager[Any]]
 

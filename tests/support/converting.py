@@ -3,14 +3,12 @@
 What today's records cannot say is guessed here, and only here: each guess has a comment.
 """
 
-import re
 from dataclasses import fields
-from datetime import UTC, datetime
 
 from core.life import Direction, ProcessState, StepState
-from core.orders import MAX_REASON, OUTSIDE, OnFailure, OrderState, Snapshot, Step
+from core.orders import OUTSIDE, OnFailure, OrderState, Snapshot, Step
 from engine.domain import states as s
-from engine.domain.causes import Cause, Code, step_failed
+from engine.domain.causes import Cause, Code
 from engine.domain.effects import (
     Answered,
     Done,
@@ -36,79 +34,6 @@ from engine.domain.orders import (
     WorkItem,
 )
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
-from engine.words import words_of
-
-# Causes
-
-
-_KNOWN = r"(?P<agent>\S+) knows (?P<key>\S+) only until (?P<until>[\d :-]+) UTC"
-_WORKFLOW = r"(?P<workflow>\S+) v(?P<version>\d+)"
-PATTERNS = {
-    Code.TIMED_OUT: r"timed out(?:; (?:last answer: )?(?P<fault>.+))?",
-    Code.NOT_BEGUN: r"(?P<agent>\S+) is not known to have begun it",
-    Code.NO_EXTERNAL_EVENT: r"nobody has answered in time",
-    Code.EXTERNAL_EVENT_MISSING: (
-        r"nobody has answered (?P<step>\S+) in time, (?P<failures>\d+) times asked"
-    ),
-    Code.THRESHOLD_REACHED: (
-        r"(?P<step>\S+) timed out (?P<failures>\d+) times"
-        r"(?:: the cause is held to be lasting|; (?:last answer: )?(?P<fault>.+))"
-    ),
-    Code.RESULT_TOO_LONG: r"the service's answer is too long .+ (?P<limit>\d+) characters",
-    Code.KEY_FORGOTTEN: rf"it may (?P<undo>have been done|stand), and {_KNOWN}: .+",
-    Code.PROVIDER_GONE: (
-        r"it may (?P<undo>have been done|stand), and no agent here leads to (?P<provider>\S+): .+"
-    ),
-    Code.STEP_REMOVED: rf"{_WORKFLOW} has no step (?P<step>\S+): .+",
-    Code.REQUEST_FAILED: rf"{_WORKFLOW}, step (?P<step>\S+): request failed: (?P<error>.+)",
-    Code.CONDITION_FAILED: (
-        rf"{_WORKFLOW}, step (?P<step>\S+): (?P<function>\S+ \S+) failed: (?P<error>.+)"
-    ),
-    Code.FOUND_NOT_DONE: r"an operator found that it was not done",
-    Code.CONDITION_NOT_MET: r"not needed: (?P<condition>.+)",
-    Code.CANCELLED: r"cancelled by (?P<by>an operator|the customer)",
-    Code.WORKFLOW_RETIRED: (
-        r"workflow (?P<workflow>\S+) version (?P<version>\d+) is not part of this app"
-    ),
-}
-NUMBERS = ("failures", "version", "limit")
-
-
-def cause_of(text: str | None, *, operator_decides: bool = False) -> Cause | None:
-    """The cause that has these words; a text that none of ours has is the word of a service."""
-    if text is None:
-        return None
-    for code, pattern in PATTERNS.items():
-        if found := re.fullmatch(pattern, text, flags=re.DOTALL):
-            cause = Cause(code, _facts(found.groupdict()))
-            if words_of(cause) == text:
-                return cause
-    return Cause(Code.CALL_REJECTED if operator_decides else Code.REFUSED, {"detail": text})
-
-
-def _facts(found):
-    facts = {name: int(text) if name in NUMBERS else text for name, text in found.items()}
-    if "fault" in facts:
-        facts["fault"] = facts["fault"] or ""
-    if "by" in facts:
-        facts["by"] = "customer" if facts["by"] == "the customer" else "operator"
-    if "undo" in facts:
-        facts["is_undo"] = facts.pop("undo") == "stand"
-    if "until" in facts:
-        until = datetime.strptime(facts.pop("until"), "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-        facts["known_until"] = until.isoformat()
-    return facts
-
-
-def cause_of_order(order: Snapshot) -> Cause | None:
-    """The cause of an order: that of a step, named first if the order was undone because of it."""
-    text = order.state.reason
-    name, separator, rest = (text or "").partition(": ")
-    is_undo = order.state.direction is Direction.UNDO
-    if is_undo and separator and order.step(name) and cause_of(text).code is Code.REFUSED:
-        return step_failed(name, cause_of(rest))
-    return cause_of(text)
-
 
 # To the new records
 
@@ -124,7 +49,7 @@ def to_new(order: Snapshot) -> Order:
         priority=state.priority,
         direction=state.direction,
         state=_order_state(state),
-        cause=cause_of_order(order),
+        cause=state.cause,
         hold=Hold(state.held_by, state.held_because, state.held_since) if state.is_held else None,
         failures=state.failure_count,
         steps=tuple(new_step(step, state) for step in order.steps),
@@ -216,8 +141,7 @@ def _effect(old: Step) -> Effect:
 
 
 def _state(old: Step, order: OrderState) -> s.State:
-    cause = cause_of(old.reason, operator_decides=old.for_operator)
-    return STATE_OF[old.state](old, order, cause)
+    return STATE_OF[old.state](old, order, old.cause)
 
 
 def _not_started(old, order, cause):
@@ -255,7 +179,7 @@ STATE_OF = {
 
 def _is_cancelled(old: Step, order: OrderState) -> bool:
     """A cancelled request and one that was reset are told apart by where the order is."""
-    was_asked = old.capability == OUTSIDE and old.attempts > 0 and old.reason is None
+    was_asked = old.capability == OUTSIDE and old.attempts > 0 and old.cause is None
     has_stopped = order.process_state is ProcessState.ERROR
     return was_asked and (has_stopped or order.direction is Direction.UNDO)
 
@@ -308,7 +232,7 @@ def to_old(order: Order) -> Snapshot:
             updated_at=order.updated_at,
             direction=order.direction,
             outcome=order.state.outcome if isinstance(order.state, InError) else None,
-            reason=words_of(order.cause) if order.cause else None,
+            cause=order.cause,
             held_by=hold and hold.by,
             held_because=hold and hold.note,
             held_since=hold and hold.since,
@@ -357,7 +281,7 @@ def old_step(step) -> Step:
         attempts=counts.attempts,
         failure_count=counts.failures,
         uncounted=counts.uncounted,
-        reason=words_of(step.cause)[:MAX_REASON] if step.cause else None,
+        cause=step.cause,
         result=step.result,
         in_doubt=isinstance(effect, Doubt) and effect.unanswered,
         answer_by=step.answer_by,

@@ -115,24 +115,22 @@ def _settled(event):
 
 
 OTHERS = {
-    new.SubmissionRefused: lambda it: old.SubmissionRefused(why=words_of(it.cause)),
+    new.SubmissionRefused: lambda it: old.SubmissionRefused(cause=it.cause),
     new.StepStarted: _started,
-    new.StepFailed: lambda it: old.StepFailed(**_which(it), reason=words_of(it.cause)),
-    new.NotAttempted: lambda it: old.NotTried(**_which(it), reason=words_of(it.cause)),
+    new.StepFailed: lambda it: old.StepFailed(**_which(it), cause=it.cause),
+    new.NotAttempted: lambda it: old.NotTried(**_which(it), cause=it.cause),
     new.SkippedByCondition: lambda it: old.NotNeeded(step=it.step, predicate=it.condition),
     new.StepScheduled: lambda it: old.BeginsLater(step=it.step, until=it.until, by=it.by),
     new.Requeued: _requeued,
-    new.UndoRequested: lambda it: old.UndoRequested(step=it.step, reason=words_of(it.cause)),
-    new.OrderEnded: lambda it: old.Ended(
-        what=it.outcome.value, step=it.step, reason=words_of(it.cause) if it.cause else None
-    ),
+    new.UndoRequested: lambda it: old.UndoRequested(step=it.step, cause=it.cause),
+    new.OrderEnded: lambda it: old.Ended(what=it.outcome.value, step=it.step, cause=it.cause),
     new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
     new.StepActionTaken: _acted_on_step,
     new.StepSettled: _settled,
     new.DeadlineMoved: lambda it: old.AskedOtherwise(
         what="wait-extended", step=it.step, note=it.note, until=it.until
     ),
-    new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), why=words_of(it.cause)),
+    new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), cause=it.cause),
 }
 
 

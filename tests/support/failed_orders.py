@@ -7,8 +7,10 @@ from itertools import chain, cycle, product
 
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import Snapshot, Step
+from engine.domain.causes import Cause, Code
 
-DECLINED, TIMED_OUT = "declined", "timed out"
+DECLINED = Cause(Code.REFUSED, {"detail": "declined"})
+TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
 SOON, LATER = timedelta(seconds=1), timedelta(hours=1)
 
 
@@ -21,8 +23,8 @@ def failed_orders(order: Snapshot, now: datetime) -> Iterator[Snapshot]:
     others, needs = cycle(_between(between)), cycle(((first.name,), ()))
     for ways, kinds in product((Direction.FORWARD, Direction.UNDO), _pairs()):
         one, other = (
-            _failed(step, kind, now, reason)
-            for step, kind, reason in zip((first, last), kinds, (DECLINED, TIMED_OUT), strict=True)
+            _failed(step, kind, now, cause)
+            for step, kind, cause in zip((first, last), kinds, (DECLINED, TIMED_OUT), strict=True)
         )
         steps = one, next(others), replace(other, uses=next(needs))
         outcome = Outcome.FAILED if ways is Direction.FORWARD else Outcome.UNDO_INCOMPLETE
@@ -30,7 +32,7 @@ def failed_orders(order: Snapshot, now: datetime) -> Iterator[Snapshot]:
             process_state=ProcessState.ERROR,
             direction=ways,
             outcome=outcome,
-            reason=DECLINED,
+            cause=DECLINED,
             failure_count=2,
         )
 
@@ -44,12 +46,12 @@ KINDS = (
     {"key_known_until": SOON},
     {"in_doubt": True, "settled_at": SOON},
     {"in_doubt": True, "settled_at": timedelta()},
-    {"in_doubt": True, "state": StepState.SKIPPED, "reason": None},
-    {"answer_by": SOON, "state": StepState.NOT_STARTED, "reason": None},
+    {"in_doubt": True, "state": StepState.SKIPPED, "cause": None},
+    {"answer_by": SOON, "state": StepState.NOT_STARTED, "cause": None},
     {
         "attempts": 0,
         "state": StepState.NOT_STARTED,
-        "reason": None,
+        "cause": None,
         "failure_count": 0,
         "provider": None,
     },
@@ -64,11 +66,11 @@ def _pairs():
     return [*((kind, kind) for kind in KINDS), *following, *chain(*plain)]
 
 
-def _failed(step: Step, kind, now: datetime, reason: str) -> Step:
+def _failed(step: Step, kind, now: datetime, cause: Cause) -> Step:
     known = {
         name: now + value if isinstance(value, timedelta) else value for name, value in kind.items()
     }
-    failed = {"state": StepState.FAILED, "reason": reason, "attempts": 2, "failure_count": 2}
+    failed = {"state": StepState.FAILED, "cause": cause, "attempts": 2, "failure_count": 2}
     failed |= {"provider": "psp"}
     return replace(step, **failed | known)
 

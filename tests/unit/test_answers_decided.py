@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from asking import ADA, ASKING, SENT
-from builders import NOW, TOLERANCE, orders, steps, supervisor
+from builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 
 from core import answers, links
 from core.actions import Asked, cancel, resubmit
@@ -71,7 +71,7 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
     refused = Answer(step="pictures", refusal="no camera")
     change = answers.answered(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail
-    assert change.entry.happened[0].reason == "no camera"
+    assert change.entry.happened[0].cause == refusal("no camera")
 
 
 def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):

@@ -17,6 +17,7 @@ from builders import (
     claimed,
     fault_of_all,
     orders,
+    refusal,
     scheduler,
     seconds,
     some,
@@ -308,7 +309,7 @@ def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
     assert to_be_undone(step).in_doubt
-    assert step.given_up("no such operation").in_doubt
+    assert step.given_up(refusal("no such operation")).in_doubt
     forgets = steps.with_key(step, known_until=NOW + step.timeout)
     assert (forgets.is_forgotten(NOW), step.is_forgotten(NOW)) == (True, False)
     waiting = orders.with_steps(accepted(claimed(), NOW).after, forgets)

@@ -3,7 +3,18 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, TIMEOUT, answer, claimed, orders, scheduler, seconds, steps, supervisor
+from builders import (
+    NOW,
+    TIMEOUT,
+    answer,
+    claimed,
+    orders,
+    refusal,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+)
 from builders import timed_out as time_is_up
 
 from core.agenda import Kind, obligations
@@ -19,7 +30,7 @@ KEY = {"known_until": LATER, "effects_final_at": LATER + TIMEOUT}
 
 STEPS = {
     "new": (steps.new(), "NotStarted"),
-    "waiting": (steps.waiting(reason="timed out"), "NotStarted"),
+    "waiting": (steps.waiting(reason=steps.TIMED_OUT), "NotStarted"),
     "condition pending": (steps.condition_pending(), "NotStarted"),
     "scheduled": (steps.scheduled(at=LATER), "NotStarted"),
     "backing off": (steps.backing_off(until=LATER), "NotStarted"),
@@ -155,7 +166,7 @@ def test_an_order_is_built_as_the_supervisor_leaves_it():
     now = time_is_up(order)
     expired = supervisor.recover(order, now).after
     in_doubt = steps.with_counts(steps.in_doubt("payment"), failures=1)
-    waiting = steps.waiting(in_doubt, reason="timed out", retry_by=now + TIMEOUT)
+    waiting = steps.waiting(in_doubt, reason=steps.TIMED_OUT, retry_by=now + TIMEOUT)
     same(orders.pending(steps=[waiting], failures=1), expired)
     cools = steps.new(threshold=1, on_failure=OnFailure.COOLDOWN, cooldown=TIMEOUT, max_cooldowns=1)
     order = claimed(orders.new(steps=[cools]))
@@ -242,8 +253,11 @@ def test_rules_and_counts_of_a_step_are_given_by_name():
     assert step.pivot
     assert not steps.with_rules(step, pivot=False).pivot
     optional = steps.with_rules(step, on_failure=OnFailure.GO_ON)
-    assert optional.given_up("no").state is StepState.SKIPPED
-    assert steps.with_rules(optional, on_failure=OnFailure.ERROR).given_up("no").state == "Failed"
+    assert optional.given_up(refusal("no")).state is StepState.SKIPPED
+    assert (
+        steps.with_rules(optional, on_failure=OnFailure.ERROR).given_up(refusal("no")).state
+        == "Failed"
+    )
     counted = steps.with_counts(step, attempts=4, failures=2, cooldowns=1, uncounted=3)
     assert (counted.attempts, counted.failure_count, counted.cooldowns) == (4, 2, 1)
     assert counted.uncounted == 3

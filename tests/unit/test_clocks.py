@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import NOW, TOLERANCE, answer_to, orders, seconds, some
+from builders import NOW, TOLERANCE, answer_to, orders, refusal, seconds, some
 from clocks import Host
 from owed import events_owed
 from scheduling import Scheduling, only
@@ -230,7 +230,7 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
 
 STOPPED = {
     "releases": (lambda order: order.put_on_hold("grace", "a note", NOW), Snapshot.released),
-    "resubmits": (lambda order: order.ended(Outcome.FAILED, "declined"), Snapshot.resumed),
+    "resubmits": (lambda order: order.ended(Outcome.FAILED, refusal("declined")), Snapshot.resumed),
 }
 
 

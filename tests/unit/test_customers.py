@@ -373,7 +373,7 @@ async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
     )
     by_operator = await claims.app.store.load(other)
     assert order.steps == by_operator.steps
-    changed = {"order_id": other, "reason": by_operator.state.reason}
+    changed = {"order_id": other, "cause": by_operator.state.cause}
     times = {name: getattr(by_operator.state, name) for name in ("updated_at", "waits_since")}
     assert replace(order.state, **changed, **times) == by_operator.state
 

@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from builders import NOW, some
+from builders import NOW, not_attempted, refusal, some
 from pydantic import ValidationError
 
 from core.changes import HistoryEntry
@@ -55,7 +55,7 @@ EACH = {
     Submitted(
         workflow="order", not_before=NOW
     ): "workflow order, not before 2026-01-31 08:15:00 UTC",
-    SubmissionRefused(why="it is there already"): "it is there already",
+    SubmissionRefused(cause=refusal("it is there already")): "it is there already",
     Claimed(): "",
     STARTED: "stock attempt 2 started",
     StepStarted(
@@ -75,7 +75,7 @@ EACH = {
         step="photos", attempt=2, agent="outside", failure=2, threshold=3
     ): "nobody has answered photos in time, 2 of 3",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
-    StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
+    StepFailed(step="stock", attempt=2, cause=refusal("sold out")): "stock: sold out",
     PassedOver(step="points"): "the order goes on without points",
     BeginsLater(
         step="ship", until=NOW, by="tomorrow"
@@ -87,7 +87,7 @@ EACH = {
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",
     NotTried(
-        step="stock", attempt=2, reason="the circuit is open"
+        step="stock", attempt=2, cause=not_attempted("the circuit is open")
     ): "stock was not tried: the circuit is open",
     Accepted(
         step="stock", attempt=2, agent="depot", until=NOW
@@ -105,11 +105,13 @@ EACH = {
     PutBack(): "no agent has room",
     PutBack(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
     Recovered(): "",
-    UndoRequested(step="stock", reason="sold out"): "stock: sold out",
+    UndoRequested(step="stock", cause=refusal("sold out")): "stock: sold out",
     Processed(): "",
-    Ended(what="failed", step="stock", reason="sold out"): "stock: sold out",
-    Ended(what="undone", reason="cancelled by an operator"): "cancelled by an operator",
-    ReplyRefused(step="stock", attempt=1, why="the step is Completed"): "the step is Completed",
+    Ended(what="failed", step="stock", cause=refusal("sold out")): "stock: sold out",
+    Ended(what="undone", cause=refusal("cancelled by an operator")): "cancelled by an operator",
+    ReplyRefused(
+        step="stock", attempt=1, cause=refusal("the step is Completed")
+    ): "the step is Completed",
     ActedOn(what="resubmitted", note="the provider is back"): "the provider is back",
     Revealed(note="to call the customer"): "to call the customer",
     Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
@@ -166,17 +168,20 @@ def test_what_happened_comes_back_from_the_history_as_it_was(each):
             "put-back",
             "pay completed by attempt 1; no agent has room",
         ),
-        ((Claimed(), Ended(what="undone", reason="why")), "undone", "why"),
+        ((Claimed(), Ended(what="undone", cause=refusal("why"))), "undone", "why"),
         ((EXPIRED, Recovered()), "recovered", "stock timed out, failure 1 of 3"),
         (
-            (EXPIRED, StepFailed(step="stock", attempt=1, reason="stock timed out 3 times")),
+            (
+                EXPIRED,
+                StepFailed(step="stock", attempt=1, cause=refusal("stock timed out 3 times")),
+            ),
             "step-failed",
             "stock: stock timed out 3 times",
         ),
         (
             (
-                StepFailed(step="stock", attempt=1, reason="sold out"),
-                UndoRequested(step="stock", reason="sold out"),
+                StepFailed(step="stock", attempt=1, cause=refusal("sold out")),
+                UndoRequested(step="stock", cause=refusal("sold out")),
             ),
             "undo-requested",
             "stock: sold out",

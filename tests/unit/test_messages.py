@@ -19,6 +19,7 @@ from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import AcceptedError, InvalidError, NotTriedError
+from core.happenings import SubmissionRefused
 from core.keys import (
     bucket_of,
     business_key,
@@ -43,6 +44,7 @@ from core.messages import (
     request_id_of,
 )
 from core.workflow import Workflows
+from engine.words import words_of
 from scheduler.progress import _without
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
@@ -282,11 +284,13 @@ def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     note = refusal_of(orders.new(), b"body", NOW, NOW + seconds(1), "submission/i")
     assert note.entry.at == NOW + seconds(1)
     assert note.entry.actor == "submission/i"
-    assert note.entry.detail == OTHER_CONTENT
+    assert note.entry.happened == (SubmissionRefused(cause=OTHER_CONTENT),)
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"
-    assert note.events == (alerts.submission_rejected(ORDER_ID, OTHER_CONTENT, event_id, NOW),)
+    assert note.events == (
+        alerts.submission_rejected(ORDER_ID, words_of(OTHER_CONTENT), event_id, NOW),
+    )
     rejection = rejection_of(b"body", InvalidError(["x" * 2000]), NOW)
     assert rejection.data["reason"] == "x" * 1000
     assert rejection.event_id == f"rejected:{digest}b4c58deeb62912ee:2026-01-31T08:15:00.000000Z"

@@ -9,6 +9,7 @@ from builders import (
     claimed,
     failed_for_good,
     orders,
+    refusal,
     scheduler,
     seconds,
     some,
@@ -330,7 +331,7 @@ def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
 @pytest.mark.parametrize(
     ("happened", "why"),
     [
-        (UndoRequested(step="stock", reason="out of stock"), "stock: out of stock"),
+        (UndoRequested(step="stock", cause=refusal("out of stock")), "stock: out of stock"),
         (ActedOn(what="cancelled", note="changed her mind"), "cancelled: changed her mind"),
         (ActedOn(what="resubmitted", note="again"), None),
     ],
@@ -339,6 +340,6 @@ def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
 def test_an_order_says_why_it_is_taken_back(happened, why):
     """Also when its undo has failed since, for a reason of its own."""
     entry = HistoryEntry(at=NOW, actor="t", happened=(happened,))
-    end = Ended(what="undo-incomplete", step="payment", reason="gone")
+    end = Ended(what="undo-incomplete", step="payment", cause=refusal("gone"))
     ended = HistoryEntry(at=NOW, actor="t", happened=(end,))
     assert order_view(STUCK, PAYLOAD, [entry, ended], NOW).undone_because == why

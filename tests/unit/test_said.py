@@ -10,7 +10,9 @@ from builders import (
     ORDER_ID,
     answer,
     claimed,
+    not_attempted,
     orders,
+    refusal,
     scheduler,
     seconds,
     steps,
@@ -42,7 +44,7 @@ from core.happenings import (
 )
 from core.life import Outcome, ProcessState, StepState
 from core.orders import OnFailure
-from scheduler.rules import RETIRED
+from engine.domain.causes import Cause, Code
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
@@ -62,7 +64,7 @@ def of_entry(order, *happened):
 def of_end(order):
     """The alert that an order has ended."""
     what = order.state.outcome.value
-    return of_entry(order, Ended(what=what, step="payment", reason="declined"))
+    return of_entry(order, Ended(what=what, step="payment", cause=refusal("declined")))
 
 
 def asks(*what):
@@ -260,14 +262,14 @@ HAPPENED = {
         claimed(),
         answer(outcome="failed", reason="declined"),
         [
-            StepFailed(step="payment", attempt=1, reason="declined"),
-            Ended(what="failed", step="payment", reason="declined"),
+            StepFailed(step="payment", attempt=1, cause=refusal("declined")),
+            Ended(what="failed", step="payment", cause=refusal("declined")),
         ],
     ),
     "not tried": (
         claimed(),
         answer(outcome="notTried", reason="open"),
-        [NotTried(step="payment", attempt=1, reason="open")],
+        [NotTried(step="payment", attempt=1, cause=not_attempted("open"))],
     ),
     "undone": (
         undoing(),
@@ -291,8 +293,8 @@ def test_a_reply_that_is_refused_stands_in_the_history_with_its_time():
     note = scheduler.receive(claimed(), answer(attempt=2), NOW + seconds(1))
     assert isinstance(note, Note)
     assert note.entry.at == NOW + seconds(1)
-    why = "payment attempt 2: the current attempt is 1"
-    assert note.entry.happened == (ReplyRefused(step="payment", attempt=2, why=why),)
+    cause = Cause(Code.REPLY_OUTDATED, {"step": "payment", "attempt": 2, "current": 1})
+    assert note.entry.happened == (ReplyRefused(step="payment", attempt=2, cause=cause),)
 
 
 OF_ANY = {
@@ -364,9 +366,8 @@ def test_the_history_says_which_step_timed_out_and_what_becomes_of_it():
     cools = CoolsDown(step="payment", number=1, most=1, until=rests.at + order.steps[0].cooldown)
     assert rests.happened == (EXPIRED, cools, Recovered())
     given_up = expired_again().happened
-    reason = given_up[1].reason
-    assert reason.startswith("payment timed out 3 times")
-    assert given_up[:2] == (EXPIRED, StepFailed(step="payment", attempt=3, reason=reason))
+    cause = Cause(Code.THRESHOLD_REACHED, {"step": "payment", "failures": 3, "fault": ""})
+    assert given_up[:2] == (EXPIRED, StepFailed(step="payment", attempt=3, cause=cause))
 
 
 @pytest.mark.proves("UND-1")
@@ -376,16 +377,16 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     payment = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
     order = orders.with_steps(order, payment)
     change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
-    asked = UndoRequested(step="payment", reason="declined")
+    asked = UndoRequested(step="payment", cause=refusal("declined"))
     assert change.entry.happened == (
-        StepFailed(step="payment", attempt=1, reason="declined"),
+        StepFailed(step="payment", attempt=1, cause=refusal("declined")),
         asked,
     )
     state, step = change.after.state, change.after.steps[0]
     assert state.process_state == ProcessState.PENDING
     assert state.locked_by is None
     assert state.complete_by is None
-    assert (step.state, step.reason) == (StepState.UNDOING, None)
+    assert (step.state, step.cause) == (StepState.UNDOING, None)
 
 
 @pytest.mark.proves("UND-4")
@@ -413,14 +414,14 @@ def test_a_step_that_nobody_began_says_who_was_asked():
     """So that whoever explains the order can name the agent."""
     order = claimed()
     recovered = supervisor.recover(order, timed_out(order), heard=[]).after
-    assert recovered.steps[0].reason == "payment is not known to have begun it"
+    assert recovered.steps[0].cause == Cause(Code.NOT_BEGUN, {"agent": "payment"})
 
 
 @pytest.mark.proves("SCH-6")
 def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
     """No newer version of the app knows more of it."""
     note = scheduler.receive(orders.having(claimed(), workflow_version=0), answer(), NOW)
-    assert note.entry.happened[0].why == RETIRED
+    assert note.entry.happened[0].cause.code is Code.REPLY_AFTER_RETIREMENT
 
 
 @pytest.mark.proves("SCH-8")

@@ -342,7 +342,7 @@ def asked(step, room, rules=RULES):
     return message.queue.removesuffix("-requests"), decode(AgentRequest, message.body).action
 
 
-def tried(agent="payment", reason="timed out"):
+def tried(agent="payment", reason=steps.TIMED_OUT):
     """The payment after an attempt that came to nothing at this agent."""
     key = {"agent": agent, "provider": RULES.providers[agent]}
     return steps.waiting(steps.with_key("payment", **key), reason=reason)

@@ -10,7 +10,7 @@ from builders import NOW, orders, scheduler, seconds, steps, supervisor
 from core.faults import Fault, FaultCode
 from core.life import Outcome
 from core.messages import OPERATION, STEP_NAME
-from core.orders import MAX_KEPT, MAX_REASON, OnFailure
+from core.orders import MAX_KEPT, OnFailure
 from core.workflow import (
     LONGEST_TIMEOUT,
     LONGEST_WAIT,
@@ -23,6 +23,7 @@ from core.workflow import (
     Workflow,
     Workflows,
 )
+from engine.domain.causes import MAX_TEXT
 from operators.requests import OperatorRequest
 from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change
@@ -205,7 +206,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
         full = [
             steps.with_texts(
                 steps.with_rules(each, after=LONG_NAMES[:place]),
-                reason=MAX_REASON * "\U0001f9a0",
+                reason=MAX_TEXT * "\U0001f9a0",
                 result={"kept": MAX_KEPT * "x"},
             )
             for place, each in enumerate(change.after.steps)

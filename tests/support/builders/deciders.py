@@ -25,6 +25,7 @@ from .values import (
     THRESHOLD,
     TIMEOUT,
     TOLERANCE,
+    refusal,
 )
 
 
@@ -168,6 +169,6 @@ def some(what: str, words: str = "") -> tuple[Happening | Unknown, ...]:
         "submitted": Submitted(workflow="payment-only"),
         "claimed": Claimed(),
         "processed": Processed(),
-        "failed": Ended(what="failed", step="payment", reason="declined"),
+        "failed": Ended(what="failed", step="payment", cause=refusal("declined")),
     }
     return (known.get(what) or Unknown(what=what, words=words),)

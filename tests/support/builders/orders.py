@@ -20,6 +20,7 @@ from core.compensation import withdrawn
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
 from core.workflow import Workflow
+from engine.domain.causes import Cause
 
 from . import steps as make
 from .values import CONTENT, COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT
@@ -144,7 +145,7 @@ def in_error(
     order: Snapshot | None = None,
     *,
     outcome: Outcome = Outcome.FAILED,
-    reason: str | None = None,
+    reason: Cause | str | None = None,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
 ) -> Snapshot:
@@ -154,14 +155,14 @@ def in_error(
     """
     order = withdrawn(_made(order, steps, details))
     order = order.with_steps(*_ended_as(order, outcome, reason or "declined"))
-    cause = next((step.reason for step in order.in_state(StepState.FAILED)), order.state.reason)
+    cause = next((step.cause for step in order.in_state(StepState.FAILED)), order.state.cause)
     direction = Direction.FORWARD if outcome is Outcome.FAILED else Direction.UNDO
     return _state(
         order,
         details,
         process_state=ProcessState.ERROR,
         outcome=outcome,
-        reason=reason or cause,
+        cause=make.cause_of(reason) or cause,
         direction=direction,
     )
 
@@ -249,7 +250,7 @@ def _derived(order: Snapshot, *, since: bool = True) -> Snapshot:
     return after
 
 
-def _ended_as(order: Snapshot, outcome: Outcome, reason: str) -> Iterable[Step]:
+def _ended_as(order: Snapshot, outcome: Outcome, reason: Cause | str) -> Iterable[Step]:
     """Return the steps that have to change so that the order can have ended so."""
     if outcome is Outcome.UNDONE:
         return [make.undone(step) for step in order.steps if step.undoable and step.attempts]

@@ -4,6 +4,8 @@ Each function takes a step, or the name of a new one, and returns it as it is in
 belongs to the state alone (times, reason) is set anew. Rules, counts and effect are kept, except
 where the state says more about them: a completed step has a result, and nothing of it is in doubt.
 
+A reason is a cause, or the text by which the service refused.
+
 No function names a field of the record, so a test that uses them survives a change of the record.
 """
 
@@ -14,12 +16,16 @@ from typing import Any, TypedDict, Unpack
 
 from bench.workflows import PAYMENT_ONLY
 from core.life import StepState
-from core.orders import MAX_REASON, OUTSIDE, OnFailure, Step
+from core.orders import OUTSIDE, OnFailure, Step
+from engine.domain.causes import Cause, Code
 
 from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
 
 (PAYMENT,) = PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 """The step that is made unless a test gives another one: an agent does it, and it can be undone."""
+
+TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
+"""Why an attempt came to nothing of which no fault was reported."""
 
 
 class Rules(TypedDict, total=False):
@@ -170,9 +176,9 @@ def with_new_key(step: Step) -> Step:
     return step.in_next_round()
 
 
-def with_texts(step: Step, *, reason: str, result: Mapping[str, Any]) -> Step:
+def with_texts(step: Step, *, reason: Cause | str, result: Mapping[str, Any]) -> Step:
     """Return a step in whatever state it is, with the longest texts that its row has to hold."""
-    return replace(step, reason=reason, result=result)
+    return replace(step, cause=cause_of(reason), result=result)
 
 
 def with_link(step: Step | str, token: str | None) -> Step:
@@ -184,14 +190,17 @@ def with_link(step: Step | str, token: str | None) -> Step:
 
 
 def waiting(
-    step: Step | str = "payment", *, reason: str | None = None, retry_by: datetime | None = None
+    step: Step | str = "payment",
+    *,
+    reason: Cause | str | None = None,
+    retry_by: datetime | None = None,
 ) -> Step:
     """Return a step that waits for the steps before it, or for an agent with capacity.
 
     The reason says why its last attempt failed, and `retry_by` is when the supervisor expects the
     end of the next one (SUP-3); both are None before the first.
     """
-    return _as(step, StepState.NOT_STARTED, reason=reason, retry_by=retry_by)
+    return _as(step, StepState.NOT_STARTED, cause=cause_of(reason), retry_by=retry_by)
 
 
 def condition_pending(step: Step | str = "payment") -> Step:
@@ -205,7 +214,7 @@ def scheduled(step: Step | str = "payment", *, at: datetime) -> Step:
 
 
 def backing_off(
-    step: Step | str = "payment", *, until: datetime, reason: str | None = None
+    step: Step | str = "payment", *, until: datetime, reason: Cause | str | None = None
 ) -> Step:
     """Return a step that pauses between two attempts (SCH-16).
 
@@ -214,13 +223,13 @@ def backing_off(
     step = _sent(_step(step))
     counted = step.failure_count > 0
     return replace(
-        _as(step, StepState.NOT_STARTED, not_before=until, reason=reason),
+        _as(step, StepState.NOT_STARTED, not_before=until, cause=cause_of(reason)),
         uncounted=PAYMENT.uncounted if counted else step.uncounted or 1,
     )
 
 
 def cooling_down(
-    step: Step | str = "payment", *, until: datetime, reason: str = "timed out"
+    step: Step | str = "payment", *, until: datetime, reason: Cause | str = TIMED_OUT
 ) -> Step:
     """Return a step that has reached its threshold, and waits for long (SUP-3).
 
@@ -231,7 +240,9 @@ def cooling_down(
         tired = in_doubt(tired)
     tired = with_counts(tired, failures=0, cooldowns=tired.cooldowns or 1)
     retry_by = until + tired.timeout
-    return _as(tired, StepState.NOT_STARTED, not_before=until, reason=reason, retry_by=retry_by)
+    return _as(
+        tired, StepState.NOT_STARTED, not_before=until, cause=cause_of(reason), retry_by=retry_by
+    )
 
 
 def accepted_by_service(
@@ -302,19 +313,23 @@ def skipped_by_operator(step: Step | str = "payment") -> Step:
 
 def skipped_by_condition(step: Step | str = "payment", *, condition: str = "is_needed") -> Step:
     """Return a step that is not needed, as its condition says (SCH-14)."""
-    return _as(step, StepState.SKIPPED, reason=f"not needed: {condition}")
+    return _as(
+        step, StepState.SKIPPED, cause=Cause(Code.CONDITION_NOT_MET, {"condition": condition})
+    )
 
 
-def skipped_after_failure(step: Step | str = "payment", *, reason: str = "declined") -> Step:
+def skipped_after_failure(
+    step: Step | str = "payment", *, reason: Cause | str = "declined"
+) -> Step:
     """Return a step that has failed, and without which the order goes on (SCH-13)."""
     optional = with_rules(step, on_failure=OnFailure.GO_ON)
-    return _as(_sent(optional), StepState.SKIPPED, reason=reason)
+    return _as(_sent(optional), StepState.SKIPPED, cause=cause_of(reason))
 
 
 def failed(
     step: Step | str = "payment",
     *,
-    reason: str = "declined",
+    reason: Cause | str = "declined",
     for_operator: bool = False,
     attempt: int | None = None,
 ) -> Step:
@@ -323,21 +338,27 @@ def failed(
     `for_operator`: the failure did not come from the service, so an operator decides (SUP-3).
     """
     given_up = _as(
-        _sent(_step(step)), StepState.FAILED, reason=reason[:MAX_REASON], for_operator=for_operator
+        _sent(_step(step)),
+        StepState.FAILED,
+        cause=cause_of(reason, for_operator=for_operator),
+        for_operator=for_operator,
     )
     return with_counts(given_up, attempts=attempt)
 
 
-def failed_before_start(step: Step | str = "payment", *, reason: str) -> Step:
+def failed_before_start(step: Step | str = "payment", *, reason: Cause | str) -> Step:
     """Return a step whose request or condition could not be made, so nothing was ever sent."""
-    return _as(nothing_sent(step), StepState.FAILED, reason=reason[:MAX_REASON])
+    return _as(nothing_sent(step), StepState.FAILED, cause=cause_of(reason))
 
 
 # The way back
 
 
 def undo_pending(
-    step: Step | str = "payment", *, until: datetime | None = None, reason: str | None = None
+    step: Step | str = "payment",
+    *,
+    until: datetime | None = None,
+    reason: Cause | str | None = None,
 ) -> Step:
     """Return a step that has to be undone, and whose undo starts at that time at the earliest.
 
@@ -345,7 +366,7 @@ def undo_pending(
     The reason says why the last attempt to undo it failed; None before the first.
     """
     step = _to_undo(step)
-    return _as(step, StepState.UNDOING, not_before=until or step.settled_at, reason=reason)
+    return _as(step, StepState.UNDOING, not_before=until or step.settled_at, cause=cause_of(reason))
 
 
 def undoing(
@@ -362,18 +383,26 @@ def undoing(
 
 
 def undo_failed(
-    step: Step | str = "payment", *, reason: str = "not voidable", for_operator: bool = False
+    step: Step | str = "payment",
+    *,
+    reason: Cause | str = "not voidable",
+    for_operator: bool = False,
 ) -> Step:
     """Return a step whose undo was given up, and whose effect may stand (UND-4)."""
     step = _to_undo(step)
     if step.result is None:
         step = replace(step, in_doubt=True)
-    return _as(step, StepState.FAILED, reason=reason[:MAX_REASON], for_operator=for_operator)
+    return _as(
+        step,
+        StepState.FAILED,
+        cause=cause_of(reason, for_operator=for_operator),
+        for_operator=for_operator,
+    )
 
 
-def nothing_to_undo(step: Step | str = "payment", *, reason: str = "declined") -> Step:
+def nothing_to_undo(step: Step | str = "payment", *, reason: Cause | str = "declined") -> Step:
     """Return a step that its service refused to undo, as it had refused to do it before."""
-    return _as(not_done(step), StepState.FAILED, reason=reason[:MAX_REASON])
+    return _as(not_done(step), StepState.FAILED, cause=cause_of(reason))
 
 
 def undone(step: Step | str = "payment") -> Step:
@@ -389,10 +418,17 @@ def _step(step: Step | str) -> Step:
     return step if isinstance(step, Step) else new(step)
 
 
+def cause_of(reason: Cause | str | None, *, for_operator: bool = False) -> Cause | None:
+    """Return the cause; a text is the word of the service that refused, or of a gateway."""
+    code = Code.CALL_REJECTED if for_operator else Code.REFUSED
+    cause = Cause(code, {"detail": reason}) if isinstance(reason, str) else reason
+    return cause and cause.shortened()
+
+
 def _as(step: Step | str, state: StepState, **data: Any) -> Step:
     """Return the step in this state, without what belonged to the state before."""
     times = dict.fromkeys(("complete_by", "not_before", "retry_by"))
-    before = {**times, "reason": None, "for_operator": False}
+    before = {**times, "cause": None, "for_operator": False}
     return replace(_step(step), **{**before, "unjudged": PAYMENT.unjudged, "state": state, **data})
 
 

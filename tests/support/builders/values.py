@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from engine.domain.causes import Cause, Code
+
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 TIMEOUT = timedelta(seconds=5)
@@ -30,3 +32,13 @@ PROVIDERS = {
 def seconds(count: float) -> timedelta:
     """Return a duration."""
     return timedelta(seconds=count)
+
+
+def refusal(detail: str) -> Cause:
+    """Return the cause of a step that its service refused in these words."""
+    return Cause(Code.REFUSED, {"detail": detail})
+
+
+def not_attempted(detail: str) -> Cause:
+    """Return the cause of an attempt that made no call, as its agent says."""
+    return Cause(Code.NOT_ATTEMPTED, {"detail": detail})

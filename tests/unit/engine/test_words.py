@@ -1,19 +1,10 @@
-"""The words of causes are those that the app has today, until rows and events keep causes."""
+"""The words of causes for people."""
 
 import pytest
 
-from core.actions import CANCELLED, CANCELLED_BY_CUSTOMER, NOT_DONE
-from core.happenings import last_answer, not_begun
-from core.workflow import Workflow
 from engine.domain.causes import FACTS, Cause, Code, step_failed
 from engine.domain.events import Action
 from engine.words import _WORDS, NO_REASON, words_of
-from scheduler import progress
-from scheduler import rules as scheduler
-from submission.rules import OTHER_CONTENT
-
-WORKFLOW = Workflow(name="claim", version=2, steps=())
-STEP = {"workflow": "claim", "version": 2, "step": "pay"}
 
 
 def test_every_code_has_words():
@@ -21,29 +12,18 @@ def test_every_code_has_words():
     assert set(_WORDS) == set(Code) == set(FACTS)
 
 
-@pytest.mark.parametrize(
-    ("code", "facts", "words"),
-    [
-        (Code.TIMED_OUT, {"fault": ""}, f"timed out{last_answer('')}"),
-        (Code.TIMED_OUT, {"fault": "503"}, f"timed out{last_answer('503')}"),
-        (Code.TIMED_OUT, {"fault": "no answer"}, f"timed out{last_answer('no answer')}"),
-        (Code.NOT_BEGUN, {"agent": "bank"}, not_begun("bank")),
-        (Code.NOT_ATTEMPTED, {"detail": "no capacity"}, "no capacity"),
-        (Code.REFUSED, {"detail": "declined"}, "declined"),
-        (Code.REFUSED, {"detail": ""}, scheduler.NO_REASON),
-        (Code.CALL_REJECTED, {"detail": ""}, NO_REASON),
-        (Code.STEP_REMOVED, STEP, progress.no_such_step(WORKFLOW, "pay")),
-        (Code.FOUND_NOT_DONE, {}, NOT_DONE),
-        (Code.CANCELLED, {"by": "operator"}, CANCELLED),
-        (Code.CANCELLED, {"by": "customer"}, CANCELLED_BY_CUSTOMER),
-        (Code.SUBMISSION_CONFLICT, {}, OTHER_CONTENT),
-        (Code.SUBMISSION_INVALID, {"faults": ["a", "b"]}, "a; b"),
-        (Code.REPLY_AFTER_RETIREMENT, {}, scheduler.RETIRED),
-    ],
-)
-def test_the_words_are_those_of_today(code, facts, words):
-    """No text changes when causes take their place."""
-    assert words_of(Cause(code, facts)) == words
+@pytest.mark.parametrize("fault", ["503", "no answer within 3 s"])
+def test_a_timeout_says_the_last_fault_that_is_known(fault):
+    """It says more with a fault than without."""
+    known, unknown = (words_of(Cause(Code.TIMED_OUT, {"fault": each})) for each in (fault, ""))
+    assert known.startswith(unknown)
+    assert known.endswith(fault)
+
+
+@pytest.mark.parametrize("code", [Code.REFUSED, Code.CALL_REJECTED])
+def test_a_refusal_without_a_word_of_its_service_says_so(code):
+    """There is a text in any case."""
+    assert words_of(Cause(code, {"detail": ""})) == NO_REASON
 
 
 def test_an_undo_because_of_a_step_names_it():
