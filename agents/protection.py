@@ -22,7 +22,7 @@ from core.errors import (
     UnavailableError,
 )
 from core.gathering import GroupCommit
-from core.messages import AgentRequest
+from core.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 from core.ports import Clock
 from core.texts import plain, without_particulars
 from stores.agent_health import AgentHealth, AgentHealthLog, AttemptFault
@@ -62,6 +62,9 @@ GROWS_BY, GROWS_TO = 1.5, 10
 Each trial is an attempt of an order and appears in its history, which an outage of a day should not
 fill.
 """
+
+LONGEST_OPEN = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
+"""The longest open time, however much it has grown: a reply can ask for no longer pause (AGT-8)."""
 
 ONE_TRIES = timedelta(seconds=1)
 """Delay of other requests while one call tries whether the circuit may close."""
@@ -135,7 +138,7 @@ class CircuitBreaker:
         self._failed.add(order_id)
         if trial or (self.open_until is None and len(self._failed) >= self._orders):
             growth = min(GROWS_TO, GROWS_BY**self._tries_failed)
-            self.open_until = self._clock() + self._open_for * growth
+            self.open_until = self._clock() + min(self._open_for * growth, LONGEST_OPEN)
             self._tries_failed += 1
 
     def _works(self, *, trial: bool) -> None:

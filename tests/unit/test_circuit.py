@@ -3,13 +3,27 @@
 from datetime import timedelta
 
 import pytest
+from builders import NOW, ORDER_ID
 from clocks import Clock
 
+from agents import rules
 from agents.protection import CircuitBreaker
 from core.errors import NotTriedError, RejectedError, TransientError
+from core.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 
 ORDERS = 3
 OPEN_FOR = timedelta(seconds=30)
+REQUEST = AgentRequest(
+    order_id=ORDER_ID,
+    step="payment",
+    action="do",
+    operation="authorise",
+    attempt=1,
+    idempotency_key="k",
+    issued_at=NOW,
+    complete_by=NOW + timedelta(seconds=60),
+    content={},
+)
 
 
 @pytest.fixture
@@ -140,6 +154,19 @@ def test_it_stays_open_for_longer_after_each_try_that_fails(circuit, clock):
     clock.now = circuit.open_until
     call(circuit, "works")
     assert opened(circuit).open_until - clock() == OPEN_FOR
+
+
+@pytest.mark.proves("AGT-8")
+def test_it_stays_open_no_longer_than_a_reply_can_say(clock):
+    """Also if it opens for hours and no try succeeds, so that each request is answered (engine 27)."""
+    circuit = opened(CircuitBreaker(orders=ORDERS, open_for=timedelta(hours=3), clock=clock))
+    for _ in range(8):
+        clock.now = circuit.open_until
+        fail(circuit, "try")
+    with pytest.raises(NotTriedError) as turned_away:
+        circuit.admit()
+    reply = rules.not_tried(REQUEST, turned_away.value, was_called=False, was_accepted=False)
+    assert reply.retry_after == MAX_RETRY_AFTER_SECONDS
 
 
 @pytest.mark.proves("AGT-8")
