@@ -28,7 +28,7 @@ class Answer:
 
     step: str
     result: Mapping[str, Any] | None = None
-    """The answer as it is kept; None for a refusal."""
+    """The answer as it is kept, or as recorded if that has the same values; None for a refusal."""
     refusal: str | None = None
     """Why there is no answer; the step has failed then, and its on-failure rule decides."""
     for_good: bool = False
@@ -79,11 +79,30 @@ def read(
 ) -> Answer:
     """Return what was said to the step, as it is kept: an answer, or a refusal instead of it.
 
-    Raises `InvalidError` with every fault, and as `definition_of` does.
+    An answer with the same values as the recorded one is returned as it is recorded (ANS-3). Raises
+    `InvalidError` with every fault, and as `definition_of` does.
     """
     if content is None:
         return Answer(step=step, refusal=refusal)
-    return Answer(step=step, result=_kept(definition_of(order, step, workflows), content))
+    definition = definition_of(order, step, workflows)
+    kept, found = _kept(definition, content), order.step(step)
+    recorded = found.result if found else None
+    return Answer(step=step, result=recorded if _is_same(definition, recorded, kept) else kept)
+
+
+def _is_same(
+    definition: StepDefinition, recorded: Mapping[str, Any] | None, kept: Mapping[str, Any]
+) -> bool:
+    """Whether the recorded result of a step, read as an answer, has the values of this one.
+
+    An agent's reply is recorded as its service wrote it: without defaults, and with times as text.
+    """
+    if recorded is None:
+        return False
+    try:
+        return _kept(definition, recorded) == kept
+    except InvalidError:  # it was erased, or recorded by another version of the app
+        return False
 
 
 def checked(order: Snapshot, asked: Asked, workflows: Workflows) -> Asked:

@@ -34,7 +34,7 @@ class ExternalEvent:
 
     step: str
     result: Mapping[str, Any] | None = None
-    """The result as it is kept; None for a refusal."""
+    """The result as it is kept, or as recorded if that has the same values; None for a refusal."""
     refusal: str | None = None
     """Why there is no result; the rule of the step decides what follows then."""
     for_good: bool = False

@@ -141,6 +141,25 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
 
 
 @pytest.mark.proves("ANS-3")
+@pytest.mark.parametrize("recorded", [{"urls": 5}, {}], ids=["of another model", "incomplete"])
+def test_an_answer_is_read_although_the_recorded_one_cannot_be_read_any_more(order, recorded):
+    """It is another one, and is refused for that (engine 29 b)."""
+    done = orders.with_steps(order, steps.completed(order.step("pictures"), result=recorded))
+    said = answers.read(done, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    assert said == yes(order)
+    with pytest.raises(RefusedError):
+        answers.answered(done, said, "grace", NOW)
+
+
+def test_an_answer_to_a_step_that_the_order_does_not_have_is_refused(order):
+    """Its workflow has it now: it was changed in place."""
+    shorter = orders.having(order, steps=order.steps[:1])
+    said = answers.read(shorter, "pictures", WORKFLOWS, SENT.model_dump(mode="json"), None)
+    with pytest.raises(RefusedError):
+        answers.answered(shorter, said, "grace", NOW)
+
+
+@pytest.mark.proves("ANS-3")
 @pytest.mark.parametrize("state", [steps.undo_pending, steps.undone, steps.undo_failed])
 def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state):
     """What came of the order since is no reason to refuse what it has recorded (engine 30)."""

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import azure.functions as func
 import pytest
@@ -28,7 +28,7 @@ from core.orders import OUTSIDE
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
 from entrypoints.answers import Said
-from flow import Agent, Call, Flow, Later, Nothing, Operation, business
+from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from kit import Trial
 from kit.memory import in_memory
 from local.ports import Ports
@@ -337,6 +337,80 @@ def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkey
     step = snapshot(trial, order).step("stamped")
     assert (order.outcome, step.failure_count, step.in_doubt) == ("failed", 2, True)
     assert [call.key for call in calls] == [f"{order.id}:stamped"] * 2
+
+
+class Receipt(Model):
+    """What a till answers."""
+
+    number: str
+    paid_at: datetime
+    note: str | None = None
+
+
+class Till(Agent):
+    """A service that answers at once."""
+
+    pay = Operation(Work, Receipt)
+
+
+tills = Flow("tills", Request)
+
+
+@tills.step(Till.pay)
+def paid(request: Request) -> Work:
+    """Pay."""
+    return Work(detail="cash")
+
+
+REPLIED = {"number": "7", "paidAt": "2026-01-31T09:15:00+01:00"}
+
+
+def paid_at_the_till(monkeypatch):
+    """An order whose service has replied, with the right of its link."""
+    trial = Trial(business(tills, agents=[Till("till")]))
+    simulated = type(trial._world.app.adapters.services["till"])
+
+    async def call(*_):
+        return REPLIED
+
+    monkeypatch.setattr(simulated, "call", call)
+    order = trial.submit(ADA)
+    assert snapshot(trial, order).step("paid").result == REPLIED
+    asked = [each for each in trial._world.app.adapters.bus.sent if each.queue == "till-requests"]
+    url = decode(AgentRequest, asked[-1].body).answer_url
+    return trial, order, LINK.fullmatch(url)[3]
+
+
+@pytest.mark.proves("ANS-3", "ANS-6")
+@pytest.mark.parametrize(
+    "said",
+    [
+        REPLIED,
+        REPLIED | {"note": None},
+        REPLIED | {"paidAt": "2026-01-31T09:15:00.000+01:00"},
+        REPLIED | {"more": 1},
+    ],
+    ids=[
+        "to the letter",
+        "with a default",
+        "with a time in another form",
+        "with more than is kept",
+    ],
+)
+def test_what_a_service_has_replied_is_known_when_it_comes_over_its_link(monkeypatch, said):
+    """By its values, for its reply is kept as it was written (engine 29 b)."""
+    trial, order, right = paid_at_the_till(monkeypatch)
+    assert over(trial, order, "paid", right, answer=said) == "known"
+    assert snapshot(trial, order).step("paid").result == REPLIED
+
+
+@pytest.mark.proves("ANS-3", "ANS-6")
+def test_another_answer_than_the_reply_is_refused_over_the_link(monkeypatch):
+    """Also one that differs only in what the reply left out."""
+    trial, order, right = paid_at_the_till(monkeypatch)
+    for other in ({"number": "8"}, {"note": "paid twice"}):
+        with pytest.raises(RefusedError):
+            over(trial, order, "paid", right, answer=REPLIED | other)
 
 
 def no_public_url(name):
