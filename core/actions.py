@@ -174,9 +174,10 @@ def _afresh(step: Step, direction: Direction) -> Step:
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Let any scheduler claim the order, with a fresh count; what was withdrawn is asked anew."""
-    forward = after.state.direction is Direction.FORWARD
+    if after.state.direction is Direction.UNDO:
+        return transition(order, after.resumed().with_state(cause=Cause(Code.UNDO_RESUMED)), entry)
     anew = (_afresh(step, Direction.FORWARD) for step in after.steps if _was_asked(step))
-    return transition(order, after.with_steps(*anew if forward else ()).resumed(), entry)
+    return transition(order, after.with_steps(*anew).resumed(), entry)
 
 
 def _was_asked(step: Step) -> bool:

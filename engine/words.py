@@ -190,6 +190,7 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.CONDITION_NOT_MET: lambda facts: f"not needed: {facts['condition']}",
     Code.STEP_FAILED: _step_failed,
     Code.CANCELLED: _cancelled,
+    Code.UNDO_RESUMED: lambda facts: "an operator resumed the undo",
     Code.WORKFLOW_RETIRED: _retired,
     Code.SUBMISSION_CONFLICT: lambda facts: (
         "an order with this id is recorded already, with other content"

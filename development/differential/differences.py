@@ -169,6 +169,16 @@ def _held(case: Case) -> bool:
     )
 
 
+UNDO_RESUMED = "an operator resumed the undo"
+
+
+def _resumed_undo(case: Case) -> bool:
+    """Whether a text names the operator who resumed an undo, where the base names no reason."""
+    new = str(case.new)
+    nothing = case.base == MISSING and new == UNDO_RESUMED
+    return nothing or (UNDO_RESUMED in new and new.replace(UNDO_RESUMED, "None") == case.base)
+
+
 DIFFERENCES: Sequence[Difference] = (
     Difference(
         name="complete-by-of-pending",
@@ -238,5 +248,11 @@ DIFFERENCES: Sequence[Difference] = (
         name="held-and-put-back",
         why="The history of a held order says that it waits for its release, and not that no agent has capacity.",
         allows=_held,
+    ),
+    Difference(
+        name="resumed-undo",
+        why="An undo that an operator resumed has that as its reason (engine 29 g). The base has none, so the order "
+        'ended as "undone: None".',
+        allows=_resumed_undo,
     ),
 )

@@ -58,6 +58,8 @@ class Code(StrEnum):
     """The order is undone because of a failed step (UND-1)."""
     CANCELLED = "cancelled"
     """An operator or the customer cancelled the order (OPR-4, SUB-8)."""
+    UNDO_RESUMED = "undo-resumed"
+    """An operator let an undo go on that had failed (UND-4)."""
     WORKFLOW_RETIRED = "workflow-retired"
     """The order follows a version of its workflow that the app no longer has (FLT-12)."""
 
@@ -144,6 +146,7 @@ _FACTS: Mapping[Code, tuple[str, ...]] = {
     Code.CONDITION_NOT_MET: ("condition",),
     Code.STEP_FAILED: ("step", "why"),
     Code.CANCELLED: ("by",),
+    Code.UNDO_RESUMED: (),
     Code.WORKFLOW_RETIRED: ("workflow", "version"),
     Code.SUBMISSION_CONFLICT: (),
     Code.SUBMISSION_INVALID: ("faults",),

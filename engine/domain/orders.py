@@ -17,7 +17,7 @@ from core.life import Direction, Outcome, ProcessState, WhyNot
 from core.orders import Order as SubmittedOrder
 from core.orders import Priority
 from engine.domain import verbs
-from engine.domain.causes import Cause
+from engine.domain.causes import Cause, Code
 from engine.domain.states import (
     AtWork,
     AwaitingExternalEvent,
@@ -346,7 +346,8 @@ class Order:
         """Go on after an operator's action, with these steps and a fresh count (OPR-3)."""
         after = self._with_state(OrderEvent.RESUME, Pending()).with_steps(*fresh)
         steps = tuple(map(verbs.without_retry_by, after.steps))
-        return replace(after, steps=steps, cause=None, failures=0)
+        cause = Cause(Code.UNDO_RESUMED) if self.is_undo else None
+        return replace(after, steps=steps, cause=cause, failures=0)
 
     def put_on_hold(self, hold: Hold) -> "Order":
         """Let no step start until the order is released (OPR-7)."""

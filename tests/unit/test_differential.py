@@ -244,6 +244,10 @@ ALLOWED = {
         (CLAIM, told("put-back"), told("waits", heldBy="grace")),
         (CLAIM, told("put-back"), told("waits", until="t")),
     ),
+    "resumed-undo": (
+        (RESUBMIT, state(), state(Reason="an operator resumed the undo")),
+        (RESUBMIT, state(Reason="declined"), state(Reason="an operator resumed the undo")),
+    ),
 }
 """By entry of the list a move with both decisions that it allows, and one beside it that it does not."""
 

@@ -26,11 +26,14 @@ from core.happenings import ActedOn, Ended, UndoRequested
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
+from engine.domain.causes import Cause, Code
+from engine.words import words_of
 from operators.requests import ActRequest, OperatorRequest
 from operators.views import order_view
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 LATER = NOW + seconds(1)
+UNDO_RESUMED = Cause(Code.UNDO_RESUMED)
 
 
 def skipping(step=None):
@@ -125,6 +128,20 @@ def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     stuck = going_back(steps.nothing_to_undo, FAILED, NOT, NOT)
     assert states(resubmit(stuck, REQUEST, NOW).after)[:2] == ["Failed", "Undoing"]
     assert states(skip(stuck, skipping(), NOW).after)[:2] == ["Failed", "Skipped"]
+
+
+@pytest.mark.proves("OPR-3", "OPR-4", "UND-5", "ALR-1")
+def test_an_undo_that_an_operator_resumed_ends_with_that_as_its_reason():
+    """In the order, its history and its alert; the reason shown before was the failure (engine 29 g)."""
+    stuck = going_back(steps.undone, FAILED, NOT, NOT)
+    goes_on = skip(stuck, skipping(), NOW).after
+    assert goes_on.state.cause == UNDO_RESUMED
+    assert resubmit(stuck, REQUEST, NOW).after.state.cause == UNDO_RESUMED
+    change = scheduler.claim(goes_on, LATER)
+    assert change.after.state.cause == UNDO_RESUMED
+    assert change.ended == Ended(what="undone", cause=UNDO_RESUMED)
+    (alert,) = alerts.of(change.after, change.entry)
+    assert alert.data["reason"] == words_of(UNDO_RESUMED)
 
 
 @pytest.mark.proves("OPR-3")

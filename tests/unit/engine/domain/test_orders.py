@@ -259,6 +259,13 @@ def test_a_resumed_order_starts_afresh():
     assert resumed.step("b").state == Waiting()
 
 
+def test_an_undo_that_is_resumed_has_a_cause():
+    """The order is being undone, and the failure that ended it counts no more (engine 29 g)."""
+    error = order(step(), state=InError(Outcome.UNDO_INCOMPLETE), cause=DECLINED)
+    assert error.resume().cause is None
+    assert replace(error, direction=Direction.UNDO).resume().cause == Cause(Code.UNDO_RESUMED)
+
+
 def test_a_hold_is_put_and_released():
     """OPR-7."""
     held = order(step()).put_on_hold(HOLD)
