@@ -14,6 +14,7 @@ import click
 
 from development import bicep, compiler
 from development.faults import DevelopmentCode
+from development.pages import with_section
 from development.servicebus_config import ROOT
 from local.faults import Fault, text_of
 from local.ports import StackError
@@ -22,7 +23,6 @@ Compiled = Mapping[str, Any]
 """The compiled template, as Resource Manager takes it."""
 COMMAND = "python -m development.parameters --write"
 PAGE = ROOT / "docs/deploy.md"
-BEGIN, END = f"<!-- begin: {COMMAND}, {{}} -->\n", "<!-- end: {} -->\n"
 PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
 """How azd's file of parameters names the variable that it passes on, and its default."""
 OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
@@ -68,11 +68,9 @@ def written(page: str, template: Compiled, root: Path = ROOT) -> str:
         for file in OPTIONS
     }
     for name, (heading, rows) in tables.items():
-        begin, end = BEGIN.format(name), END.format(name)
         lines = [f"| {heading} | meaning |", "|---|---|---|"]
         lines += [f"| `{option}` | {default} | {text} |" for option, default, text in rows]
-        start, stop = page.index(begin) + len(begin), page.index(end)
-        page = page[:start] + "\n" + "\n".join(lines) + "\n\n" + page[stop:]
+        page = with_section(page, COMMAND, name, "\n".join(lines))
     return page
 
 

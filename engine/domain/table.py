@@ -1,6 +1,7 @@
 """The table of states and events: in which states an event may come, and to which it leads.
 
-Every verb is checked against this one table. Rows of optional behaviour stand under its name.
+Every verb is checked against this one table. It says what is possible. Which of the possible states
+follows depends on the step's data: its rules, its counts and what is known of its effect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,8 +78,18 @@ class Event(StrEnum):
 Kind = tuple[type[State], ...]
 """A state as the table names it: its class, and for `UndoPending` also the class of its wait."""
 
-Targets = frozenset[Kind]
-Rows = Mapping[Kind, Targets]
+Kinds = frozenset[Kind]
+Rows = Mapping[Kind, Kinds]
+
+
+class Feature(StrEnum):
+    """Optional behaviour: an order that does not use it gets into none of its states."""
+
+    CONDITIONS = "conditions"
+    COOLDOWN = "cooldown"
+    EXTERNAL_EVENTS = "external events"
+    KEY_GENERATIONS = "key generations"
+    LATE_EFFECTS = "late effects"
 
 
 def kind_of(state: State) -> Kind:
@@ -94,127 +105,130 @@ def name_of(kind: Kind) -> str:
     return f"{first}({wait[0]})" if wait else first
 
 
-def _kinds(*states: type[State]) -> Targets:
+def kinds(*states: type[State]) -> Kinds:
+    """Return these states, none of which is `UndoPending`, as kinds."""
     return frozenset((state,) for state in states)
 
 
-def _undo(*waits: type[State]) -> Targets:
+def undo_pending(*waits: type[State]) -> Kinds:
+    """Return the kinds in which the undo waits for these."""
     return frozenset((UndoPending, wait) for wait in waits)
 
 
-def _each(kinds: Targets, targets: Targets) -> Rows:
-    return dict.fromkeys(kinds, targets)
+def _each(before: Kinds, after: Kinds) -> Rows:
+    return dict.fromkeys(before, after)
 
 
-def _or_unchanged(kinds: Targets, targets: Targets) -> Rows:
-    return {kind: targets | {kind} for kind in kinds}
+def _or_unchanged(before: Kinds, after: Kinds) -> Rows:
+    return {kind: after | {kind} for kind in before}
 
 
-_TRIED = _kinds(Waiting, Delayed, BackingOff, Deferred, CoolingDown)
+_TRIED = kinds(Waiting, Delayed, BackingOff, Deferred, CoolingDown)
 """The waits of a step that may have been tried."""
-_NEW = _kinds(ConditionPending, Scheduled)
+_NEW = kinds(ConditionPending, Scheduled)
 """The waits of a step that was never tried, unless it was since its order was copied (OPR-11)."""
-_UNDO_WAITS = _undo(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
-_UNDO_REQUESTED = _undo(Waiting, LateEffectsPossible)
-_GIVEN_UP = _kinds(Failed, Skipped)
-_NO_MORE_UNDO = _kinds(UndoFailed, NothingToUndo)
+_UNDO_WAITS = undo_pending(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
+_UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
+_GIVEN_UP = kinds(Failed, Skipped)
+_NO_MORE_UNDO = kinds(UndoFailed, NothingToUndo)
 
 TABLE: Mapping[Event, Rows] = {
     Event.START: {
-        **_each(_kinds(Delayed, BackingOff, Deferred), _kinds(Running)),
-        **_each(_kinds(Waiting, CoolingDown, Scheduled), _kinds(Running, AwaitingExternalEvent)),
-        **_each(_UNDO_WAITS, _kinds(Undoing)),
+        **_each(kinds(Delayed, BackingOff, Deferred), kinds(Running)),
+        **_each(kinds(Waiting, CoolingDown, Scheduled), kinds(Running, AwaitingExternalEvent)),
+        **_each(_UNDO_WAITS, kinds(Undoing)),
     },
     Event.COMPLETE: {
-        (Running,): _kinds(Completed),
-        (Undoing,): _kinds(Undone),
+        (Running,): kinds(Completed),
+        (Undoing,): kinds(Undone),
     },
     Event.DEFER: {
-        (Running,): _kinds(Deferred),
-        (Undoing,): _undo(Deferred),
+        (Running,): kinds(Deferred),
+        (Undoing,): undo_pending(Deferred),
     },
     Event.NOT_ATTEMPTED: {
-        (Running,): _kinds(Waiting, BackingOff, Deferred),
-        (Undoing,): _undo(Waiting, BackingOff, Deferred),
+        (Running,): kinds(Waiting, BackingOff, Deferred),
+        (Undoing,): undo_pending(Waiting, BackingOff, Deferred),
     },
     Event.REFUSE: {
-        **_each(_TRIED | _NEW | _kinds(Running, AwaitingExternalEvent), _GIVEN_UP),
+        **_each(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _GIVEN_UP),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.FAIL: {
-        **_each(_TRIED | _NEW | _kinds(Running), _GIVEN_UP),
-        **_each(_UNDO_WAITS, _kinds(UndoFailed)),
+        **_each(_TRIED | _NEW | kinds(Running), _GIVEN_UP),
+        **_each(_UNDO_WAITS, kinds(UndoFailed)),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.EXPIRE: {
-        (Running,): _kinds(Waiting, Delayed, BackingOff, CoolingDown) | _GIVEN_UP | _UNDO_REQUESTED,
-        (AwaitingExternalEvent,): _kinds(Waiting, CoolingDown) | _GIVEN_UP,
-        (Undoing,): _undo(Waiting, Delayed, BackingOff, CoolingDown) | _kinds(UndoFailed),
+        (Running,): kinds(Waiting, Delayed, BackingOff, CoolingDown) | _GIVEN_UP | _UNDO_REQUESTED,
+        (AwaitingExternalEvent,): kinds(Waiting, CoolingDown) | _GIVEN_UP,
+        (Undoing,): undo_pending(Waiting, Delayed, BackingOff, CoolingDown) | kinds(UndoFailed),
     },
     Event.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
-        **_or_unchanged(_TRIED | _NEW | _kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),
-        **_or_unchanged(_kinds(RequestCancelled), frozenset()),
+        **_or_unchanged(_TRIED | _NEW | kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),
+        **_or_unchanged(kinds(RequestCancelled), frozenset()),
     },
     Event.RESET: {
-        (Failed,): _kinds(Waiting, ConditionPending),
-        (UndoFailed,): _undo(Waiting),
+        (Failed,): kinds(Waiting, ConditionPending),
+        (UndoFailed,): undo_pending(Waiting),
         # Somebody outside who was asked before is asked again.
-        **_each(_kinds(RequestCancelled, Waiting, CoolingDown), _kinds(Waiting)),
+        **_each(kinds(RequestCancelled, Waiting, CoolingDown), kinds(Waiting)),
     },
-    Event.SKIP: _each(_kinds(Failed, UndoFailed), _kinds(Skipped)),
+    Event.SKIP: _each(kinds(Failed, UndoFailed), kinds(Skipped)),
     Event.SETTLE: {
         **_or_unchanged(
-            _NEW | _kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), _kinds(Completed)
+            _NEW | kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), kinds(Completed)
         ),
-        (Deferred,): _kinds(Completed, BackingOff, Waiting),
-        (Skipped,): _kinds(Completed, Skipped, Failed),
+        (Deferred,): kinds(Completed, BackingOff, Waiting),
+        (Skipped,): kinds(Completed, Skipped, Failed),
     },
     # Cooldown
     Event.END_COOLDOWN: {
-        (CoolingDown,): _kinds(Waiting),
-        (UndoPending, CoolingDown): _undo(Waiting),
+        (CoolingDown,): kinds(Waiting),
+        (UndoPending, CoolingDown): undo_pending(Waiting),
     },
     # Key generations
-    Event.RETRY_WITH_NEW_KEY: {(Failed,): _kinds(Waiting)},
+    Event.RETRY_WITH_NEW_KEY: {(Failed,): kinds(Waiting)},
     # Conditions
-    Event.CONDITION_MET: {(ConditionPending,): _kinds(Waiting)},
-    Event.CONDITION_NOT_MET: {(ConditionPending,): _kinds(Skipped)},
-    Event.SCHEDULE: {(ConditionPending,): _kinds(Scheduled)},
+    Event.CONDITION_MET: {(ConditionPending,): kinds(Waiting)},
+    Event.CONDITION_NOT_MET: {(ConditionPending,): kinds(Skipped)},
+    Event.SCHEDULE: {(ConditionPending,): kinds(Scheduled)},
     # External events
     Event.EXTERNAL_EVENT: _each(
-        _TRIED | _NEW | _kinds(Running, AwaitingExternalEvent), _kinds(Completed)
+        _TRIED | _NEW | kinds(Running, AwaitingExternalEvent), kinds(Completed)
     ),
-    Event.CANCEL_REQUEST: {(AwaitingExternalEvent,): _kinds(RequestCancelled)},
-    Event.MOVE_DEADLINE: {(AwaitingExternalEvent,): _kinds(AwaitingExternalEvent)},
+    Event.CANCEL_REQUEST: {(AwaitingExternalEvent,): kinds(RequestCancelled)},
+    Event.MOVE_DEADLINE: {(AwaitingExternalEvent,): kinds(AwaitingExternalEvent)},
 }
 
-OPTIONAL: Mapping[Event, str] = {
-    Event.END_COOLDOWN: "cooldown",
-    Event.RETRY_WITH_NEW_KEY: "key generations",
-    Event.CONDITION_MET: "conditions",
-    Event.CONDITION_NOT_MET: "conditions",
-    Event.SCHEDULE: "conditions",
-    Event.EXTERNAL_EVENT: "external events",
-    Event.CANCEL_REQUEST: "external events",
-    Event.MOVE_DEADLINE: "external events",
+FEATURE_OF_EVENT: Mapping[Event, Feature] = {
+    Event.END_COOLDOWN: Feature.COOLDOWN,
+    Event.RETRY_WITH_NEW_KEY: Feature.KEY_GENERATIONS,
+    Event.CONDITION_MET: Feature.CONDITIONS,
+    Event.CONDITION_NOT_MET: Feature.CONDITIONS,
+    Event.SCHEDULE: Feature.CONDITIONS,
+    Event.EXTERNAL_EVENT: Feature.EXTERNAL_EVENTS,
+    Event.CANCEL_REQUEST: Feature.EXTERNAL_EVENTS,
+    Event.MOVE_DEADLINE: Feature.EXTERNAL_EVENTS,
 }
-"""The optional behaviour to which an event belongs."""
+"""The events that belong to optional behaviour."""
 
-_OPTIONAL_STATES = {
-    ConditionPending,
-    Scheduled,
-    CoolingDown,
-    LateEffectsPossible,
-    AwaitingExternalEvent,
-    RequestCancelled,
+FEATURE_OF_STATE: Mapping[type[State], Feature] = {
+    ConditionPending: Feature.CONDITIONS,
+    Scheduled: Feature.CONDITIONS,
+    CoolingDown: Feature.COOLDOWN,
+    LateEffectsPossible: Feature.LATE_EFFECTS,
+    AwaitingExternalEvent: Feature.EXTERNAL_EVENTS,
+    RequestCancelled: Feature.EXTERNAL_EVENTS,
 }
+"""The states that belong to optional behaviour."""
 
 
 def rows() -> Iterator[tuple[Event, Kind, Kind]]:
     """Yield every single transition: the event, the state before and the state after."""
-    for event, kinds in TABLE.items():
-        for before, targets in sorted(kinds.items(), key=lambda row: name_of(row[0])):
-            for after in sorted(targets, key=name_of):
+    for event, of_event in TABLE.items():
+        for before in sorted(of_event, key=name_of):
+            for after in sorted(of_event[before], key=name_of):
                 yield event, before, after
 
 
@@ -224,28 +238,7 @@ def events_in(state: State) -> frozenset[Event]:
     return frozenset(event for event, kinds in TABLE.items() if kind in kinds)
 
 
-def diagram(*, core_only: bool = False) -> str:
-    """Draw the table as a Mermaid state diagram.
-
-    With `core_only`, optional behaviour is left out, and all waits are drawn as one state.
-    """
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for event, before, after in rows():
-        if core_only and (event in OPTIONAL or _OPTIONAL_STATES.intersection({*before, *after})):
-            continue
-        ends = _drawn(before, core_only=core_only), _drawn(after, core_only=core_only)
-        labels = arrows.setdefault(ends, [])
-        if event not in labels:
-            labels.append(event)
-    lines = [
-        f"    {before} --> {after}: {', '.join(labels)}"
-        for (before, after), labels in arrows.items()
-        if before != after
-    ]
-    return "\n".join(["stateDiagram-v2", *lines])
-
-
-def _drawn(kind: Kind, *, core_only: bool) -> str:
-    if core_only and (kind in _TRIED or kind[0] is UndoPending):
-        return "UndoPending" if kind[0] is UndoPending else "NextAttempt"
-    return name_of(kind).replace("(", "_").removesuffix(")")
+def features_of(event: Event, before: Kind, after: Kind) -> frozenset[Feature]:
+    """Return the optional behaviour to which a transition belongs; none for one of the core."""
+    of_states = (FEATURE_OF_STATE.get(state) for state in (*before, *after))
+    return frozenset(filter(None, (FEATURE_OF_EVENT.get(event), *of_states)))

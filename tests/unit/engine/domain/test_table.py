@@ -35,7 +35,16 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Counts
-from engine.domain.table import TABLE, Event, diagram, events_in, kind_of, name_of, rows
+from engine.domain.table import (
+    TABLE,
+    Event,
+    Feature,
+    events_in,
+    features_of,
+    kind_of,
+    name_of,
+    rows,
+)
 from engine.domain.verbs import InvalidTransitionError
 from engine.features import conditions, cooldown, external_events, key_generations
 
@@ -125,21 +134,14 @@ def test_no_attempt_starts_but_from_a_wait():
         }
 
 
-def test_the_diagram_draws_every_transition():
-    """Each change of state is an arrow with its events; the short one leaves out optional behaviour."""
-    arrows = set(diagram().splitlines()[1:])
-    assert "    Running --> Deferred: defer, not-attempted" in arrows
-    ends = {(before, after) for _, before, after in rows() if before != after}
-    assert len(arrows) == len(ends)
-    short = diagram(core_only=True)
-    assert "NextAttempt --> Running: start" in short
-    assert "CoolingDown" not in short
-    assert "AwaitingExternalEvent" not in short
-
-
-def test_the_architecture_shows_the_diagram_of_the_table():
-    """`python -c "from engine.domain.table import diagram; print(diagram(core_only=True))"` draws it anew."""
-    assert diagram(core_only=True) in (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+def test_optional_behaviour_has_the_name_of_its_module():
+    """The table says of each transition to which it belongs."""
+    modules = {path.stem for path in (ROOT / "engine/features").glob("[a-z]*.py")}
+    assert {feature.replace(" ", "_") for feature in Feature} == modules
+    assert features_of(Event.START, (Waiting,), (Running,)) == set()
+    both = {Feature.CONDITIONS, Feature.EXTERNAL_EVENTS}
+    assert features_of(Event.START, (Scheduled,), (AwaitingExternalEvent,)) == both
+    assert features_of(Event.RETRY_WITH_NEW_KEY, (Failed,), (Waiting,)) == {Feature.KEY_GENERATIONS}
 
 
 # Every verb in every state
