@@ -4,7 +4,7 @@ Every verb is checked against this one table. It says what is possible. Which of
 follows depends on the step's data: its rules, its counts and what is known of its effect.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from enum import StrEnum
 
 from engine.domain.states import (
@@ -223,6 +223,20 @@ FEATURE_OF_STATE: Mapping[type[State], Feature] = {
 }
 """The states that belong to optional behaviour."""
 
+BY_OPERATOR = frozenset(
+    {
+        Event.RESET,
+        Event.SKIP,
+        Event.SETTLE,
+        Event.END_COOLDOWN,
+        Event.RETRY_WITH_NEW_KEY,
+        Event.MOVE_DEADLINE,
+    }
+)
+"""The events that only an operator's action brings about."""
+
+# Questions to the table
+
 
 def rows() -> Iterator[tuple[Event, Kind, Kind]]:
     """Yield every single transition: the event, the state before and the state after."""
@@ -232,10 +246,25 @@ def rows() -> Iterator[tuple[Event, Kind, Kind]]:
                 yield event, before, after
 
 
-def events_in(state: State) -> frozenset[Event]:
+def targets(event: Event, *kind: type[State]) -> Kinds:
+    """Return the states to which the event may lead in this one; none if it may not come."""
+    return TABLE[event].get(kind, frozenset())
+
+
+def events_in(*kind: type[State]) -> frozenset[Event]:
     """Return the events that may come in this state."""
-    kind = kind_of(state)
-    return frozenset(event for event, kinds in TABLE.items() if kind in kinds)
+    return frozenset(event for event in Event if targets(event, *kind))
+
+
+def reachable(*kind: type[State], by: Container[Event]) -> Kinds:
+    """Return the states into which a step may get from this one by any number of such events."""
+    found: Kinds = frozenset()
+    new: Kinds = frozenset({kind})
+    while new:
+        after = (targets(event, *one) for one in new for event in Event if event in by)
+        new = frozenset().union(*after) - found
+        found |= new
+    return found
 
 
 def features_of(event: Event, before: Kind, after: Kind) -> frozenset[Feature]:

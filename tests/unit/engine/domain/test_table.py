@@ -32,18 +32,24 @@ from engine.domain.states import (
     Undoing,
     Undone,
     UndoPending,
+    Wait,
     Waiting,
 )
 from engine.domain.steps import Counts
 from engine.domain.table import (
+    BY_OPERATOR,
     TABLE,
     Event,
     Feature,
     events_in,
     features_of,
     kind_of,
+    kinds,
     name_of,
+    reachable,
     rows,
+    targets,
+    undo_pending,
 )
 from engine.domain.verbs import InvalidTransitionError
 from engine.features import conditions, cooldown, external_events, key_generations
@@ -52,67 +58,89 @@ LATER = NOW + HOUR
 ROOT = Path(__file__).parents[4]
 
 
-def leads_to(event, *kind):
-    """The names of the states to which an event leads in a state; none if it may not come."""
-    return {name_of(after) for after in TABLE[event].get(kind, ())}
-
-
-WAITS = {"Waiting", "Delayed", "BackingOff", "CoolingDown"}
-UNDO_WAITS = {f"UndoPending({name})" for name in WAITS}
+CORE_WAITS = kinds(Waiting, Delayed, BackingOff)
+UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
+BY_ITSELF = frozenset(Event) - BY_OPERATOR
+"""What may happen to a step without an operator's action on it."""
+KINDS = {kind for _, *both in rows() for kind in both}
+"""Every state that the table names."""
 
 
 class TestTenQuestions:
-    """What the table answers by itself (Done when)."""
+    """Ten questions to the table alone, with its answers: its summary."""
 
-    def test_a_step_whose_answer_is_lost(self):
-        """It is tried again, cools down, is given up, or is undone if the order turned back."""
-        expected = {*WAITS, "Failed", "Skipped"}
-        expected |= {"UndoPending(Waiting)", "UndoPending(LateEffectsPossible)"}
-        assert leads_to(Event.EXPIRE, Running) == expected
+    def test_what_may_happen_to_a_step_whose_answer_is_lost(self):
+        """It waits for its next attempt, cools down, fails, is skipped, or is undone with its order."""
+        given_up = kinds(Failed, Skipped)
+        after = CORE_WAITS | kinds(CoolingDown) | given_up | UNDO_REQUESTED
+        assert targets(Event.EXPIRE, Running) == after
 
-    def test_a_step_whose_service_accepted_the_work(self):
-        """It waits in a state of its own, from which it is asked again, or completed over its callback."""
-        assert leads_to(Event.DEFER, Running) == {"Deferred"}
-        assert leads_to(Event.START, Deferred) == {"Running"}
-        assert leads_to(Event.EXTERNAL_EVENT, Deferred) == {"Completed"}
+    def test_what_may_happen_to_a_step_whose_service_said_202(self):
+        """It is deferred. Its service is asked again, or answers over the callback URL."""
+        assert targets(Event.DEFER, Running) == kinds(Deferred)
+        assert targets(Event.START, Deferred) == kinds(Running)
+        assert targets(Event.EXTERNAL_EVENT, Deferred) == kinds(Completed)
+        assert targets(Event.REFUSE, Deferred) == kinds(Failed, Skipped)
 
-    def test_a_step_that_waits_for_its_service_when_the_order_is_cancelled(self):
-        """It is undone if it has an undo, perhaps once no late call can take effect."""
-        undone = {"UndoPending(Waiting)", "UndoPending(LateEffectsPossible)"}
-        assert leads_to(Event.REQUEST_UNDO, Deferred) == {"Deferred", *undone}
+    def test_what_becomes_of_its_steps_when_an_order_is_cancelled(self):
+        """A step at an agent ends first, an event is not awaited any more; all else is undone, or stays."""
+        cancel = Event.REQUEST_UNDO
+        assert targets(cancel, Running) == kinds()
+        assert targets(cancel, Waiting) == kinds(Waiting) | UNDO_REQUESTED
+        assert targets(cancel, Deferred) == kinds(Deferred) | UNDO_REQUESTED
+        assert targets(cancel, Completed) == kinds(Completed) | UNDO_REQUESTED
+        assert targets(cancel, Failed) == kinds(Failed) | UNDO_REQUESTED
+        assert targets(Event.CANCEL_REQUEST, AwaitingExternalEvent) == kinds(RequestCancelled)
+        assert targets(cancel, RequestCancelled) == kinds(RequestCancelled)
 
-    def test_a_step_that_an_agent_has_when_the_order_is_cancelled(self):
-        """The agent answers or expires first: the request cannot come before (SCH-12)."""
-        assert leads_to(Event.REQUEST_UNDO, Running) == set()
-        assert leads_to(Event.REQUEST_UNDO, AwaitingExternalEvent) == set()
+    def test_what_may_happen_to_a_step_in_doubt_whose_key_was_forgotten(self):
+        """It fails before its next attempt. An operator has it done under a new key, skips or settles it.
 
-    def test_a_step_in_doubt_whose_key_was_forgotten(self):
-        """No attempt starts: it fails, and an operator lets it be done under a new key, skips or settles it."""
-        assert leads_to(Event.FAIL, Waiting) == {"Failed", "Skipped"}
-        assert leads_to(Event.RETRY_WITH_NEW_KEY, Failed) == {"Waiting"}
-        assert leads_to(Event.SKIP, Failed) == {"Skipped"}
-        assert leads_to(Event.SETTLE, Failed) == {"Completed", "Failed"}
+        When a key is forgotten is data of the effect: the table says what may happen then.
+        """
+        for wait in (Waiting, Delayed, BackingOff, Deferred, CoolingDown):
+            assert targets(Event.FAIL, wait) == kinds(Failed, Skipped)
+        assert targets(Event.FAIL, UndoPending, Waiting) == kinds(UndoFailed)
+        assert targets(Event.RETRY_WITH_NEW_KEY, Failed) == kinds(Waiting)
+        assert targets(Event.SKIP, Failed) == kinds(Skipped)
+        assert targets(Event.SETTLE, Failed) == kinds(Completed, Failed)
 
-    def test_an_undo_whose_answer_is_lost(self):
-        """It is tried again, cools down, or is given up; nothing else becomes of it."""
-        assert leads_to(Event.EXPIRE, Undoing) == {*UNDO_WAITS, "UndoFailed"}
+    def test_what_may_happen_to_a_failed_step_without_an_operator(self):
+        """It is undone with its order, and never tried again."""
+        assert events_in(Failed) & BY_ITSELF == {Event.REQUEST_UNDO}
+        assert reachable(Failed, by=BY_ITSELF).isdisjoint(kinds(Running, Completed))
 
-    def test_an_undo_that_the_service_refuses(self):
-        """The effect stands, or there was none."""
-        assert leads_to(Event.REFUSE, Undoing) == {"UndoFailed", "NothingToUndo"}
+    def test_what_may_happen_to_a_completed_step_without_an_operator(self):
+        """It is undone with its order; no reply, time-out or external event changes it."""
+        assert events_in(Completed) == {Event.REQUEST_UNDO}
+        after = kinds(Completed, Undoing, Undone, UndoFailed, NothingToUndo)
+        waits = (Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
+        assert reachable(Completed, by=BY_ITSELF) == after | undo_pending(*waits)
 
-    def test_an_external_event_that_does_not_come(self):
-        """It is awaited again or given up; no back-off, and nothing to undo."""
-        expected = {"Waiting", "CoolingDown", "Failed", "Skipped"}
-        assert leads_to(Event.EXPIRE, AwaitingExternalEvent) == expected
+    def test_what_may_happen_to_an_undo(self):
+        """It is done, tried again after an attempt without a result, or fails; refused, perhaps nothing stands."""
+        waits = undo_pending(Waiting, Delayed, BackingOff, CoolingDown)
+        assert targets(Event.COMPLETE, Undoing) == kinds(Undone)
+        assert targets(Event.EXPIRE, Undoing) == waits | kinds(UndoFailed)
+        assert targets(Event.REFUSE, Undoing) == kinds(UndoFailed, NothingToUndo)
 
-    def test_a_completed_step_is_only_ever_undone(self):
-        """No reply, time-out or action changes it; only the undo of the order does."""
-        assert events_in(Completed()) == {Event.REQUEST_UNDO}
+    def test_what_may_happen_to_a_step_whose_external_event_does_not_come(self):
+        """It is awaited again, cools down, fails or is skipped; there is nothing to undo."""
+        after = kinds(Waiting, CoolingDown, Failed, Skipped)
+        assert targets(Event.EXPIRE, AwaitingExternalEvent) == after
+
+    def test_which_states_a_step_does_not_leave_by_itself(self):
+        """With a result, or if its event is not awaited any more, it needs an operator, or its undo."""
+        left = {kind for kind in KINDS if not events_in(*kind) & BY_ITSELF - {Event.REQUEST_UNDO}}
+        results = kinds(Completed, Skipped, Failed, UndoFailed, Undone, NothingToUndo)
+        assert left == results | kinds(RequestCancelled)
 
     def test_what_is_over(self):
-        """No event leads out of an undone step, or of one with nothing to undo."""
-        assert events_in(Undone()) == events_in(NothingToUndo(DECLINED)) == set()
+        """An undone step, and one with nothing to undo. All others can still be finished or undone."""
+        over = {kind for kind in KINDS if not events_in(*kind)}
+        assert over == kinds(Undone, NothingToUndo)
+        ends = over | kinds(Completed, Skipped)
+        assert [kind for kind in KINDS - ends if not reachable(*kind, by=Event) & ends] == []
 
 
 def test_every_state_is_reached_and_every_other_one_is_left():
@@ -125,13 +153,7 @@ def test_every_state_is_reached_and_every_other_one_is_left():
 
 def test_no_attempt_starts_but_from_a_wait():
     """What is completed, failed, skipped or under way never starts again (SCH-9)."""
-    for kind in TABLE[Event.START]:
-        assert name_of(kind).removeprefix("UndoPending").strip("()") in {
-            *WAITS,
-            "Deferred",
-            "Scheduled",
-            "LateEffectsPossible",
-        }
+    assert [kind for kind in TABLE[Event.START] if not issubclass(kind[-1], Wait)] == []
 
 
 def test_optional_behaviour_has_the_name_of_its_module():
