@@ -12,7 +12,8 @@ from typing import Any
 from core.errors import AppError
 from engine.decisions.transitions import Draft, Transition, after_failure, failure_of
 from engine.domain import verbs
-from engine.domain.causes import MAX_TEXT, Cause, Code
+from engine.domain.causes import Cause, Code
+from engine.domain.digests import digest_of
 from engine.domain.events import ExternalEventRecorded, HistoryEvent
 from engine.domain.orders import PROCESS_STATE, Order, Processing
 from engine.domain.states import (
@@ -73,16 +74,21 @@ def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | No
 
 
 def _is_known(step: Step, event: ExternalEvent) -> bool:
-    """Whether this very event is recorded already, whatever became of the step since.
+    """Whether the same was recorded already, whatever became of the step since.
 
-    If the recorded result is erased, this one is compared after the same erasure.
+    It may have come by an agent's reply, too. If the recorded result is erased, this one is
+    compared after the same erasure.
     """
     if event.result is not None:
         erased = external_events.erased_result(step, event.result)
-        return step.result is not None and step.result in (event.result, erased)
+        known = {digest_of(event.result), digest_of(erased)}
+        return step.result is not None and digest_of(step.result) in known
     is_given_up = isinstance(step.state, Failed | UndoFailed | NothingToUndo | Skipped)
-    detail = step.cause.facts.get("detail") if step.cause else None
-    return is_given_up and detail is not None and detail == (event.refusal or "")[:MAX_TEXT]
+    return is_given_up and step.cause is not None and step.cause.digest == _refusal(event).digest
+
+
+def _refusal(event: ExternalEvent) -> Cause:
+    return Cause(Code.REFUSED, {"detail": event.refusal})
 
 
 def why_closed(order: Order, step: Step) -> Cause | None:
@@ -116,7 +122,7 @@ def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, tuple[HistoryEven
     # A call that asks again for accepted work may come after its refusal: unless the service would
     # refuse its key again, it may do the work then.
     asks_again = isinstance(step.state, UnderWay) and step.answer_by is not None
-    cause = Cause(Code.REFUSED, {"detail": event.refusal})
+    cause = _refusal(event)
     refused = verbs.refuse(step, cause, unanswered=asks_again, for_good=event.for_good)
     return refused, failure_of(refused, cause)
 

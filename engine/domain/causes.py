@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.texts import without_particulars
+from engine.domain.digests import digest_of
 
 MAX_TEXT = 300
 """Maximum number of characters of each text fact that a step keeps; the history has all of it."""
@@ -190,10 +191,11 @@ FACTS = {code: frozenset(names) for code, names in _FACTS.items()}
 
 `needed` has for each failed step the steps that need its result.
 
-A refusal may also have the service's `type` and `code`.
+A refusal may also have the service's `type` and `code`. A shortened cause has the digest of the
+whole one.
 """
 
-OPTIONAL_FACTS = frozenset({"type", "code"})
+OPTIONAL_FACTS = frozenset({"type", "code", "digest"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,11 @@ class Cause:
         if not expected <= given or not given <= expected | OPTIONAL_FACTS:
             raise ValueError(f"{self.code}: expected {sorted(expected)}, got {sorted(given)}")
 
+    @property
+    def digest(self) -> str:
+        """What two causes share if they say the same, also once one of them was shortened."""
+        return self.facts.get("digest") or digest_of(self.as_json())
+
     def shortened(self) -> "Cause":
         """Return the cause as a step keeps it: each text has at most `MAX_TEXT` characters."""
         if all(len(fact) <= MAX_TEXT for fact in self.facts.values() if isinstance(fact, str)):
@@ -217,7 +224,7 @@ class Cause:
             name: fact[:MAX_TEXT] if isinstance(fact, str) else fact
             for name, fact in self.facts.items()
         }
-        return replace(self, facts=facts)
+        return replace(self, facts={**facts, "digest": self.digest})
 
     def as_json(self) -> Mapping[str, Any]:
         """Return the cause as a fact of another one."""

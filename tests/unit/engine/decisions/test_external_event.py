@@ -21,7 +21,7 @@ from core.life import Direction, Outcome
 from core.orders import ERASED, OnFailure
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.domain import events as e
-from engine.domain.causes import Code
+from engine.domain.causes import MAX_TEXT, Cause, Code
 from engine.domain.effects import Answered, Done, InDoubt, NotDone
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import (
@@ -83,6 +83,31 @@ def test_the_same_event_changes_nothing_a_second_time():
     assert recorded(personal) is None
     failed = only_step(recorded(AWAITED, event=NO))
     assert recorded(failed, event=NO, state=InError(Outcome.FAILED)) is None
+
+
+def test_sameness_is_what_an_event_says_and_not_how_it_is_written():
+    """ANS-3: a longer refusal than is kept, and a result that Python alone calls equal, are others."""
+    done = external(Completed(), effect=Answered(result={"said": True, "sum": 10}))
+    again = ExternalEvent(step="approve", result={"sum": 10.0, "said": True})
+    assert recorded(done, event=again) is None
+    other = replace(again, result={"sum": 10, "said": 1})
+    assert refusal(done, event=other) is Code.EVENT_AFTER_COMPLETION
+    long = "too dear for us".ljust(MAX_TEXT)
+    failed = only_step(recorded(AWAITED, event=replace(NO, refusal=f"{long} this year")))
+    ended = {"state": InError(Outcome.FAILED)}
+    assert recorded(failed, event=replace(NO, refusal=f"{long} this year"), **ended) is None
+    for said in (long, f"{long} next year"):
+        other = replace(NO, refusal=said)
+        assert refusal(failed, event=other, **ended) is Code.EVENT_AFTER_FAILURE
+
+
+def test_a_refusal_that_an_agent_has_replied_is_known_and_a_gateway_s_is_not():
+    """ANS-3: the service's own word is the same over its callback URL."""
+    said = {"detail": NO.refusal}
+    replied = step(Failed(Cause(Code.REFUSED, said)), "approve", effect=NotDone(key=KEY))
+    assert recorded(replied, event=NO) is None
+    rejected = step(Failed(Cause(Code.CALL_REJECTED, said)), "approve", effect=NotDone(key=KEY))
+    assert refusal(rejected, event=NO) is Code.EVENT_AFTER_FAILURE
 
 
 def test_another_event_is_refused_once_the_step_has_come_to_a_result():

@@ -96,4 +96,14 @@ def test_a_step_keeps_short_texts_alone():
     short = refusal(detail="x" * MAX_TEXT)
     assert short.shortened() is short
     long = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 3, "fault": "x" * 301})
-    assert long.shortened().facts == {"step": "pay", "failures": 3, "fault": "x" * 300}
+    kept = {"step": "pay", "failures": 3, "fault": "x" * 300, "digest": long.digest}
+    assert long.shortened().facts == kept
+
+
+def test_a_shortened_cause_is_known_again_by_its_digest():
+    """Two texts that differ behind the kept characters stay two."""
+    one, other = (refusal(detail="x" * MAX_TEXT + end) for end in "ab")
+    assert one.shortened().digest == one.digest
+    assert one.shortened().shortened().digest == one.digest
+    assert one.digest != other.shortened().digest
+    assert refusal(detail="no").digest != Cause(Code.CALL_REJECTED, {"detail": "no"}).digest

@@ -1,0 +1,29 @@
+"""Whether two answers are the same: by a digest of what they say, not by their text."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+LENGTH = 16
+"""The number of hexadecimal digits: two answers to one step never share 64 bits by chance."""
+
+
+def digest_of(value: Any) -> str:
+    """Return the digest of a JSON value.
+
+    As in JSON, the order of names and the form of a number make no difference, but true is not 1.
+    """
+    text = json.dumps(_canonical(value), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
+
+
+def _canonical(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {name: _canonical(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_canonical(part) for part in value]
+        case float() if value.is_integer():
+            return int(value)
+    return value
