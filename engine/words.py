@@ -19,8 +19,13 @@ Facts = Mapping[str, Any]
 
 
 def words_of(cause: Cause) -> str:
-    """Return the cause in words, such as "timed out; last answer: 503"."""
-    return _WORDS[cause.code](cause.facts)
+    """Return the cause in words, such as "timed out; last answer: 503".
+
+    Of a newer version's cause only the code is known, and the text of its service if there is one.
+    """
+    if isinstance(cause.code, Code):
+        return _WORDS[cause.code](cause.facts)
+    return ": ".join(filter(None, (cause.code, str(cause.facts.get("detail") or ""))))
 
 
 def last_answer(fault: str) -> str:

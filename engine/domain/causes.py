@@ -6,7 +6,9 @@ Decisions, groups, alerts and tests use the code. `engine.words` makes the text 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
 
 from core.texts import without_particulars
 from engine.domain.digests import digest_of
@@ -198,15 +200,23 @@ whole one.
 OPTIONAL_FACTS = frozenset({"type", "code", "digest"})
 
 
+AnyCode = Annotated[
+    Code | str, Field(union_mode="left_to_right"), WithJsonSchema({"type": "string"})
+]
+"""A code, or the text of one that only a newer version of the app knows (FLT-12)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Why something is as it is. `facts` are JSON values; raises `ValueError` if one is missing."""
 
-    code: Code
+    code: AnyCode
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check the names of the facts."""
+        if not isinstance(self.code, Code):
+            return
         expected, given = FACTS[self.code], self.facts.keys()
         if not expected <= given or not given <= expected | OPTIONAL_FACTS:
             raise ValueError(f"{self.code}: expected {sorted(expected)}, got {sorted(given)}")
@@ -233,7 +243,8 @@ class Cause:
 
 def cause_in(fact: Mapping[str, Any]) -> Cause:
     """Return the cause that is a fact of another one."""
-    return Cause(Code(fact["code"]), fact["facts"])
+    code = fact["code"]
+    return Cause(Code(code) if code in FACTS else code, fact["facts"])
 
 
 def step_failed(step: str, cause: Cause) -> Cause:
@@ -252,7 +263,7 @@ def root_of(cause: Cause) -> Cause:
 class CauseGroup:
     """What failures have in common, so that lists, alerts and bulk actions take them as one."""
 
-    code: Code
+    code: AnyCode
     step: str
     agent: str
     word: str

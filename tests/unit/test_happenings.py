@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from builders import NOW, not_attempted, refusal, some
+from builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 from pydantic import ValidationError
 
 from core.changes import HistoryEntry
@@ -43,8 +43,9 @@ from core.happenings import (
     as_data,
     from_data,
 )
-from stores.orders import columns_of_record, record_of
-from stores.tables import Stored, entity
+from engine.domain.causes import Cause, Code
+from stores.orders import StateRecord, columns_of_record, record_of
+from stores.tables import Stored, entity, stored_form
 
 STARTED = StepStarted(
     step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW
@@ -195,6 +196,24 @@ def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(
     assert entry(*happened).event == event
     assert entry(*happened).detail.startswith(detail)
     assert kept(columns_of_record(entry(*happened))) == entry(*happened)
+
+
+def test_the_code_of_a_cause_is_no_text_when_it_is_read_back():
+    """Else a decision that compares it would miss it."""
+    told = entry(StepFailed(step="stock", attempt=2, cause=refusal("sold out")))
+    (failed,) = kept(columns_of_record(told)).happened
+    assert failed.cause.code is Code.REFUSED
+
+
+def test_a_cause_of_a_newer_version_is_kept_with_its_facts():
+    """In the history and in the row of an order; the event is no unknown one (FLT-12)."""
+    melted = Cause("melted", {"degrees": 7})
+    told = entry(StepFailed(step="stock", attempt=2, cause=melted))
+    assert kept(columns_of_record(told)) == told
+    order = orders.in_error(reason=melted, steps=[steps.failed(reason=melted)])
+    state = StateRecord(order.state, order.steps)
+    row = entity("b03", key := f"{ORDER_ID}|state", stored_form(columns_of_record(state)))
+    assert record_of(Stored(key, row, "1")) == state
 
 
 def test_what_another_version_of_the_app_wrote_is_told_in_its_words():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.domain.causes import FACTS, Cause, Code, step_failed
+from engine.domain.causes import FACTS, Cause, Code, cause_in, step_failed
 from engine.domain.events import Action
 from engine.words import _WORDS, NO_REASON, words_of
 
@@ -24,6 +24,14 @@ def test_a_timeout_says_the_last_fault_that_is_known(fault):
 def test_a_refusal_without_a_word_of_its_service_says_so(code):
     """There is a text in any case."""
     assert words_of(Cause(code, {"detail": ""})) == NO_REASON
+
+
+def test_a_cause_of_a_newer_version_is_shown_by_its_code():
+    """An order on which it stands is handled here too (FLT-12)."""
+    fact = {"code": "melted", "facts": {"detail": "too warm", "degrees": 7}}
+    newer = cause_in(fact)
+    assert (newer.as_json(), words_of(newer)) == (fact, "melted: too warm")
+    assert words_of(Cause("melted", {})) == "melted"
 
 
 def test_an_undo_because_of_a_step_names_it():
