@@ -13,7 +13,7 @@ from core.actions import Asked, step_to_settle
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, failures_of
 from core.errors import InvalidError, RefusedError, UnavailableError
-from core.happenings import Answered, AskedOtherwise
+from core.happenings import Answered, AskedOtherwise, RefusedEarly
 from core.life import ENDED, Direction, ProcessState, StepState
 from core.links import Links
 from core.messages import json_text
@@ -145,8 +145,9 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
     """Record an answer; None if the same was recorded before (ANS-3).
 
     An answer may come before its turn, and after its time until somebody has given up (ANS-2). So
-    may that of a service which an agent has asked, over the link of its request (ANS-6). Raises
-    `RefusedError`, which says why the answer changes nothing.
+    may that of a service which an agent has asked, over the link of its request (ANS-6). A refusal
+    of a step that is not judged yet counts when its turn comes (ANS-3). Raises `RefusedError`,
+    which says why the answer changes nothing.
     """
     step = order.step(answer.step)
     if step is None:
@@ -156,6 +157,11 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
     if why_not := why_closed(order, step):
         raise RefusedError(why_not)
     entry = HistoryEntry(at=now, actor=actor, happened=())
+    if answer.refusal is not None and step.unjudged:
+        cause = _cause_of(answer.refusal)
+        early = replace(step, cause=cause.shortened())
+        entry = entry.also(RefusedEarly(step=step.name, cause=cause))
+        return _go_on(order, order.with_steps(early), entry)
     if answer.refusal is not None:
         return _refused(order, step, answer.refusal, entry, for_good=answer.for_good)
     completed = replace(
@@ -181,7 +187,7 @@ def _is_known(step: Step, answer: Answer) -> bool:
     """
     if answer.refusal is not None:
         given_up = step.state in (StepState.FAILED, StepState.SKIPPED)
-        return given_up and step.cause == _cause_of(answer.refusal).shortened()
+        return (given_up or step.unjudged) and step.cause == _cause_of(answer.refusal).shortened()
     sent = replace(step, result=answer.result)
     return step.result is not None and step.result in (sent.result, erased(sent).result)
 
@@ -195,7 +201,7 @@ def why_closed(order: Snapshot, step: Step) -> str:
     state = order.state
     if step.state is StepState.COMPLETED:
         return f"{step.name} was answered already"
-    if step.state is StepState.FAILED:
+    if step.state is StepState.FAILED or step.early_refusal is not None:
         return f"{step.name} was given up: {step.reason}"
     if step.state is StepState.SKIPPED:
         return f"{step.name} was left out"

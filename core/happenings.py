@@ -159,6 +159,20 @@ class Answered(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RefusedEarly(OfHistory):
+    """Somebody outside has refused a step that is not judged yet: it counts if that is needed."""
+
+    weight: ClassVar = OF_STEP
+    what: Literal["step-refused-early"] = "step-refused-early"
+    step: str
+    cause: Cause
+
+    @property
+    def words(self) -> str:
+        return f"{self.step} was refused before its turn: {words_of(self.cause)}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Withdrawn(OfStep):
     """The answer to the step is not awaited any more, because the order goes another way."""
 
@@ -542,6 +556,7 @@ Happening = (
     | StepStarted
     | StepCompleted
     | Answered
+    | RefusedEarly
     | Withdrawn
     | StepUndone
     | StepFailed

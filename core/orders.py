@@ -289,6 +289,12 @@ class Step:
         return self.state is StepState.UNDOING and self.complete_by is None
 
     @property
+    def early_refusal(self) -> Cause | None:
+        """Why somebody outside has refused the step before it was judged; None if nobody has."""
+        is_open = self.unjudged and self.state is StepState.NOT_STARTED
+        return self.cause if is_open else None
+
+    @property
     def effect_unknown(self) -> bool:
         """Whether the step is in doubt, or accepted by its service without a final answer yet."""
         return self.in_doubt or self.answer_by is not None

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from core.compensation import failures_of
 from core.errors import AppError
 from core.happenings import BeginsLater, Happening, NotNeeded
 from core.life import StepState
@@ -45,6 +46,9 @@ def judge(
         cause = Cause(Code.CONDITION_NOT_MET, {"condition": name})
         skipped = replace(step, state=StepState.SKIPPED, cause=cause)
         return replace(skipped, unjudged=False), (NotNeeded(step=step.name, predicate=name),)
+    if step.early_refusal is not None:
+        refused = step.refused(step.early_refusal, for_good=False)
+        return refused, failures_of(refused, step.early_refusal)
     until = begins and _answered("begins", begins, _moment, order.order, results)
     if begins and until and until > now:
         later = BeginsLater(step=step.name, until=until, by=name_of(begins))

@@ -125,6 +125,8 @@ WORLDS: Sequence[Json] = (
     ),
     world("told", *CHAIN, submission={"replyTo": "status-1", "priority": "high"}, threshold=1),
     world("refused-first", wait("w", onFailure="error"), step("b", "w"), threshold=1),
+    world("refused-early", step("a"), wait("w", "a", condition="always"), step("b", "w")),
+    world("not-needed", step("a"), wait("w", "a", condition="never"), step("b", "w")),
     world(
         "two-answers",
         wait("v", onFailure="continue", threshold=1),

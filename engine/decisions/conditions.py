@@ -69,6 +69,9 @@ def _evaluated(draft: Draft, step: Step, definition: StepDefinition) -> Draft:
         skipped = conditions.skip_by_condition(step, name)
         event = SkippedByCondition(step=step.name, condition=name)
         return draft.but(order.with_steps(skipped), event)
+    if refusal := step.cause:  # somebody outside has refused it already (ANS-3)
+        refused = verbs.refuse(step, refusal)
+        return draft.but(order.with_steps(refused), *failure_of(refused, refusal))
     at = begins and _call("begins", begins, _time, order.submitted, results)
     if begins and at and at > draft.now:
         scheduled = StepScheduled(step=step.name, until=at, by=name_of(begins))

@@ -14,10 +14,11 @@ from engine.decisions.transitions import Draft, Transition, after_failure, failu
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of
-from engine.domain.events import ExternalEventRecorded, HistoryEvent
+from engine.domain.events import EarlyRefusalRecorded, ExternalEventRecorded, HistoryEvent
 from engine.domain.orders import PROCESS_STATE, Order, Processing
 from engine.domain.states import (
     Completed,
+    ConditionPending,
     Failed,
     NothingToUndo,
     Running,
@@ -55,7 +56,8 @@ def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | No
 
     It may come before its turn, and after its time until somebody has given up (ANS-2). So may the
     answer of a service that an agent has asked (ANS-6): like an agent's reply, it counts also while
-    the order turns back (ANS-4). Raises `EventNotAcceptedError`.
+    the order turns back (ANS-4). A refusal of a step whose condition is pending counts once that is
+    evaluated (ANS-3). Raises `EventNotAcceptedError`.
     """
     step = order.step(event.step)
     if step is None:
@@ -83,7 +85,8 @@ def _is_known(step: Step, event: ExternalEvent) -> bool:
         erased = external_events.erased_result(step, event.result)
         known = {digest_of(event.result), digest_of(erased)}
         return step.result is not None and digest_of(step.result) in known
-    is_given_up = isinstance(step.state, Failed | UndoFailed | NothingToUndo | Skipped)
+    refused = Failed | UndoFailed | NothingToUndo | Skipped | ConditionPending
+    is_given_up = isinstance(step.state, refused)
     return is_given_up and step.cause is not None and step.cause.digest == _refusal(event).digest
 
 
@@ -98,7 +101,12 @@ def why_closed(order: Order, step: Step) -> Cause | None:
     match step.state:
         case Completed():
             return Cause(Code.EVENT_AFTER_COMPLETION, known)
-        case Failed(cause) | UndoFailed(cause) | NothingToUndo(cause):
+        case (
+            Failed(cause)
+            | UndoFailed(cause)
+            | NothingToUndo(cause)
+            | ConditionPending(Cause() as cause)
+        ):
             return Cause(Code.EVENT_AFTER_FAILURE, {**known, "why": cause.as_json()})
         case Skipped():
             return Cause(Code.EVENT_AFTER_SKIP, known)
@@ -119,10 +127,13 @@ def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, tuple[HistoryEven
         completed = external_events.complete_by_event(step, event.result or {})
         recorded = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
         return completed, (recorded,)
+    cause = _refusal(event)
+    if isinstance(step.state, ConditionPending):
+        early = external_events.refuse_early(step, cause)
+        return early, (EarlyRefusalRecorded(step=step.name, cause=cause),)
     # A call that asks again for accepted work may come after its refusal: unless the service would
     # refuse its key again, it may do the work then.
     asks_again = isinstance(step.state, UnderWay) and step.answer_by is not None
-    cause = _refusal(event)
     refused = verbs.refuse(step, cause, unanswered=asks_again, for_good=event.for_good)
     return refused, failure_of(refused, cause)
 

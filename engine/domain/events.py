@@ -104,6 +104,13 @@ class ExternalEventRecorded(AttemptEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EarlyRefusalRecorded(StepEvent):
+    """Somebody outside refused a step whose condition is pending: it counts if that is needed."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OptionalStepFailed(StepEvent):
     """The order goes on without a step that failed (SCH-13)."""
 

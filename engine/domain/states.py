@@ -109,6 +109,9 @@ class CoolingDown(Startable):
 class ConditionPending(Startable):
     """Its condition and its start time have not been evaluated (SCH-14, SCH-15)."""
 
+    refusal: Cause | None = None
+    """Why somebody outside has refused the step already: that counts if it is needed (ANS-3)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scheduled(Startable):

@@ -32,6 +32,7 @@ from engine.domain.effects import (
 from engine.domain.states import (
     BackingOff,
     Completed,
+    ConditionPending,
     CoolingDown,
     Deferred,
     Delayed,
@@ -204,6 +205,8 @@ class StepIn(Generic[S_co]):
         match self.wait or self.state:
             case Waiting() | Delayed() | BackingOff() | CoolingDown() as wait:
                 return wait.cause
+            case ConditionPending(refusal):
+                return refusal
             case Skipped() | Failed() | UndoFailed() | NothingToUndo() as settled:
                 return settled.cause
         return None

@@ -194,9 +194,11 @@ TABLE: Mapping[Event, Rows] = {
     Event.CONDITION_NOT_MET: {(ConditionPending,): kinds(Skipped)},
     Event.SCHEDULE: {(ConditionPending,): kinds(Scheduled)},
     # External events
-    Event.EXTERNAL_EVENT: _each(
-        _TRIED | _NEW | kinds(Running, AwaitingExternalEvent), kinds(Completed)
-    ),
+    Event.EXTERNAL_EVENT: {
+        **_each(_TRIED | kinds(Scheduled, Running, AwaitingExternalEvent), kinds(Completed)),
+        # A refusal is kept until it is known whether the step is needed.
+        (ConditionPending,): kinds(Completed, ConditionPending),
+    },
     Event.CANCEL_REQUEST: {(AwaitingExternalEvent,): kinds(RequestCancelled)},
     Event.MOVE_DEADLINE: {(AwaitingExternalEvent,): kinds(AwaitingExternalEvent)},
 }

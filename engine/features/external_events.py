@@ -17,6 +17,7 @@ from engine.domain.orders import Order
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
+    ConditionPending,
     RequestCancelled,
     UnderWay,
     Waiting,
@@ -40,6 +41,12 @@ def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
     effect = Done(key=step.key, result=result) if step.key else Answered(result=result)
     counts = replace(step.counts, uncounted=0)
     return replace(step, counts=counts, state=Completed(), effect=effect)
+
+
+@verb(Event.EXTERNAL_EVENT)
+def refuse_early(step: Step, cause: Cause) -> Step:
+    """Keep a refusal until the step's condition is evaluated: it may not be needed (ANS-3)."""
+    return replace(step, state=ConditionPending(cause.shortened()))
 
 
 @verb(Event.EXPIRE)

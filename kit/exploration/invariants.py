@@ -17,6 +17,7 @@ from core.happenings import (
     NotNeeded,
     NotTried,
     Processed,
+    RefusedEarly,
     Renewed,
     Settled,
     StepCompleted,
@@ -967,7 +968,7 @@ def check_acted(world: World, handler: Handler) -> None:
 def _is_recorded(world: World, handler: Handler) -> None:
     """Check that who was told that an answer is recorded, or was before, finds it (ANS-3)."""
     step = world.order().step(handler.job.step)
-    told: Any = Answered | StepFailed
+    told: Any = Answered | StepFailed | RefusedEarly
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
         told |= StepCompleted
     happened = (each for entry in world.history() for each in entry.happened)

@@ -19,6 +19,8 @@ from exploration.worlds import (
     ONE,
     PAIR,
     PARALLEL,
+    REFUSED_EARLY,
+    REFUSED_UNNEEDED,
     RESTING,
     WorldOf,
     _step,
@@ -152,6 +154,8 @@ MORE = (
         accepts=True,
         forgets=True,
     ),
+    REFUSED_EARLY,
+    REFUSED_UNNEEDED,
     WorldOf(faults=3, only=SLOW, workflow=PAIR, threshold=3, alone=True),
     WorldOf(faults=3, only=SLOW, workflow=ONE, threshold=3, alone=True, answered=False),
     WorldOf(

@@ -257,6 +257,12 @@ WAITS_BETWEEN = Workflow(
     steps=(_step("a"), _wait("a", asks=2), _step("b", "w")),
 )
 WAITS_CHAIN = replace(WAITS_BETWEEN, name="waits-chain")
+WAITS_IF_NEEDED = Workflow(
+    name="waits-if-needed", version=1, steps=(_step("a"), replace(_wait("a"), when=needed))
+)
+WAITS_UNNEEDED = Workflow(
+    name="waits-unneeded", version=1, steps=(_step("a"), replace(_wait("a"), when=not_needed))
+)
 WAITS_FIRST = Workflow(
     name="waits-first",
     version=1,
@@ -880,6 +886,9 @@ SAID = ("answer", "answer-otherwise", "refuse")
 WAITS_ALONE = WorldOf(workflow=WAITS, alone=True)
 ANSWERED = WorldOf(workflow=WAITS, outside=SAID, alone=True)
 """Before it is asked for, at any moment until its time is up, at that moment, later, and twice."""
+REFUSED_EARLY = WorldOf(workflow=WAITS_IF_NEEDED, outside=("answer", "refuse"), alone=True)
+"""Also before it is known that the step is needed."""
+REFUSED_UNNEEDED = WorldOf(workflow=WAITS_UNNEEDED, outside=("refuse",), alone=True)
 REMINDED = WorldOf(faults=1, workflow=WAITS_BETWEEN, alone=True)
 WITHDRAWN = WorldOf(
     faults=1,
@@ -1014,6 +1023,8 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     WITHOUT: ("SCH-13",),
     WAITS_ALONE: ("ANS-2",),
     ANSWERED: ("ANS-3",),
+    REFUSED_EARLY: ("ANS-3",),
+    REFUSED_UNNEEDED: (),
     REMINDED: (),
     AWAITED_BESIDE: (),
     CALLED_BACK: ("ANS-8",),

@@ -146,7 +146,7 @@ def _state(old: Step, order: OrderState) -> s.State:
 
 def _not_started(old, order, cause):
     if old.unjudged:
-        return s.ConditionPending()
+        return s.ConditionPending(cause)
     return s.RequestCancelled() if _is_cancelled(old, order) else _wait(old, cause)
 
 

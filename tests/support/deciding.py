@@ -118,6 +118,7 @@ OTHERS = {
     new.SubmissionRefused: lambda it: old.SubmissionRefused(cause=it.cause),
     new.StepStarted: _started,
     new.StepFailed: lambda it: old.StepFailed(**_which(it), cause=it.cause),
+    new.EarlyRefusalRecorded: lambda it: old.RefusedEarly(step=it.step, cause=it.cause),
     new.NotAttempted: lambda it: old.NotTried(**_which(it), cause=it.cause),
     new.SkippedByCondition: lambda it: old.NotNeeded(step=it.step, predicate=it.condition),
     new.StepScheduled: lambda it: old.BeginsLater(step=it.step, until=it.until, by=it.by),

@@ -37,7 +37,7 @@ from core.faults import Fault, FaultCode
 from core.life import Direction, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, Order
 from core.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
-from flow import GO_ON, Flow, Model, Personal, business
+from flow import GO_ON, UNDO, Flow, Model, Personal, business
 from flow.drawing import mermaid
 from kit import Trial
 from kit.memory import in_memory
@@ -519,6 +519,91 @@ def test_an_answer_is_awaited_from_the_time_on_at_which_its_step_begins():
     early = trial.submit(ADA)
     trial.answer(early, "pictures", SENT)
     assert early.state == "Processed"
+
+
+def refused_early(**rules):
+    """An order of which an approval is refused before its turn, and its trial."""
+    flow = Flow("early", Request)
+
+    @flow.step(office.check, undo=office.uncheck)
+    def check(request: Request) -> Work:
+        return Work(detail="check")
+
+    @flow.answer(Approval, within=DAYS, after=[check], **rules)
+    def approval(request: Request) -> Question:
+        return Question(text=request.who)
+
+    trial = Trial(business(flow, agents=[office]))
+    trial.down("office")
+    order = trial.submit(ADA)
+    trial.answer(order, "approval", refusal="no")
+    return trial, order
+
+
+def healed(trial):
+    trial.heal()
+    trial.advance(minutes=5)
+
+
+def is_for_ada(request: Request) -> bool:
+    """Every order is."""
+    return request.who == "Ada"
+
+
+@pytest.mark.proves("ANS-3", "SCH-14")
+def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
+    """It is kept until then; the order had been undone for it (engine 29 h)."""
+    trial, order = refused_early(when=is_small, on_failure=UNDO)
+    assert order.steps["approval"] == "NotStarted"
+    assert order.history[-1].startswith("step-refused-early: ")
+    healed(trial)
+    assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
+
+
+@pytest.mark.proves("ANS-3", "SCH-14", "SCH-15")
+@pytest.mark.parametrize("rules", [{"when": is_for_ada}, {"begins": in_a_week}], ids="".join)
+def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
+    """Nobody is asked for the answer then, and no start time is awaited (engine 29 h)."""
+    trial, order = refused_early(on_failure=UNDO, **rules)
+    assert (order.state, order.steps["approval"]) != ("Error", "Failed")
+    healed(trial)
+    assert (order.outcome, order.reason) == ("undone", "approval: no")
+    assert snapshot(trial, order).step("approval").attempts == 0
+
+
+@pytest.mark.proves("ANS-3", "SCH-13")
+def test_an_order_goes_on_without_a_step_that_was_refused_early():
+    """Where the workflow says so."""
+    trial, order = refused_early(when=is_for_ada, on_failure=GO_ON)
+    healed(trial)
+    assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
+    assert snapshot(trial, order).step("approval").reason == "no"
+
+
+@pytest.mark.proves("ANS-3")
+def test_an_early_refusal_is_known_again_and_nothing_else_counts_after_it():
+    """Neither another one, nor an answer; nor is its deadline or its link of use."""
+    trial, order = refused_early(when=is_for_ada)
+    version = snapshot(trial, order).state.version
+    trial.answer(order, "approval", refusal="no")
+    assert snapshot(trial, order).state.version == version
+    for said in ({"content": YES}, {"refusal": "never"}):
+        with pytest.raises(RefusedError):
+            trial.answer(order, "approval", **said)
+    with pytest.raises(RefusedError):
+        answers.open_to_answers(snapshot(trial, order), "approval")
+
+
+@pytest.mark.proves("ANS-3", "OPR-3")
+def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
+    """Whether it is needed, and from when on, is found out again."""
+    trial, order = refused_early(when=is_for_ada, begins=in_a_week)
+    healed(trial)
+    assert (order.outcome, order.reason) == ("failed", "no")
+    trial.act(order, "resubmit")
+    assert (order.state, order.steps["approval"]) == ("Pending", "NotStarted")
+    trial.advance(days=7)
+    assert order.steps["approval"] == "Running"
 
 
 @pytest.mark.proves("SCH-13", "ANS-2", "ANS-3")

@@ -24,6 +24,7 @@ from core.happenings import (
     Processed,
     PutBack,
     Recovered,
+    RefusedEarly,
     Renewed,
     ReplyRefused,
     Restored,
@@ -71,6 +72,9 @@ EACH = {
     ): "the answer to photos is awaited until 2026-01-31 08:15:00 UTC, attempt 2",
     Answered(step="photos", attempt=2): "photos was answered",
     Answered(step="photos", attempt=0): "photos was answered before its turn",
+    RefusedEarly(step="photos", cause=refusal("no camera")): (
+        "photos was refused before its turn: no camera"
+    ),
     Withdrawn(step="photos", attempt=2): "photos is awaited no longer",
     Expired(
         step="photos", attempt=2, agent="outside", failure=2, threshold=3

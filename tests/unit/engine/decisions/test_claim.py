@@ -249,6 +249,21 @@ def test_a_start_time_that_is_no_time_fails_its_step(returned):
 APPROVE = definition("approve", capability="outside", compensation=None, timeout=HOUR)
 
 
+def test_an_early_refusal_counts_once_the_condition_is_met():
+    """ANS-3, SCH-14, engine 29 h: whatever the start time is; an optional step is skipped."""
+    early = external(ConditionPending(DECLINED))
+    needed = scheduler(replace(APPROVE, when=is_small, begins=tomorrow))
+    refused = claimed(early, by=needed)
+    assert only_step(refused).state == Failed(DECLINED, condition_pending=True)
+    assert refused.after.state == InError(Outcome.FAILED)
+    unneeded = claimed(early, by=scheduler(replace(APPROVE, when=is_large)))
+    assert only_step(unneeded).state.reason is SkipReason.CONDITION
+    optional = external(ConditionPending(DECLINED), on_failure=OnFailure.GO_ON)
+    skipped = claimed(optional, by=needed)
+    assert only_step(skipped).state == Skipped(SkipReason.FAILED, DECLINED)
+    assert skipped.after.state == Processed()
+
+
 def test_an_external_event_is_awaited_without_an_agent():
     """ANS-1: with a callback URL of its own; nobody handles the order."""
     transition = claimed(external(), by=scheduler(APPROVE, callbacks=URLS), capacity={})

@@ -27,6 +27,7 @@ from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
+    ConditionPending,
     Deferred,
     Failed,
     RequestCancelled,
@@ -140,6 +141,21 @@ def test_a_refusal_is_a_failure_by_the_rule_of_the_step():
     assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed]
     beside = recorded(AWAITED, running("pay"), event=NO, state=BY)
     assert beside.after.state == BY
+
+
+def test_a_refusal_of_a_step_whose_condition_is_pending_is_kept():
+    """ANS-3, engine 29 h: the step may not be needed; another event is refused."""
+    later = external(ConditionPending(), after=("pay",))
+    early = recorded(running("pay"), later, event=NO, state=BY)
+    kept = early.after.step("approve")
+    assert isinstance(kept.state, ConditionPending)
+    assert kept.cause.facts["detail"] == "too dear"
+    assert (early.after.state, kinds(early)) == (BY, [e.EarlyRefusalRecorded])
+    assert early.events[0].cause == kept.cause
+    assert recorded(kept, event=NO) is None
+    assert refusal(kept) is Code.EVENT_AFTER_FAILURE
+    at_its_turn = recorded(external(ConditionPending()), event=NO, state=BY)
+    assert (at_its_turn.after.state, len(at_its_turn.messages)) == (Pending(), 1)
 
 
 def test_a_service_refuses_over_its_callback_url_what_it_had_accepted():

@@ -233,7 +233,10 @@ VERBS = {
     Event.CONDITION_MET: (conditions.condition_met,),
     Event.CONDITION_NOT_MET: (lambda it: conditions.skip_by_condition(it, "is_large"),),
     Event.SCHEDULE: (lambda it: conditions.schedule(it, LATER),),
-    Event.EXTERNAL_EVENT: (lambda it: external_events.complete_by_event(it, {}),),
+    Event.EXTERNAL_EVENT: (
+        lambda it: external_events.complete_by_event(it, {}),
+        lambda it: external_events.refuse_early(it, DECLINED),
+    ),
     Event.CANCEL_REQUEST: (external_events.cancel_request,),
     Event.MOVE_DEADLINE: (lambda it: external_events.move_deadline(it, LATER),),
 }
