@@ -85,7 +85,7 @@ def _complete_by_of_pending(case: Case) -> bool:
 def _dead_refusal(case: Case) -> bool:
     match list(case.path):
         case ["state", "Steps", name, "RefusedForGood"]:
-            return all(step.get("State") == "Undone" for step in case.step(name))
+            return all(step.get("State") in ("Undoing", "Undone") for step in case.step(name))
     return False
 
 
@@ -169,6 +169,21 @@ def _held(case: Case) -> bool:
     )
 
 
+def _doubt_of_external(case: Case) -> bool:
+    match list(case.path):
+        case ["state", "Steps", name, "InDoubt"]:
+            return all(step.get("Capability") == "outside" for step in case.step(name))
+    return False
+
+
+def _refused_early(case: Case) -> bool:
+    """Whether a refusal is kept until the turn of its step."""
+    events = _events(case.decisions[1])
+    return case.move["do"] == "answer" and [event["what"] for event in events] == [
+        "step-refused-early"
+    ]
+
+
 UNDO_RESUMED = "an operator resumed the undo"
 
 
@@ -188,7 +203,8 @@ DIFFERENCES: Sequence[Difference] = (
     ),
     Difference(
         name="refusal-of-undone",
-        why="Whether the service repeats a refusal means nothing of a step that is undone, and nobody reads it there.",
+        why="Whether the service repeats a refusal means nothing of a step that is undone, or is to be, and nobody reads "
+        "it there.",
         allows=_dead_refusal,
     ),
     Difference(
@@ -254,5 +270,17 @@ DIFFERENCES: Sequence[Difference] = (
         why="An undo that an operator resumed has that as its reason (engine 29 g). The base has none, so the order "
         'ended as "undone: None".',
         allows=_resumed_undo,
+    ),
+    Difference(
+        name="doubt-of-an-external-step",
+        why="Nothing is sent for a step that an external event completes, so nothing of it is in doubt. A restore had "
+        "called it so, and nobody reads that.",
+        allows=_doubt_of_external,
+    ),
+    Difference(
+        name="refused-early",
+        why="The refusal of a step whose condition or start time is pending counts when its turn comes (engine 29 h).",
+        allows=_refused_early,
+        ends_course=True,
     ),
 )

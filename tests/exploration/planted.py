@@ -28,7 +28,12 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
 from core.orders import OUTSIDE, OrderState, Snapshot, Step
 from core.workflow import Workflows
+from engine.decisions import transitions
+from engine.domain import derive, states, verbs
 from engine.domain.causes import Cause, Code
+from engine.domain.orders import Order
+from engine.domain.steps import Step as NewStep
+from engine.domain.steps import StepIn
 from exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
@@ -123,8 +128,9 @@ original_begins_at = Snapshot.begins_at
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
-original_ask_again = supervisor_rules._ask_again
+original_recovered = supervisor_rules.recover
 original_end = compensation.end
+original_end_anew = transitions.end
 original_to_be_undone = compensation.to_be_undone
 original_cancel = actions.cancel
 original_skip = actions.skip
@@ -210,23 +216,30 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     return patch.object(Transitions, "_commit", commit)
 
 
-def counts_a_failure_twice() -> AbstractContextManager[Any]:
-    def ask_again(before, after, expired, entry):
-        return original_ask_again(before, after.with_state(failure_count=2), expired, entry)
+def a_recovered_order(change: Callable[[Order, Order], Order]) -> AbstractContextManager[Any]:
+    """What the supervisor makes of an order, changed once more, by the order before and after."""
 
-    return patch.object(supervisor_rules, "_ask_again", ask_again)
+    def recover(order, *args):
+        found = original_recovered(order, *args)
+        return found and replace(found, after=change(order, found.after))
+
+    return patch.object(supervisor_rules, "recover", recover)
+
+
+def counts_a_failure_twice() -> AbstractContextManager[Any]:
+    return a_recovered_order(lambda before, after: replace(after, failures=2))
 
 
 def forgets_when_the_retry_is_due() -> AbstractContextManager[Any]:
-    return patch.object(Snapshot, "waiting", lambda self: ())
+    return an_expired_step(lambda before, after: verbs.without_retry_by(after))
 
 
 def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
-    def expired(self, now, tolerance):
-        return self.state is StepState.RUNNING
+    def is_expired(self, now, tolerance):
+        return isinstance(self.state, states.Running)
 
     return _Both(
-        patch.object(Step, "expired", expired),
+        patch.object(StepIn, "is_expired", is_expired),
         patch.object(agenda, "overdue", lambda now, kind=Kind.RUNNING: agenda.all_of(kind)),
     )
 
@@ -262,11 +275,10 @@ def gives_up_without_an_alert() -> AbstractContextManager[Any]:
 
 
 def leaves_the_order_locked() -> AbstractContextManager[Any]:
-    def ask_again(before, after, expired, entry):
-        change = original_ask_again(before, after, expired, entry)
-        return replace(change, after=change.after.with_state(locked_by=before.state.locked_by))
+    def locked(before, after):
+        return replace(after, derived=replace(after.derived, locked_by=before.derived.locked_by))
 
-    return patch.object(supervisor_rules, "_ask_again", ask_again)
+    return a_recovered_order(locked)
 
 
 def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
@@ -274,7 +286,12 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
         change = original_end(before, *args)
         return transition(before, change.after.with_steps(*before.steps), change.entry)
 
-    return patch.object(compensation, "end", end)
+    def end_anew(draft, *args):
+        found = original_end_anew(draft, *args)
+        after = found.after.with_steps(*draft.before.steps)
+        return replace(found, after=derive.changed(draft.before, after, draft.now))
+
+    return _Both(patch.object(compensation, "end", end), patch.object(transitions, "end", end_anew))
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
@@ -405,8 +422,16 @@ def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
     def to_be_undone(step):
         return original_to_be_undone(step) if step.state is StepState.COMPLETED else step
 
-    places = (compensation, supervisor_rules)
-    return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
+    return _Both(
+        patch.object(compensation, "to_be_undone", to_be_undone),
+        an_undo(lambda step, undo: undo if isinstance(step.state, states.Completed) else step),
+    )
+
+
+def an_undo(change: Callable[[NewStep, NewStep], NewStep]) -> AbstractContextManager[Any]:
+    """What becomes of a step whose undo is requested, by the step before and after."""
+    undo_of = verbs._undo_of
+    return patch.object(verbs, "_undo_of", lambda step, **more: change(step, undo_of(step, **more)))
 
 
 def calls_undone_what_is_not() -> AbstractContextManager[Any]:
@@ -483,13 +508,11 @@ def another_key_at_another_agent() -> AbstractContextManager[Any]:
 
 
 def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
-    def ask_again(before, after, expired, entry):
-        change = original_ask_again(before, after, expired, entry)
-        if not any(step.cooldowns for step in change.after.steps):
-            return change
-        return replace(change, after=change.after.with_state(process_state=ProcessState.PROCESSING))
+    def kept(before, after):
+        rests = any(step.counts.cooldowns for step in after.steps)
+        return replace(after, state=before.state) if rests else after
 
-    return patch.object(supervisor_rules, "_ask_again", ask_again)
+    return a_recovered_order(kept)
 
 
 def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
@@ -536,15 +559,11 @@ def goes_on_without_the_lease() -> AbstractContextManager[Any]:
 
 
 def does_again_what_was_done() -> AbstractContextManager[Any]:
-    def ask_again(before, after, expired, entry):
-        change = original_ask_again(before, after, expired, entry)
-        again = [
-            replace(step, state=StepState.NOT_STARTED)
-            for step in change.after.in_state(StepState.COMPLETED)
-        ]
-        return replace(change, after=change.after.with_steps(*again))
+    def again(before, after):
+        done = after.in_state(states.Completed)
+        return after.with_steps(*(replace(step, state=states.Waiting()) for step in done))
 
-    return patch.object(supervisor_rules, "_ask_again", ask_again)
+    return a_recovered_order(again)
 
 
 def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
@@ -601,7 +620,14 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
         latest = max(step.not_before or now for step in self.steps)
         return latest if latest > now else None
 
-    return patch.object(Snapshot, "chosen_time", chosen_time)
+    def next_start(self, now):
+        latest = max(step.not_before or now for step in self.steps)
+        return latest if latest > now else None
+
+    return _Both(
+        patch.object(Snapshot, "chosen_time", chosen_time),
+        patch.object(Order, "next_start", next_start),
+    )
 
 
 def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
@@ -657,7 +683,11 @@ def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
         undoing = original_to_be_undone(step)
         return replace(undoing, not_before=None) if step.state is StepState.COMPLETED else undoing
 
-    return patch.object(compensation, "to_be_undone", to_be_undone)
+    def at_once(step, undo):
+        is_done = isinstance(step.state, states.Completed)
+        return replace(undo, state=states.UndoPending()) if is_done else undo
+
+    return _Both(patch.object(compensation, "to_be_undone", to_be_undone), an_undo(at_once))
 
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
@@ -679,38 +709,41 @@ def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
     return patch.object(progress, "request_of", request_of)
 
 
-def a_counted_step(change: Callable[[Step, Step], Step]) -> AbstractContextManager[Any]:
-    """What the supervisor makes of a step that has expired, changed once more, by the step before and after."""
-    counted = supervisor_rules._counted
+def an_expired_step(change: Callable[[NewStep, NewStep], NewStep]) -> AbstractContextManager[Any]:
+    """What becomes of a step that has timed out, changed once more, by the step before and after."""
+    expire = verbs.expire
     return patch.object(
-        supervisor_rules, "_counted", lambda step, *args: change(step, counted(step, *args))
+        verbs, "expire", lambda step, *args, **more: change(step, expire(step, *args, **more))
     )
 
 
 def rests_for_twice_as_long() -> AbstractContextManager[Any]:
     def longer(before, after):
-        return (
-            replace(after, not_before=after.not_before + after.cooldown)
-            if after.cooldowns > before.cooldowns
-            else after
-        )
+        if not isinstance(after.state, states.CoolingDown):
+            return after
+        cooling, more = after.state, after.rules.cooldown
+        later = replace(cooling, until=cooling.until + more, retry_by=cooling.retry_by + more)
+        return replace(after, state=later)
 
-    return a_counted_step(longer)
+    return an_expired_step(longer)
 
 
 def counts_no_failure_of_the_step() -> AbstractContextManager[Any]:
-    return a_counted_step(lambda before, after: replace(after, failure_count=before.failure_count))
+    def uncounted(before, after):
+        counts = replace(after.counts, failures=before.counts.failures)
+        return replace(after, counts=counts)
+
+    return an_expired_step(uncounted)
 
 
 def tries_once_more() -> AbstractContextManager[Any]:
-    counted = supervisor_rules._counted
+    expire = verbs.expire
 
-    def patient(step, *args):
-        return replace(
-            counted(replace(step, threshold=step.threshold + 1), *args), threshold=step.threshold
-        )
+    def patient(step, *args, **more):
+        rules = replace(step.rules, threshold=step.rules.threshold + 1)
+        return replace(expire(replace(step, rules=rules), *args, **more), rules=step.rules)
 
-    return patch.object(supervisor_rules, "_counted", patient)
+    return patch.object(verbs, "expire", patient)
 
 
 def a_started_step(
@@ -740,15 +773,21 @@ def judges_at_each_try() -> AbstractContextManager[Any]:
 
 
 def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:
-    return patch.object(Snapshot, "passed_pivots", lambda self: ())
+    return _Both(
+        patch.object(Snapshot, "passed_pivots", lambda self: ()),
+        patch.object(Order, "passed_pivots", lambda self: ()),
+    )
 
 
 def leaves_what_it_went_on_without() -> AbstractContextManager[Any]:
     undone = compensation.to_be_undone
-    return patch.object(
-        compensation,
-        "to_be_undone",
-        lambda step: step if step.state is StepState.SKIPPED else undone(step),
+    return _Both(
+        patch.object(
+            compensation,
+            "to_be_undone",
+            lambda step: step if step.state is StepState.SKIPPED else undone(step),
+        ),
+        an_undo(lambda step, undo: step if isinstance(step.state, states.Skipped) else undo),
     )
 
 
@@ -871,7 +910,10 @@ def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
 
 
 def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
-    return patch.object(changes, "_waits_since", lambda before, after, now: now)
+    return _Both(
+        patch.object(changes, "_waits_since", lambda before, after, now: now),
+        patch.object(derive, "_ready_since", lambda before, after, now: now),
+    )
 
 
 def takes_the_newest_first() -> AbstractContextManager[Any]:
@@ -1007,7 +1049,16 @@ def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
     def passed_pivots(self):
         return tuple(step for step in self.steps if step.pivot and step.state in OVER)
 
-    return patch.object(Snapshot, "passed_pivots", passed_pivots)
+    def passed_anew(self):
+        done = (states.Completed, states.Skipped)
+        return tuple(
+            step for step in self.steps if step.rules.pivot and isinstance(step.state, done)
+        )
+
+    return _Both(
+        patch.object(Snapshot, "passed_pivots", passed_pivots),
+        patch.object(Order, "passed_pivots", passed_anew),
+    )
 
 
 def leaves_an_order_without_a_way_out() -> AbstractContextManager[Any]:

@@ -30,7 +30,6 @@ from exploration.worlds import (
 from kit.exploration.explorer import Limit, explore
 from kit.exploration.moves import forget, moves
 from scheduler.rules import SchedulerRules
-from supervisor.rules import SupervisorRules
 
 LENGTH = 150
 """How many events a random course has at most."""
@@ -86,7 +85,7 @@ def gather(worlds: Sequence[WorldOf], *, states: int, walks: int = 0) -> Sample:
     return sample
 
 
-DECIDERS = {"recover": SupervisorRules, "claim": SchedulerRules, "receive": SchedulerRules}
+DECIDERS = {"claim": SchedulerRules, "receive": SchedulerRules}
 
 
 def _walk(world, chance, watch):

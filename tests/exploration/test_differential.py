@@ -63,6 +63,12 @@ CHANGED = (
         "not_before=None,",
     ),
     changed(
+        "the undo of a step that has failed does not wait for late effects",
+        "engine/domain/verbs.py",
+        "LateEffectsPossible(final_at, retry_by) if final_at else Waiting(None, retry_by)",
+        "Waiting(None, retry_by)",
+    ),
+    changed(
         "a resubmitted step keeps its count of cooldowns",
         "core/actions.py",
         "        failure_count=0,\n        cooldowns=0,\n        not_before=None,",
@@ -112,15 +118,15 @@ CHANGED = (
     ),
     changed(
         "back-off begins a failure later",
-        "supervisor/rules.py",
-        "verdict.step.failure_count > 1 and not fault",
-        "verdict.step.failure_count > 2 and not fault",
+        "engine/decisions/recover.py",
+        "failures > 1 and report.fault is None",
+        "failures > 2 and report.fault is None",
     ),
     changed(
         "an attempt that no agent has begun counts",
-        "supervisor/rules.py",
-        "if has_begun(heard, request) else",
-        "if True else",
+        "engine/decisions/recover.py",
+        "    if not report.has_begun:",
+        "    if False:",
     ),
     changed(
         "the time of an order is forgotten",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
-from converting import differences, lost, to_new, to_old
+from converting import differences, lost
 from deciding import (
     ACTIONS,
     AWAITED_ANEW,
@@ -58,6 +58,7 @@ from core.life import Direction, StepState
 from core.messages import Submission, decode
 from core.orders import OUTSIDE
 from core.workflow import LONGEST_WAIT
+from engine.conversion.records import to_new, to_old
 from engine.decisions.actions import restore
 from engine.decisions.submit import submit_again
 from engine.domain.derive import changed
@@ -352,7 +353,7 @@ def test_the_same_is_decided_on_the_new_records():
     check_records(few)
     assert len(few.changes) > 100
     check_decisions(few)
-    assert {decision.kind for decision in few.decisions.values()} == {"claim", "receive", "recover"}
+    assert {decision.kind for decision in few.decisions.values()} == {"claim", "receive"}
     check_events(few)
     check_actions(few)
     check_awaited(few)

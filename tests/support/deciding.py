@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from converting import differences, lost, to_new, to_old
+from converting import differences, lost
 
 from core import answers
-from core import happenings as old
 from core.actions import BY_NAME, Asked
 from core.answers import answered
 from core.changes import Change, NotClaimed, Note
 from core.errors import InvalidError, RefusedError
 from core.links import Links
-from core.messages import request_id_of
 from core.workflow import Workflows
+from engine.conversion.history import happening_of
+from engine.conversion.records import to_new, to_old
 from engine.decisions.actions import (
     cancel,
     expedite,
@@ -33,128 +33,12 @@ from engine.decisions.claim import claim
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.decisions.proceed import Scheduler
-from engine.decisions.recover import AttemptReport, recover
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.submit import RefusedSubmission, StepDefaults, Wishes, submit
 from engine.decisions.transitions import Transition
-from engine.domain import events as new
 from engine.features.external_events import CallbackUrls
 from engine.words import words_of
-from stores.agent_health import fault_of, has_begun
 from submission import rules
-
-SAME = {
-    new.StepCompleted: old.StepCompleted,
-    new.StepUndone: old.StepUndone,
-    new.RequestCancelled: old.Withdrawn,
-    new.ExternalEventRecorded: old.Answered,
-    new.OptionalStepFailed: old.PassedOver,
-    new.CooldownStarted: old.CoolsDown,
-    new.AttemptExpired: old.Expired,
-    new.AttemptDeferred: old.Accepted,
-    new.Submitted: old.Submitted,
-    new.Restored: old.Restored,
-    new.Claimed: old.Claimed,
-    new.Recovered: old.Recovered,
-    new.OrderProcessed: old.Processed,
-    new.WorkflowChanged: old.WorkflowChanged,
-}
-"""Events that have the same fields."""
-
-
-def _which(event):
-    return {"step": event.step, "attempt": event.attempt}
-
-
-def _started(event):
-    return old.StepStarted(
-        **_which(event),
-        capability=event.capability,
-        agent=event.agent,
-        complete_by=event.complete_by,
-        undo=event.is_undo,
-        round=event.generation or None,
-    )
-
-
-def _requeued(event):
-    if event.held_by:
-        return old.Waits(held_by=event.held_by)
-    return (old.Waits if event.is_chosen else old.PutBack)(until=event.until)
-
-
-TAKEN = {
-    new.Action.CANCEL: "cancelled",
-    new.Action.HOLD: "held",
-    new.Action.RELEASE: "released",
-    new.Action.EXPEDITE: "hurried",
-    new.Action.RESUBMIT: "resubmitted",
-}
-ON_STEP = {
-    new.Action.SKIP: (old.Skipped, "skipped", "step-skipped"),
-    new.Action.RETRY_WITH_NEW_KEY: (old.Renewed, "renewed", "step-renewed"),
-    new.Action.REMIND: (old.AskedOtherwise, None, "reminded"),
-    new.Action.NEW_CALLBACK_URL: (old.AskedOtherwise, None, "link-renewed"),
-}
-
-
-def _acted_on_step(event):
-    kind, resuming, otherwise = ON_STEP[event.action]
-    what = resuming if event.resumes else otherwise
-    return kind(what=what, step=event.step, note=event.note)
-
-
-def _settled(event):
-    return old.Settled(
-        what="settled" if event.resumes else "step-settled",
-        step=event.step,
-        was_done=event.was_done,
-        late_effect=event.late_effect_possible,
-        note=event.note,
-    )
-
-
-OTHERS = {
-    new.SubmissionRefused: lambda it: old.SubmissionRefused(cause=it.cause),
-    new.StepStarted: _started,
-    new.StepFailed: lambda it: old.StepFailed(**_which(it), cause=it.cause),
-    new.EarlyRefusalRecorded: lambda it: old.RefusedEarly(step=it.step, cause=it.cause),
-    new.NotAttempted: lambda it: old.NotTried(**_which(it), cause=it.cause),
-    new.SkippedByCondition: lambda it: old.NotNeeded(step=it.step, predicate=it.condition),
-    new.StepScheduled: lambda it: old.BeginsLater(step=it.step, until=it.until, by=it.by),
-    new.Requeued: _requeued,
-    new.UndoRequested: lambda it: old.UndoRequested(step=it.step, cause=it.cause),
-    new.OrderEnded: lambda it: old.Ended(what=it.outcome.value, step=it.step, cause=it.cause),
-    new.ActionTaken: lambda it: old.ActedOn(what=TAKEN[it.action], note=it.note),
-    new.StepActionTaken: _acted_on_step,
-    new.StepSettled: _settled,
-    new.DeadlineMoved: lambda it: old.AskedOtherwise(
-        what="wait-extended", step=it.step, note=it.note, until=it.until
-    ),
-    new.ReplyRefused: lambda it: old.ReplyRefused(**_which(it), cause=it.cause),
-}
-
-
-def happening_of(event):
-    """The event as today's history has it, with the cause in words."""
-    if kind := SAME.get(type(event)):
-        names = type(event).__dataclass_fields__
-        return kind(**{name: getattr(event, name) for name in names})
-    return OTHERS[type(event)](event)
-
-
-def reports_of(order, heard):
-    """What agents have reported of the running attempts of an order of today."""
-    found = {}
-    for step in order.running():
-        request = request_id_of(order.order_id, step)
-        fault = fault_of(heard, request)
-        found[request] = AttemptReport(
-            has_begun=has_begun(heard, request),
-            fault=fault and fault.text,
-            by_gateway=bool(fault and fault.at_door),
-        )
-    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,10 +76,6 @@ def scheduler_of(decision):
 def decide_anew(decision):
     """Make a decision of today again, on the new records."""
     order, arguments = to_new(decision.order), decision.arguments
-    if decision.kind == "recover":
-        now, heard = arguments
-        reports = reports_of(decision.order, heard)
-        return recover(order, now, reports, decision.rules.clock_tolerance)
     scheduler = scheduler_of(decision)
     if decision.kind == "claim":
         now, room = arguments

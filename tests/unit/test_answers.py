@@ -555,7 +555,7 @@ def test_an_early_refusal_of_a_step_that_is_not_needed_counts_for_nothing():
     """It is kept until then; the order had been undone for it (engine 29 h)."""
     trial, order = refused_early(when=is_small, on_failure=UNDO)
     assert order.steps["approval"] == "NotStarted"
-    assert order.history[-1].startswith("step-refused-early: ")
+    assert order.history[-1].startswith("step-refused-early: approval ")
     healed(trial)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
 

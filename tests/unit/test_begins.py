@@ -212,11 +212,12 @@ def test_an_order_may_be_submitted_for_a_later_time():
 
 
 @pytest.mark.proves("SUB-9")
-@pytest.mark.parametrize("before", [{}, {"notBefore": NOW.isoformat()}, {"notBefore": None}])
-def test_an_order_whose_time_has_come_begins_at_once(before):
-    """As one that names no time."""
-    change = recorded(**before)
+@pytest.mark.parametrize("time", [None, NOW, NOW - timedelta(days=1)])
+def test_an_order_whose_time_has_come_begins_at_once(time):
+    """As one that names no time, also in the history."""
+    change = recorded(notBefore=time and time.isoformat())
     assert change.after.state.not_before is None
+    assert [each.not_before for each in change.entry.happened] == [None]
     assert [each.queue for each in change.messages] == [SCHEDULER_REQUESTS]
 
 

@@ -190,6 +190,7 @@ def settles(at):
 GONE = "it may have been done, and no agent here leads to psp"
 TRIED = state(Steps=[{"Name": "a", "Capability": "pay", "Attempts": 1}])
 ERASE = {"from": 0, "do": "erase", "at": "t"}
+ANSWER = {"from": 0, "do": "answer", "at": "t"}
 RESTORE = {"from": 0, "do": "restore", "at": "t"}
 ALLOWED = {
     "complete-by-of-pending": (
@@ -202,7 +203,7 @@ ALLOWED = {
             state(Steps=[{"Name": "a", "State": step_state, "RefusedForGood": True}]),
             state(Steps=[{"Name": "a", "State": step_state}]),
         )
-        for step_state in ("Undone", "Failed")
+        for step_state in ("Undoing", "Failed")
     ),
     "expedited-undo": (
         (HURRY, undoing(NotBefore="t"), undoing()),
@@ -243,6 +244,18 @@ ALLOWED = {
     "held-and-put-back": (
         (CLAIM, told("put-back"), told("waits", heldBy="grace")),
         (CLAIM, told("put-back"), told("waits", until="t")),
+    ),
+    "doubt-of-an-external-step": tuple(
+        (
+            CLAIM,
+            state(Steps=[{"Name": "a", "Capability": capability, "InDoubt": True}]),
+            state(Steps=[{"Name": "a", "Capability": capability}]),
+        )
+        for capability in ("outside", "pay")
+    ),
+    "refused-early": (
+        (ANSWER, told("step-failed", reason="no"), told("step-refused-early", reason="no")),
+        (CLAIM, told("step-failed", reason="no"), told("step-refused-early", reason="no")),
     ),
     "resumed-undo": (
         (RESUBMIT, state(), state(Reason="an operator resumed the undo")),
