@@ -52,7 +52,8 @@ def sections() -> Mapping[tuple[str, str], str]:
     }
     return {
         (OVERVIEW, "order"): _mermaid(_order()),
-        (OVERVIEW, "step"): _mermaid(_step(), _FAILED_UNDO),
+        (OVERVIEW, "step"): _mermaid(_step(is_undo=False)),
+        (OVERVIEW, "step-undo"): _mermaid(_step(is_undo=True), _FAILED_UNDO),
         **{(DETAILS, name): text for name, text in details.items()},
     }
 
@@ -74,7 +75,7 @@ def _mermaid(arrows: Iterable[Arrow], *declared: str) -> str:
     drawn = [
         f"{before} --> {after}: {', '.join(names)}" for (before, after), names in events.items()
     ]
-    lines = [f"    {line}" for line in (*declared, *drawn)]
+    lines = [f"    {line}" for line in ("direction LR", *drawn, *declared)]
     return "\n".join(["```mermaid", "stateDiagram-v2", *lines, "```"])
 
 
@@ -86,10 +87,11 @@ def _order() -> Iterator[Arrow]:
             yield *words, event
 
 
-def _step() -> Iterator[Arrow]:
-    """Yield every transition in the words of the pattern."""
+def _step(*, is_undo: bool) -> Iterator[Arrow]:
+    """Yield every transition in the words of the pattern, on the way forward or of the undo."""
     for event, before, after in rows():
-        yield _word(before), _word(after), event
+        if _is_of_undo(before, after) is is_undo:
+            yield _word(before), _word(after), event
 
 
 def _word(kind: Kind) -> str:

@@ -91,9 +91,10 @@ class BackingOff(Startable):
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Startable):
-    """The service finishes the work later; it is asked again then, or soon if None (AGT-11)."""
+    """The service accepted the work and finishes it later; it is asked again (AGT-11)."""
 
     ask_again_at: AwareDatetime | None = None
+    """None if that may be as soon as an agent has capacity."""
 
 
 @dataclass(frozen=True, slots=True)
