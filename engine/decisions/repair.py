@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import PROCESS_STATE, InError, Order
@@ -43,12 +43,13 @@ def resumed(order: Order) -> Order:
     return order.resume(*map(reset, again))
 
 
-def resumed_or_left(draft: Draft, taken: StepActionTaken) -> Transition:
+def resumed_or_left(
+    before: Order, after: Order, now: datetime, taken: StepActionTaken
+) -> Transition:
     """Let the order go on after an action on a step, unless another step has failed too."""
-    order = draft.order
-    if left := failed_steps(order):
-        return draft.but(replace(order, cause=left[0].state.cause), taken).commit()
-    return draft.but(resumed(order), replace(taken, resumes=True)).commit()
+    if left := failed_steps(after):
+        return transition(before, replace(after, cause=left[0].state.cause), now, (taken,))
+    return transition(before, resumed(after), now, (replace(taken, resumes=True),))
 
 
 def chosen(steps: Sequence[Step], name: str | None, action: Action) -> Step:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import InError, Order, Processed
@@ -31,6 +31,6 @@ def decide(order: Order, by: str, note: str, now: datetime) -> Transition:
     Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
     without_requests, cancelled = cancel_requests(order)
-    turned = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))
+    after = without_requests.request_undo(Cause(Code.CANCELLED, {"by": by}))
     taken = ActionTaken(action=Action.CANCEL, note=note)
-    return Draft(before=order, order=order, now=now).but(turned, taken, *cancelled).commit()
+    return transition(order, after, now, (taken, *cancelled))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.orders import Priority
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import PROCESS_STATE, Order
@@ -26,5 +26,5 @@ def decide(order: Order, note: str, now: datetime) -> Transition:
     """
     cooling = filter(is_cooling_down, order.steps)
     expedited = replace(order.with_steps(*map(end_cooldown, cooling)), priority=Priority.HIGH)
-    draft = Draft(before=order, order=expedited, now=now)
-    return draft.but(expedited, ActionTaken(action=Action.EXPEDITE, note=note)).commit()
+    taken = ActionTaken(action=Action.EXPEDITE, note=note)
+    return transition(order, expedited, now, (taken,))

@@ -6,7 +6,7 @@ from core.errors import InvalidError
 from core.workflow import LONGEST_WAIT
 from engine.decisions.awaited_events import awaited_step
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, DeadlineMoved
 from engine.domain.orders import Order
@@ -31,4 +31,4 @@ def decide(order: Order, step: Step, until: datetime, note: str, now: datetime) 
         raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
     moved = order.with_steps(move_deadline(step, until))
     taken = DeadlineMoved(action=Action.EXTEND_DEADLINE, step=step.name, note=note, until=until)
-    return Draft(before=order, order=order, now=now).but(moved, taken).commit()
+    return transition(order, moved, now, (taken,))

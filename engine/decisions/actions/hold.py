@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import PROCESS_STATE, Hold, Order
@@ -18,5 +18,4 @@ def refusal(order: Order) -> Cause | None:
 def decide(order: Order, operator: str, note: str, now: datetime) -> Transition:
     """Let no step start; running steps answer, or expire and are recovered."""
     held = order.put_on_hold(Hold(operator, note, now))
-    draft = Draft(before=order, order=held, now=now)
-    return draft.but(held, ActionTaken(action=Action.HOLD, note=note)).commit()
+    return transition(order, held, now, (ActionTaken(action=Action.HOLD, note=note),))

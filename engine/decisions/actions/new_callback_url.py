@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from engine.decisions.awaited_events import open_step
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import Order
 from engine.domain.steps import Step
@@ -21,4 +21,4 @@ def decide(
     """Give the step a new token, also before its turn; the history does not have it."""
     renewed = order.with_steps(with_callback_token(step, callbacks.new_token()))
     taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=step.name, note=note)
-    return Draft(before=order, order=order, now=now).but(renewed, taken).commit()
+    return transition(order, renewed, now, (taken,))

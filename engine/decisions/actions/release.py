@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import Order
@@ -21,5 +21,4 @@ def decide(order: Order, note: str, now: datetime) -> Transition:
     """
     held_for = now - (order.hold.since if order.hold else now)
     released = move_deadlines(order, held_for).release()
-    draft = Draft(before=order, order=released, now=now)
-    return draft.but(released, ActionTaken(action=Action.RELEASE, note=note)).commit()
+    return transition(order, released, now, (ActionTaken(action=Action.RELEASE, note=note),))

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from engine.decisions.awaited_events import awaited_step
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import Order
 from engine.domain.steps import Step
@@ -17,4 +17,4 @@ def step_of(order: Order, name: str) -> Step:
 def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
     """Record the reminder, from which its message follows; the deadline stays."""
     taken = StepActionTaken(action=Action.REMIND, step=step.name, note=note)
-    return Draft(before=order, order=order, now=now).but(order, taken).commit()
+    return transition(order, order, now, (taken,))

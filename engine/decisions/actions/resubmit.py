@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from engine.decisions.repair import failed_steps, forgotten_steps, resumed, why_not_repaired
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import Order
@@ -29,4 +29,4 @@ def decide(order: Order, note: str, now: datetime) -> Transition:
     """
     fresh = resumed(order.with_steps(*map(reset, failed_steps(order))))
     taken = ActionTaken(action=Action.RESUBMIT, note=note)
-    return Draft(before=order, order=order, now=now).but(fresh, taken).commit()
+    return transition(order, fresh, now, (taken,))

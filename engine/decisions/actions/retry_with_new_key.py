@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from engine.decisions.repair import chosen, forgotten_steps, resumed_or_left, why_not_repaired
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import Order
@@ -35,4 +35,4 @@ def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
     """
     after = order.with_steps(key_generations.retry_with_new_key(step))
     taken = StepActionTaken(action=Action.RETRY_WITH_NEW_KEY, step=step.name, note=note)
-    return resumed_or_left(Draft(before=order, order=after, now=now), taken)
+    return resumed_or_left(order, after, now, taken)

@@ -6,12 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.repair import (
-    chosen,
-    resumed_or_left,
-    why_not_repaired,
-)
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.repair import chosen, resumed_or_left, why_not_repaired
+from engine.decisions.transitions import Transition, transition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt
@@ -59,7 +55,7 @@ def decide(order: Order, step: Step, finding: Finding, note: str, now: datetime)
     if finding.result is not None:
         done = order.with_steps(verbs.settle_done(step, finding.result))
         settled = _settled(step, note, was_done=True)
-        return resumed_or_left(Draft(before=order, order=done, now=now), settled)
+        return resumed_or_left(order, done, now, settled)
     until = step.effects_final_at
     is_early = until is not None and now < until
     if until and is_early and not finding.confirms_late_effect:
@@ -67,7 +63,7 @@ def decide(order: Order, step: Step, finding: Finding, note: str, now: datetime)
         raise ActionRefusedError(Cause(Code.LATE_EFFECT_POSSIBLE, facts))
     not_done = order.with_steps(verbs.settle_not_done(step))
     settled = _settled(step, note, was_done=False, late_effect_possible=is_early)
-    return Draft(before=order, order=order, now=now).but(not_done, settled).commit()
+    return transition(order, not_done, now, (settled,))
 
 
 def _settled(

@@ -3,13 +3,8 @@
 from datetime import datetime
 
 from engine.decisions.errors import ActionRefusedError
-from engine.decisions.repair import (
-    chosen,
-    failed_steps,
-    resumed_or_left,
-    why_not_repaired,
-)
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.repair import chosen, failed_steps, resumed_or_left, why_not_repaired
+from engine.decisions.transitions import Transition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
@@ -57,4 +52,4 @@ def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
     """
     after = order.with_steps(verbs.skip(step))
     taken = StepActionTaken(action=Action.SKIP, step=step.name, note=note)
-    return resumed_or_left(Draft(before=order, order=after, now=now), taken)
+    return resumed_or_left(order, after, now, taken)
