@@ -1,12 +1,16 @@
-"""The errors of decisions about what somebody wants of an order."""
+"""The errors of decisions, each of which says why by a cause."""
 
 from core.errors import AppError
 from engine.domain.causes import Cause
 
 
-class ActionRefusedError(AppError):
-    """The action makes no sense for the step; `cause` says why."""
+class CausedError(AppError):
+    """Nothing is decided; `cause` says why."""
 
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause.code)
         self.cause = cause
+
+
+class ActionRefusedError(CausedError):
+    """The action makes no sense for the step."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.errors import AppError
+from engine.decisions.errors import CausedError
 from engine.decisions.transitions import Draft, Transition, after_failure, failure_of
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -43,12 +43,8 @@ class ExternalEvent:
     """Whether the service that refused would refuse its key again (AGT-3)."""
 
 
-class EventNotAcceptedError(AppError):
-    """The event changes nothing; `cause` says why."""
-
-    def __init__(self, cause: Cause) -> None:
-        super().__init__(cause.code)
-        self.cause = cause
+class EventNotAcceptedError(CausedError):
+    """The event changes nothing."""
 
 
 def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | None:
@@ -67,12 +63,12 @@ def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | No
     if cause := why_closed(order, step):
         raise EventNotAcceptedError(cause)
     after, events = _recorded(step, event)
-    is_late = order.is_undo  # the undo was requested while the step ran
-    after = verbs.request_undo(after) if is_late else after
+    if order.is_undo:  # it was requested while the step ran
+        after = verbs.request_undo(after)
     draft = Draft(before=order, order=order.with_steps(after), now=now, events=events)
-    return (
-        after_failure(draft) if isinstance(after.state, Failed) and not is_late else _go_on(draft)
-    )
+    if isinstance(after.state, Failed) and not order.is_undo:
+        return after_failure(draft)
+    return _go_on(draft)
 
 
 def _is_known(step: Step, event: ExternalEvent) -> bool:
@@ -110,16 +106,12 @@ def why_closed(order: Order, step: Step) -> Cause | None:
             return Cause(Code.EVENT_AFTER_FAILURE, {**known, "why": cause.as_json()})
         case Skipped():
             return Cause(Code.EVENT_AFTER_SKIP, known)
-    if order.is_undo and not _runs_at_service(step):
+    if order.is_undo and not isinstance(step.state, Running):  # a service may still answer
         return Cause(Code.EVENT_DURING_UNDO, {"why": order_cause})
     if order.has_ended:
         state = str(PROCESS_STATE[type(order.state)])
         return Cause(Code.EVENT_AFTER_END, {"state": state, "why": order_cause})
     return None
-
-
-def _runs_at_service(step: Step) -> bool:
-    return isinstance(step.state, Running)
 
 
 def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, tuple[HistoryEvent, ...]]:

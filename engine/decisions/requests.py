@@ -19,6 +19,7 @@ from core.messages import AgentRequest, BusMessage, faults_of
 from core.orders import ERASED
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
+from engine.decisions.errors import CausedError
 from engine.domain.causes import Cause, Code
 from engine.domain.orders import Order
 from engine.domain.states import Undoing
@@ -39,12 +40,8 @@ Personal = Callable[[], Iterable[str]]
 """Returns the personal values of an order, which no cause repeats."""
 
 
-class BrokenRequestError(AppError):
+class BrokenRequestError(CausedError):
     """The request of a step cannot be made."""
-
-    def __init__(self, cause: Cause) -> None:
-        super().__init__(cause.code)
-        self.cause = cause
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
