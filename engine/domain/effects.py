@@ -4,7 +4,8 @@ A running attempt is no part of it: the state says that one runs. Doubt is a val
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from pydantic import AwareDatetime
@@ -54,7 +55,7 @@ class InDoubt:
     unanswered: bool = True
     """Whether an attempt ended without an answer."""
     answer_by: AwareDatetime | None = None
-    """When the service has to finish the work that it accepted; None if it owes none (AGT-11)."""
+    """When the service has to finish the work that it accepted; None if there is none (AGT-11)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +82,7 @@ class UndoInDoubt:
     unanswered: bool = True
     """Whether an attempt to undo it ended without an answer."""
     answer_by: AwareDatetime | None = None
-    """When the service has to finish the undo that it accepted; None if it owes none."""
+    """When the service has to finish the undo that it accepted; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,3 +98,51 @@ Sent = NotDone | InDoubt | Done | UndoInDoubt | Reverted
 """The effects of a step of which a request was sent, so that there is a key."""
 Doubt = InDoubt | UndoInDoubt
 Effect = NothingSent | Answered | Sent
+
+# How they change
+
+
+def next_generation(key: Key) -> Key:
+    """Return the next key, which no provider knows yet (AGT-3)."""
+    return replace(key, generation=key.generation + 1, provider=None)
+
+
+def doubted(effect: Effect, *, unanswered: bool) -> Doubt:
+    """Return the effect after an attempt of which nothing is known for certain."""
+    match effect:
+        case InDoubt() | UndoInDoubt():
+            return replace(effect, unanswered=effect.unanswered or unanswered)
+        case Done(key=key, result=result):
+            return UndoInDoubt(key=key, result=result, unanswered=unanswered)
+        case NotDone(key=key) | Reverted(key=key):
+            return InDoubt(key=key, unanswered=unanswered)
+    raise ValueError("no request was sent, so nothing is in doubt")
+
+
+def without_acceptance(effect: Effect) -> Effect:
+    """Return the effect after the final answer to what the service had accepted."""
+    match effect:
+        case InDoubt(unanswered=False, key=key):
+            return NotDone(key=key)
+        case UndoInDoubt(unanswered=False, key=key, result=result):
+            return Done(key=key, result=result)
+    return without_deadline(effect)
+
+
+def without_deadline(effect: Effect) -> Effect:
+    """Return the effect when no final answer is awaited; accepted work may still be done."""
+    if isinstance(effect, Doubt) and effect.answer_by:
+        return replace(effect, unanswered=True, answer_by=None)
+    return effect
+
+
+def with_late_answer(doubt: Doubt, window: timedelta) -> Doubt:
+    """Return the doubt whose late effects end after the answer, by as much as the window.
+
+    If the service refuses undone keys, there is no such end.
+    """
+    final_at, answer_by = doubt.key.effects_final_at, doubt.answer_by
+    if final_at is None or answer_by is None:
+        return doubt
+    later = max(final_at, answer_by + window)
+    return replace(doubt, key=replace(doubt.key, effects_final_at=later))

@@ -154,9 +154,9 @@ class StepIn(Generic[S_co]):
     def not_before(self) -> datetime | None:
         """The earliest start of the next attempt; None if no time has to pass."""
         match self.wait:
-            case Delayed(until) | BackingOff(until) | CoolingDown(until):
-                return until
-            case LateEffectsPossible(until):
+            case (
+                Delayed(until) | BackingOff(until) | CoolingDown(until) | LateEffectsPossible(until)
+            ):
                 return until
             case Scheduled(at) | Deferred(at):
                 return at
@@ -190,7 +190,7 @@ class StepIn(Generic[S_co]):
 
     @property
     def answer_by(self) -> datetime | None:
-        """When the service has to finish the work that it accepted; None if it owes none."""
+        """When the service has to finish the work that it accepted; None if there is none."""
         return self.effect.answer_by if isinstance(self.effect, Doubt) else None
 
     @property

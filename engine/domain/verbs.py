@@ -18,13 +18,15 @@ from engine.domain.causes import Cause, Code
 from engine.domain.effects import (
     Done,
     Doubt,
-    Effect,
-    InDoubt,
     Key,
     NotDone,
     Reverted,
     Sent,
-    UndoInDoubt,
+    doubted,
+    next_generation,
+    with_late_answer,
+    without_acceptance,
+    without_deadline,
 )
 from engine.domain.states import (
     BackingOff,
@@ -135,9 +137,9 @@ def defer(
     earlier call of the attempt had no answer.
     """
     answer_by = step.answer_by or now + answer_within
-    doubt = replace(_doubted(step.effect, unanswered=unanswered), answer_by=answer_by)
+    doubt = replace(doubted(step.effect, unanswered=unanswered), answer_by=answer_by)
     counts, ask_again_at = _uncounted(step, now, retry_after)
-    effect = _until_the_answer(doubt, step.rules.late_effect_window)
+    effect = with_late_answer(doubt, step.rules.late_effect_window)
     return replace(_waiting(step, Deferred(ask_again_at)), counts=counts, effect=effect)
 
 
@@ -150,7 +152,7 @@ def not_attempted(
     `unanswered` says whether an earlier call of the attempt had no answer.
     """
     counts, at = _uncounted(step, now, retry_after)
-    effect = _doubted(step.effect, unanswered=True) if unanswered else step.effect
+    effect = doubted(step.effect, unanswered=True) if unanswered else step.effect
     wait: Wait = BackingOff(at) if at else Waiting()
     if step.answer_by:  # it is the service, which has accepted the work, that is asked again
         wait = Deferred(at)
@@ -165,12 +167,12 @@ def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool
     attempt without an answer does (`unanswered`). If the service would refuse the key again
     (`for_good`), it did not do the work under it in any attempt (AGT-3).
     """
-    effect = _doubted(step.effect, unanswered=True) if unanswered else step.effect
+    effect = doubted(step.effect, unanswered=True) if unanswered else step.effect
     if for_good:
         effect = NotDone(key=key_of(step), refused_for_good=True)
     else:
-        effect = _without_acceptance(effect)
-    return given_up(replace(step, effect=effect), cause, operator_decides=False)
+        effect = without_acceptance(effect)
+    return after_last_attempt(replace(step, effect=effect), cause, operator_decides=False)
 
 
 @verb(Event.FAIL)
@@ -183,8 +185,10 @@ def fail(
     undo cannot be requested.
     """
     in_doubt = unanswered or isinstance(step.effect, Doubt) or isinstance(step.state, UndoPending)
-    effect = _doubted(step.effect, unanswered=True) if in_doubt else step.effect
-    return given_up(replace(step, effect=effect), cause, operator_decides=operator_decides)
+    effect = doubted(step.effect, unanswered=True) if in_doubt else step.effect
+    return after_last_attempt(
+        replace(step, effect=effect), cause, operator_decides=operator_decides
+    )
 
 
 @verb(Event.EXPIRE)
@@ -202,7 +206,7 @@ def expire(
     once it has done so often enough.
     """
     counts = replace(step.counts, failures=step.counts.failures + 1, uncounted=0)
-    effect = _doubted(step.effect, unanswered=True)
+    effect = doubted(step.effect, unanswered=True)
     failed = replace(step, effect=effect, counts=counts)
     if counts.failures < step.rules.threshold:
         retry_by = now + (delay or timedelta()) + step.rules.timeout
@@ -211,7 +215,9 @@ def expire(
         return _waiting(failed, wait)
     if counts.cooldowns < step.rules.max_cooldowns:
         return cooled_down(failed, now, cause)
-    return given_up(failed, threshold_reached(failed, cause), operator_decides=operator_decides)
+    return after_last_attempt(
+        failed, threshold_reached(failed, cause), operator_decides=operator_decides
+    )
 
 
 @verb(Event.EXPIRE)
@@ -226,14 +232,14 @@ def expire_uncounted(
     at = now + delay if delay else at
     retry_by, kept = (at or now) + step.rules.timeout, cause.shortened()
     wait = BackingOff(at, kept, retry_by) if at else Waiting(kept, retry_by)
-    effect = _doubted(step.effect, unanswered=True)
+    effect = doubted(step.effect, unanswered=True)
     return replace(_waiting(step, wait), counts=counts, effect=effect)
 
 
 @verb(Event.EXPIRE)
 def expire_in_undo(step: Step, now: datetime) -> Step:
     """Undo the step instead of trying it again, since the order is being undone (SUP-3, UND-2)."""
-    waiting = replace(step, effect=_doubted(step.effect, unanswered=True), state=Waiting())
+    waiting = replace(step, effect=doubted(step.effect, unanswered=True), state=Waiting())
     return _undo_of(waiting, now=now)
 
 
@@ -250,7 +256,7 @@ def request_undo(step: Step) -> Step:
 @verb(Event.RESET)
 def reset(step: Step) -> Step:
     """Let the step start afresh after an operator's resubmit (OPR-3, UND-4)."""
-    effect = _without_deadline(step.effect)
+    effect = without_deadline(step.effect)
     fresh = replace(step, counts=step.counts.afresh(), callback_token=None, effect=effect)
     if isinstance(step.state, UndoFailed):
         return replace(fresh, state=UndoPending())
@@ -295,7 +301,7 @@ def doubt_since_copy(step: Step, key: Key) -> Step:
     """
     counts = replace(step.counts, attempts=max(step.counts.attempts, 1))
     effect = replace(step.effect, key=key) if isinstance(step.effect, Sent) else NotDone(key=key)
-    return replace(step, counts=counts, effect=_doubted(effect, unanswered=True))
+    return replace(step, counts=counts, effect=doubted(effect, unanswered=True))
 
 
 # What verbs of optional behaviour need too
@@ -306,11 +312,6 @@ def threshold_reached(failed: Step, last: Cause) -> Cause:
     failures, fault = failed.counts.failures, last.facts["fault"]
     facts = {"step": failed.name, "failures": failures, "fault": fault}
     return Cause(Code.THRESHOLD_REACHED, facts)
-
-
-def next_generation(key: Key) -> Key:
-    """Return the next key, which no provider knows yet (AGT-3)."""
-    return replace(key, generation=key.generation + 1, provider=None)
 
 
 def cooled_down(failed: Step, now: datetime, cause: Cause) -> Step:
@@ -351,62 +352,8 @@ def key_of(step: Step) -> Key:
     return step.key
 
 
-def _uncounted(
-    step: Step, now: datetime, retry_after: timedelta = timedelta()
-) -> tuple[Counts, datetime | None]:
-    """Return the counts after one more uncounted attempt, and when the next one may start."""
-    counts = replace(step.counts, uncounted=step.counts.uncounted + 1)
-    started_at = step.started_at or now
-    return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
-
-
-def _doubted(effect: Effect, *, unanswered: bool) -> Doubt:
-    """Return the effect after an attempt of which nothing is known for certain."""
-    match effect:
-        case InDoubt() | UndoInDoubt():
-            return replace(effect, unanswered=effect.unanswered or unanswered)
-        case Done(key=key, result=result):
-            return UndoInDoubt(key=key, result=result, unanswered=unanswered)
-        case NotDone(key=key) | Reverted(key=key):
-            return InDoubt(key=key, unanswered=unanswered)
-    raise ValueError("no request was sent, so nothing is in doubt")
-
-
-def _without_acceptance(effect: Effect) -> Effect:
-    """Return the effect after the final answer to what the service had accepted."""
-    match effect:
-        case InDoubt(unanswered=False, key=key):
-            return NotDone(key=key)
-        case UndoInDoubt(unanswered=False, key=key, result=result):
-            return Done(key=key, result=result)
-    return _without_deadline(effect)
-
-
-def _without_deadline(effect: Effect) -> Effect:
-    """Return the effect when no final answer is awaited; accepted work may still be done."""
-    if isinstance(effect, Doubt) and effect.answer_by:
-        return replace(effect, unanswered=True, answer_by=None)
-    return effect
-
-
-def _until_the_answer(doubt: Doubt, window: timedelta) -> Doubt:
-    """Return the doubt with a later end of late effects, if it has one: accepted work is late."""
-    final_at, answer_by = doubt.key.effects_final_at, doubt.answer_by
-    if final_at is None or answer_by is None:
-        return doubt
-    return replace(
-        doubt, key=replace(doubt.key, effects_final_at=max(final_at, answer_by + window))
-    )
-
-
-def _waiting(step: Step, wait: Wait) -> Step:
-    """Return the step as it waits for the next attempt, forward or back."""
-    is_undo = isinstance(step.state, Undoing | UndoPending)
-    return replace(step, state=UndoPending(wait) if is_undo else wait)
-
-
-def given_up(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
-    """Return the step as it has failed; it is skipped if the order goes on without it (SCH-13)."""
+def after_last_attempt(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
+    """Return the step after its last attempt: failed, or skipped if the rule says so (SCH-13)."""
     counts, kept = replace(step.counts, uncounted=0), cause.shortened()
     step = replace(step, counts=counts)
     if isinstance(step.state, Undoing | UndoPending):
@@ -417,6 +364,24 @@ def given_up(step: Step, cause: Cause, *, operator_decides: bool) -> Step:
         return replace(step, state=Skipped(SkipReason.FAILED, kept))
     is_pending = isinstance(step.state, ConditionPending)
     return replace(step, state=Failed(kept, operator_decides, is_pending))
+
+
+# What verbs share
+
+
+def _uncounted(
+    step: Step, now: datetime, retry_after: timedelta = timedelta()
+) -> tuple[Counts, datetime | None]:
+    """Return the counts after one more uncounted attempt, and when the next one may start."""
+    counts = replace(step.counts, uncounted=step.counts.uncounted + 1)
+    started_at = step.started_at or now
+    return counts, backoff.next_start(started_at, now, counts.uncounted, retry_after)
+
+
+def _waiting(step: Step, wait: Wait) -> Step:
+    """Return the step as it waits for the next attempt, forward or back."""
+    is_undo = isinstance(step.state, Undoing | UndoPending)
+    return replace(step, state=UndoPending(wait) if is_undo else wait)
 
 
 def _undo_of(step: Step, now: datetime | None = None) -> Step:
@@ -436,6 +401,6 @@ def _undo_of(step: Step, now: datetime | None = None) -> Step:
     return replace(
         step,
         counts=step.counts.afresh(),
-        effect=_without_deadline(replace(effect, key=key)),
+        effect=without_deadline(replace(effect, key=key)),
         state=UndoPending(wait),
     )

@@ -24,7 +24,7 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Step, StepIn
 from engine.domain.table import Event
-from engine.domain.verbs import cooled_down, given_up, under_way, verb
+from engine.domain.verbs import after_last_attempt, cooled_down, under_way, verb
 
 
 @verb(Event.START)
@@ -62,7 +62,9 @@ def expire_event(step: Step, now: datetime) -> Step:
     if counts.cooldowns < step.rules.max_cooldowns:
         return cooled_down(missed, now, cause)
     facts = {"step": step.name, "failures": counts.failures}
-    return given_up(missed, Cause(Code.EXTERNAL_EVENT_MISSING, facts), operator_decides=False)
+    return after_last_attempt(
+        missed, Cause(Code.EXTERNAL_EVENT_MISSING, facts), operator_decides=False
+    )
 
 
 @verb(Event.CANCEL_REQUEST)

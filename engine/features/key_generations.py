@@ -7,11 +7,11 @@ kept, and an operator finds out at the service whether the step was done.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from engine.domain.effects import Doubt, NotDone
+from engine.domain.effects import Doubt, NotDone, next_generation
 from engine.domain.states import Undoing, UndoPending, Waiting
 from engine.domain.steps import Step
 from engine.domain.table import Event
-from engine.domain.verbs import key_of, next_generation, verb
+from engine.domain.verbs import key_of, verb
 
 
 @verb(Event.RETRY_WITH_NEW_KEY)
