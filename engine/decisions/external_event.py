@@ -50,10 +50,10 @@ class EventNotAcceptedError(CausedError):
 def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | None:
     """Record an event; None if the same was recorded before (ANS-3).
 
-    It may come before its turn, and after its time until somebody has given up (ANS-2). So may the
-    answer of a service that an agent has asked (ANS-6): like an agent's reply, it counts also while
-    the order turns back (ANS-4). A refusal of a step whose condition is pending counts once that is
-    evaluated (ANS-3). Raises `EventNotAcceptedError`.
+    It may come before its turn, and after its time until the supervisor has noticed that (ANS-2).
+    So may the answer of a service that an agent has asked (ANS-6): like an agent's reply, it counts
+    also while the order is undone (ANS-4). A refusal of a step whose condition is pending counts
+    once that is evaluated (ANS-3). Raises `EventNotAcceptedError`.
     """
     step = order.step(event.step)
     if step is None:
@@ -81,9 +81,7 @@ def _is_known(step: Step, event: ExternalEvent) -> bool:
         erased = external_events.erased_result(step, event.result)
         known = {digest_of(event.result), digest_of(erased)}
         return step.result is not None and digest_of(step.result) in known
-    refused = Failed | UndoFailed | NothingToUndo | Skipped | ConditionPending
-    is_given_up = isinstance(step.state, refused)
-    return is_given_up and step.cause is not None and step.cause.digest == _refusal(event).digest
+    return step.cause is not None and step.cause.digest == _refusal(event).digest
 
 
 def _refusal(event: ExternalEvent) -> Cause:

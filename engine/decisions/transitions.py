@@ -93,7 +93,7 @@ def wake_up(before: Order | None, after: Order) -> BusMessage:
 
 
 def after_failure(draft: Draft) -> Transition:
-    """Start no more steps (SCH-12): agents answer or expire, then the order is given up."""
+    """Start no more steps (SCH-12): agents answer or expire, then the order ends or is undone."""
     return draft.commit() if draft.order.has_any(AtWork) else give_up(draft)
 
 
@@ -113,9 +113,9 @@ def give_up(draft: Draft) -> Transition:
 
 def _request_undo(draft: Draft, step: Step, cause: Cause) -> Transition:
     order, cancelled = cancel_requests(draft.order)
-    turned = order.request_undo(step_failed(step.name, cause))
+    after = order.request_undo(step_failed(step.name, cause))
     requested = UndoRequested(step=step.name, cause=cause)
-    return draft.but(turned, *cancelled, requested).commit()
+    return draft.but(after, *cancelled, requested).commit()
 
 
 def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> Transition:

@@ -85,7 +85,7 @@ def _ready_since(before: Order | None, after: Order, now: datetime) -> datetime:
 
 
 def _goes_on(before: Order, after: Order) -> bool:
-    """Whether the order had ended, turned back or was on hold, and goes on now."""
+    """Whether the order is undone from now on, or goes on after its end or a hold."""
     is_resumed = before.has_ended and not after.has_ended
     is_released = before.hold is not None and after.hold is None
     return is_resumed or is_released or before.direction is not after.direction

@@ -333,14 +333,14 @@ class Order:
         A step at an agent ends first, and `verbs.request_undo` is applied to it then. While there
         is one, a scheduler that handles the order keeps it (SCH-12).
         """
-        turned = tuple(
+        steps = tuple(
             step if isinstance(step.state, AtWork) else verbs.request_undo(step)
             for step in self.steps
         )
         is_handled = isinstance(self.state, Processing) and self.has_any(AtWork)
         state = self.state if is_handled else Pending()
         after = self._with_state(OrderEvent.REQUEST_UNDO, state)
-        return replace(after, steps=turned, direction=Direction.UNDO, cause=cause)
+        return replace(after, steps=steps, direction=Direction.UNDO, cause=cause)
 
     def resume(self, *fresh: Step) -> "Order":
         """Go on after an operator's action, with these steps and a fresh count (OPR-3)."""

@@ -129,7 +129,7 @@ _NEW = kinds(ConditionPending, Scheduled)
 """The waits of a step that was never tried, unless it was since its order was copied (OPR-11)."""
 _UNDO_WAITS = undo_pending(Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
 _UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
-_GIVEN_UP = kinds(Failed, Skipped)
+_NO_MORE_ATTEMPTS = kinds(Failed, Skipped)
 _NO_MORE_UNDO = kinds(UndoFailed, NothingToUndo)
 
 TABLE: Mapping[Event, Rows] = {
@@ -151,17 +151,19 @@ TABLE: Mapping[Event, Rows] = {
         (Undoing,): undo_pending(Waiting, BackingOff, Deferred),
     },
     Event.REFUSE: {
-        **_each(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _GIVEN_UP),
+        **_each(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _NO_MORE_ATTEMPTS),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.FAIL: {
-        **_each(_TRIED | _NEW | kinds(Running), _GIVEN_UP),
+        **_each(_TRIED | _NEW | kinds(Running), _NO_MORE_ATTEMPTS),
         **_each(_UNDO_WAITS, kinds(UndoFailed)),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.EXPIRE: {
-        (Running,): kinds(Waiting, Delayed, BackingOff, CoolingDown) | _GIVEN_UP | _UNDO_REQUESTED,
-        (AwaitingExternalEvent,): kinds(Waiting, CoolingDown) | _GIVEN_UP,
+        (Running,): kinds(Waiting, Delayed, BackingOff, CoolingDown)
+        | _NO_MORE_ATTEMPTS
+        | _UNDO_REQUESTED,
+        (AwaitingExternalEvent,): kinds(Waiting, CoolingDown) | _NO_MORE_ATTEMPTS,
         (Undoing,): undo_pending(Waiting, Delayed, BackingOff, CoolingDown) | kinds(UndoFailed),
     },
     Event.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is

@@ -1,7 +1,7 @@
 """Steps that an event from outside completes, and services that answer over a callback URL.
 
-A step of kind `EXTERNAL` asks no agent. While its event is awaited it is in
-`AwaitingExternalEvent`; once the order ends or turns back it is in `RequestCancelled` (ANS-1).
+A step of kind `EXTERNAL` has no agent. While its event is awaited it is in `AwaitingExternalEvent`;
+once the order has ended or is undone, it is in `RequestCancelled` (ANS-1).
 """
 
 from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ def expire_event(step: Step, now: datetime) -> Step:
 
 @verb(Event.CANCEL_REQUEST)
 def cancel_request(step: Step) -> Step:
-    """Await the event no longer, since the order ends or turns back (SCH-12)."""
+    """Await the event no longer, since the order has ended or is undone (SCH-12)."""
     return replace(step, state=RequestCancelled())
 
 
