@@ -97,6 +97,8 @@ class Reverted:
 Sent = NotDone | InDoubt | Done | UndoInDoubt | Reverted
 """The effects of a step of which a request was sent, so that there is a key."""
 Doubt = InDoubt | UndoInDoubt
+WithResult = Answered | Done | UndoInDoubt | Reverted
+"""The effects that have the result of the step."""
 Effect = NothingSent | Answered | Sent
 
 # How they change

@@ -18,17 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from core.orders import OnFailure
 from engine.domain.causes import Cause
-from engine.domain.effects import (
-    Answered,
-    Done,
-    Doubt,
-    Effect,
-    Key,
-    NothingSent,
-    Reverted,
-    Sent,
-    UndoInDoubt,
-)
+from engine.domain.effects import Doubt, Effect, Key, NothingSent, Sent, WithResult
 from engine.domain.states import (
     BackingOff,
     Completed,
@@ -183,10 +173,7 @@ class StepIn(Generic[S_co]):
     @property
     def result(self) -> Mapping[str, Any] | None:
         """The result of the step; None if none is known."""
-        match self.effect:
-            case Done() | Answered() | UndoInDoubt() | Reverted() as known:
-                return known.result
-        return None
+        return self.effect.result if isinstance(self.effect, WithResult) else None
 
     @property
     def answer_by(self) -> datetime | None:

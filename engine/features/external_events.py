@@ -11,7 +11,7 @@ from typing import Any
 
 from core.orders import ERASED
 from engine.domain.causes import Cause, Code
-from engine.domain.effects import Answered, Done, Reverted, UndoInDoubt
+from engine.domain.effects import Answered, Done, WithResult
 from engine.domain.events import RequestCancelled as RequestCancelledEvent
 from engine.domain.orders import Order
 from engine.domain.states import (
@@ -101,7 +101,7 @@ def with_callback_token(step: Step, token: str) -> Step:
 def without_personal_data(step: Step) -> Step:
     """Return the step without the personal data in its result (ANS-5)."""
     effect = step.effect
-    if not step.rules.personal or not isinstance(effect, Answered | Done | UndoInDoubt | Reverted):
+    if not step.rules.personal or not isinstance(effect, WithResult):
         return step
     if effect.result is None:
         return step
