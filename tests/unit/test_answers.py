@@ -577,7 +577,8 @@ def test_an_order_goes_on_without_a_step_that_was_refused_early():
     trial, order = refused_early(when=is_for_ada, on_failure=GO_ON)
     healed(trial)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
-    assert snapshot(trial, order).step("approval").reason == "no"
+    skipped = snapshot(trial, order).step("approval")
+    assert (skipped.reason, skipped.early_refusal) == ("no", None)
 
 
 @pytest.mark.proves("ANS-3")
@@ -600,6 +601,7 @@ def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
     trial, order = refused_early(when=is_for_ada, begins=in_a_week)
     healed(trial)
     assert (order.outcome, order.reason) == ("failed", "no")
+    assert not snapshot(trial, order).step("approval").refused_for_good
     trial.act(order, "resubmit")
     assert (order.state, order.steps["approval"]) == ("Pending", "NotStarted")
     trial.advance(days=7)
