@@ -5,20 +5,36 @@ like any other, so it survives any crash; its message only wakes a scheduler (OP
 Routes, bulk actions, commands, buttons and dialogs are made from these values.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from core.agenda import Kind
-from core.changes import Change, HistoryEntry, transition
-from core.compensation import turn_back, withdrawals
+from core.changes import Change
 from core.errors import RefusedError
-from core.happenings import CLOCK, ActedOn, Renewed, Settled, Skipped
-from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
-from core.orders import OUTSIDE, Priority, Snapshot, Step
-from engine.domain.causes import Cause, Code
+from core.life import Direction, Outcome, StepState
+from core.orders import Snapshot, Step
+from engine.conversion.changes import change_of
+from engine.conversion.records import to_new
+from engine.decisions.actions import (
+    cancel,
+    expedite,
+    hold,
+    release,
+    resubmit,
+    retry_with_new_key,
+    settle,
+    skip,
+)
+from engine.decisions.errors import ActionRefusedError
+from engine.decisions.repair import forgotten_steps
+from engine.decisions.transitions import Transition
+from engine.domain import orders as new
+from engine.domain import steps as new_steps
+from engine.domain.causes import Cause
+from engine.words import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,340 +82,81 @@ class Words:
     subject: Subject = Subject.ORDER
 
 
-def _no_steps(_order: Snapshot, _now: datetime) -> tuple[Step, ...]:
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Action(Words):
     """An action on an order."""
 
-    why_not: Callable[[Snapshot], str]
-    """Returns why the action makes no sense for the order as it is; empty if it does."""
-    why_not_now: Callable[[Snapshot, datetime], str] = lambda order, now: ""
-    """Returns why it makes no sense at this time, where only the time decides; empty if it does."""
-    decide: Callable[[Snapshot, Asked, datetime], Change]
-    """Raises `RefusedError`; called only where the two above return an empty text."""
+    why_not: Callable[[new.Order, datetime], Cause | None]
+    """Returns why the action makes no sense for the order now; None if it does."""
+    decide: Callable[[new.Order, Asked, datetime], Transition]
+    """Raises `ActionRefusedError`; called only where the above returns None."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed, or are in doubt."""
     of_outcome: bool = False
     """Whether the operator says if the step was done."""
-    steps_of: Callable[[Snapshot, datetime], tuple[Step, ...]] = _no_steps
+    steps_of: Callable[[new.Order, datetime], tuple[new_steps.Step, ...]] = lambda order, now: ()
     """Returns the steps of which it can concern one."""
     lists: tuple[Kind, ...]
     """The lists in which a bulk action finds its orders."""
 
     def act(self, order: Snapshot, asked: Asked, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
-        if why_not := self.refusal(order, now):
-            raise RefusedError(why_not)
-        return self.decide(order, asked, now)
+        record = to_new(order)
+        if cause := self.why_not(record, now):
+            raise RefusedError(words_of(cause))
+        try:
+            decided = self.decide(record, asked, now)
+        except ActionRefusedError as refused:
+            raise RefusedError(words_of(refused.cause)) from None
+        return change_of(order, decided, f"operator/{asked.operator}")
 
     def refusal(self, order: Snapshot, now: datetime) -> str:
-        """Return why the action is refused; empty if it is not."""
-        return self.why_not(order) or self.why_not_now(order, now)
+        """Return why the action is refused, in words; empty if it is not."""
+        cause = self.why_not(to_new(order), now)
+        return words_of(cause) if cause else ""
 
 
 def possible(order: Snapshot, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""
-    return [action.name for action in ACTIONS if not action.refusal(order, now)]
+    record = to_new(order)
+    return [action.name for action in ACTIONS if not action.why_not(record, now)]
 
 
 def possible_at(order: Snapshot, step: Step, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now for this step."""
-    sensible = (each for each in ACTIONS if not each.refusal(order, now))
-    return [each.name for each in sensible if step in each.steps_of(order, now)]
-
-
-# Resubmit
-
-
-def why_not_resubmit(order: Snapshot) -> str:
-    """Return why the order cannot go on from where it failed; empty if it can."""
-    return _why_not_mended(order, "resubmitted")
-
-
-def why_not_resubmit_now(order: Snapshot, now: datetime) -> str:
-    """Return which failed steps may not be sent again, since their keys are forgotten (AGT-12)."""
-    names = " and ".join(step.name for step in _forgotten(order, now))
-    if not names:
-        return ""
-    back = order.state.direction is Direction.UNDO
-    then = "skip it" if back else "skip it if it was done, or renew it if it was not"
-    return f"the service may have forgotten the key of {names}: find out there what stands; {then}"
-
-
-def _forgotten(order: Snapshot, now: datetime) -> tuple[Step, ...]:
-    return tuple(step for step in to_mend(order) if step.is_forgotten(now))
-
-
-def resubmit(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on from its failed steps, with a fresh failure count (OPR-3, UND-4).
-
-    A step that was refused for good begins a new round (AGT-3).
-    """
-    failed = order.in_state(StepState.FAILED)
-    after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
-    return _go_on(order, after, _entry(asked, now, ActedOn(what="resubmitted", note=asked.note)))
-
-
-def _why_not_mended(order: Snapshot, what: str) -> str:
-    if order.state.process_state is not ProcessState.ERROR:
-        return f"the order is {order.state.process_state}: only one in Error can be {what}"
-    if order.state.meaning.is_over:
-        return f"the order is {order.state.meaning.word}: there is nothing to go on with"
-    return ""
-
-
-def _afresh(step: Step, direction: Direction) -> Step:
-    """Reset the failure count, but never the attempts: they identify stale replies."""
-    back = direction is Direction.UNDO
-    if back and not step.undo_failed:
-        return step  # it was refused on the way forward, so there is nothing to undo
-    if step.refused_for_good and not step.in_doubt:
-        step = step.in_next_round()
-    return replace(
-        step,
-        state=StepState.UNDOING if back else StepState.NOT_STARTED,
-        failure_count=0,
-        cooldowns=0,
-        not_before=None,
-        complete_by=None,
-        answer_by=None,
-        right=None,
-        cause=None,
-        for_operator=False,
-    )
-
-
-def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Let any scheduler claim the order, with a fresh count; what was withdrawn is asked anew."""
-    if after.state.direction is Direction.UNDO:
-        return transition(order, after.resumed().with_state(cause=Cause(Code.UNDO_RESUMED)), entry)
-    anew = (_afresh(step, Direction.FORWARD) for step in after.steps if _was_asked(step))
-    return transition(order, after.with_steps(*anew).resumed(), entry)
-
-
-def _was_asked(step: Step) -> bool:
-    """Whether somebody outside was asked for an answer, which was withdrawn (SCH-12)."""
-    return step.capability == OUTSIDE and step.attempts > 0 and step.state is StepState.NOT_STARTED
-
-
-# Skip
-
-
-def why_not_skip(order: Snapshot) -> str:
-    """Return why no failed step can be left out; empty if one can."""
-    if why_not := _why_not_mended(order, "freed of a step that failed"):
-        return why_not
-    reasons = [_why_needed(order, step) for step in to_mend(order)]
-    return "" if "" in reasons else "; ".join(reasons)
-
-
-def may_be_skipped(order: Snapshot) -> tuple[Step, ...]:
-    """Return the failed steps that can be left out."""
-    return tuple(step for step in to_mend(order) if not _why_needed(order, step))
-
-
-def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Leave out a failed step, because it was done, or undone, by other means (OPR-4).
-
-    The order goes on unless another step has failed too. On the way forward, a step that another
-    one needs cannot be left out. If the order is undone later, a skipped step that was ever tried
-    is undone like any other (UND-2).
-    """
-    step = _failed_step(to_mend(order), asked.step, "skipped")
-    if why_not := _why_needed(order, step):
-        raise RefusedError(why_not)
-    after = order.with_steps(
-        replace(step, state=StepState.SKIPPED, complete_by=None, cause=None, for_operator=False)
-    )
-    left = to_mend(after)
-    skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=asked.note)
-    return _unless_more_failed(order, after, _entry(asked, now, skipped))
-
-
-def _unless_more_failed(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Let the order go on, unless another step has failed too."""
-    if left := to_mend(after):
-        return transition(order, after.with_state(cause=left[0].cause), entry)
-    return _go_on(order, after, entry)
-
-
-def to_mend(order: Snapshot) -> tuple[Step, ...]:
-    """Return the failed steps; during an undo, only those whose undo failed."""
-    failed = order.in_state(StepState.FAILED)
-    back = order.state.direction is Direction.UNDO
-    return tuple(step for step in failed if step.undo_failed) if back else failed
-
-
-def _why_needed(order: Snapshot, step: Step) -> str:
-    """Return which steps need the answer of this failed step; empty if none does."""
-    if order.state.direction is Direction.UNDO:
-        return ""
-    to_come = (each for each in order.steps if each is not step and each.state not in DONE)
-    needing = ", ".join(each.name for each in to_come if step.name in each.uses)
-    return f"{needing} cannot be done without what {step.name} answers" if needing else ""
-
-
-def _failed_step(failed: Sequence[Step], name: str | None, what: str) -> Step:
-    """Return the failed step of this name, or the only one; raises `RefusedError` otherwise."""
-    return _one_of(failed, name, f"has failed can be {what}", several="have failed")
-
-
-def _one_of(steps: Sequence[Step], name: str | None, only: str, *, several: str) -> Step:
-    """Return the step of this name, or the only one; raises `RefusedError` otherwise."""
-    meant = [step for step in steps if name in (None, step.name)]
-    names = ", ".join(step.name for step in steps) or "none"
-    if not meant:
-        raise RefusedError(f"only a step that {only}; of this order that is: {names}")
-    if len(meant) > 1:
-        raise RefusedError(f"several steps {several}, name one of them: {names}")
-    return meant[0]
-
-
-# Renew
-
-
-def why_not_renew(order: Snapshot) -> str:
-    """Return why no failed step can be done anew; empty if one might."""
-    if order.state.direction is Direction.UNDO:
-        return "the order is being undone: skip the step once nothing of it stands"
-    return _why_not_mended(order, "freed of a step that failed")
-
-
-def why_not_renew_now(order: Snapshot, now: datetime) -> str:
-    """Return why no failed step has to be done anew; empty if one has."""
-    return "" if _forgotten(order, now) else "no step is in doubt whose key was forgotten"
-
-
-def renew(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Do a step in a new round, because an operator found that it was not done (AGT-12).
-
-    The order goes on unless another step has failed too.
-    """
-    step = _failed_step(_forgotten(order, now), asked.step, "renewed")
-    after = order.with_steps(_afresh(step.in_next_round(), Direction.FORWARD))
-    renewed = Renewed(
-        what="step-renewed" if to_mend(after) else "renewed", step=step.name, note=asked.note
-    )
-    return _unless_more_failed(order, after, _entry(asked, now, renewed))
-
-
-# Settle
-
-
-def why_not_settle(order: Snapshot) -> str:
-    """Return why no step in doubt can be settled; empty if one can."""
-    if order.state.direction is Direction.UNDO:
-        return "the order is being undone: skip the step once nothing of it stands"
-    if why_not := _why_not_mended(order, "freed of doubt"):
-        return why_not
-    return "" if in_doubt(order) else "no step is in doubt"
-
-
-def in_doubt(order: Snapshot) -> tuple[Step, ...]:
-    """Return the steps whose agent may have done them."""
-    return tuple(step for step in order.steps if step.effect_unknown and step.capability != OUTSIDE)
+    record = to_new(order)
+    sensible = [each for each in ACTIONS if not each.why_not(record, now)]
+    return [
+        each.name
+        for each in sensible
+        if any(found.name == step.name for found in each.steps_of(record, now))
+    ]
 
 
 def step_to_settle(order: Snapshot, name: str | None) -> Step:
     """Return the step in doubt of this name, or the only one; raises `RefusedError` otherwise."""
-    return _one_of(in_doubt(order), name, "is in doubt can be settled", several="are in doubt")
+    try:
+        found = settle.step_of(to_new(order), name)
+    except ActionRefusedError as refused:
+        raise RefusedError(words_of(refused.cause)) from None
+    return next(step for step in order.steps if step.name == found.name)
 
 
-def settle(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """End the doubt about a step by what an operator found out at its service (OPR-12).
-
-    If the step was done, it is completed with its answer, and the order goes on unless another
-    step has failed. If it was not done, the order stays in `Error`, for another action; so it has
-    failed if it was skipped as done. That is refused while a call may still take effect, unless the
-    operator confirms this.
-    """
-    step = step_to_settle(order, asked.step)
-    known = replace(step, in_doubt=False, answer_by=None)
-    if asked.was_done:
-        done = replace(
-            known,
-            state=StepState.COMPLETED,
-            result=asked.answer,
-            not_before=None,
-            retry_by=None,
-            cause=None,
-            for_operator=False,
-        )
-        after = order.with_steps(done)
-        goes_on = not to_mend(after)
-        return _unless_more_failed(order, after, _settled(asked, now, step, goes_on=goes_on))
-    until = step.effects_final_at
-    is_early = until is not None and now < until
-    if is_early and not asked.confirm_late_effect:
-        raise RefusedError(
-            f"a call of {step.name} may still take effect until {until:{CLOCK}}: "
-            "look there again after that time, or confirm that it may"
-        )
-    entry = _settled(asked, now, step, goes_on=False, is_early=is_early)
-    not_done = replace(known, key_known_until=None, provider=None)  # any provider may do it now
-    if step.skipped_as_done:
-        cause = Cause(Code.FOUND_NOT_DONE)
-        not_done = replace(not_done, state=StepState.FAILED, cause=cause)
-    return transition(order, order.with_steps(not_done), entry)
+def _skip(order: new.Order, asked: Asked, now: datetime) -> Transition:
+    return skip.decide(order, skip.step_of(order, asked.step), asked.note, now)
 
 
-def _settled(
-    asked: Asked, now: datetime, step: Step, *, goes_on: bool, is_early: bool = False
-) -> HistoryEntry:
-    settled = Settled(
-        what="settled" if goes_on else "step-settled",
-        step=step.name,
-        was_done=bool(asked.was_done),
-        late_effect=is_early,
-        note=asked.note,
+def _renew(order: new.Order, asked: Asked, now: datetime) -> Transition:
+    step = retry_with_new_key.step_of(order, asked.step, now)
+    return retry_with_new_key.decide(order, step, asked.note, now)
+
+
+def _settle(order: new.Order, asked: Asked, now: datetime) -> Transition:
+    finding = settle.Finding(
+        result=(asked.answer or {}) if asked.was_done else None,
+        confirms_late_effect=asked.confirm_late_effect,
     )
-    return _entry(asked, now, settled)
-
-
-# Cancel
-
-
-def why_not_cancel(order: Snapshot) -> str:
-    """Return why the order cannot be cancelled; empty if it can."""
-    state = order.state
-    if state.process_state is ProcessState.PROCESSED:
-        return (
-            "the order is Processed: what takes it back is a workflow of its own, such as `return`"
-        )
-    if state.meaning.is_over:
-        return f"the order is {state.meaning.word} already"
-    if state.direction is not Direction.UNDO:
-        return _why_no_way_back(order)
-    stopped = state.process_state is ProcessState.ERROR
-    hint = ": a resubmit lets the undo go on" if stopped else ""
-    return f"the order is being undone already{hint}"
-
-
-def _why_no_way_back(order: Snapshot) -> str:
-    """Return by which steps the order is past its point of no return; empty if it is not."""
-    passed = " and ".join(step.name for step in order.passed_pivots())
-    what = "was done, or may have been, and cannot be taken back"
-    return f"the order is past its point of no return: {passed} {what}" if passed else ""
-
-
-def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1)."""
-    entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
-    return _cancelled(order, "operator", entry)
-
-
-def _cancelled(order: Snapshot, by: str, entry: HistoryEntry) -> Change:
-    """Turn the order back.
-
-    Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
-    """
-    after = turn_back(order).with_state(cause=Cause(Code.CANCELLED, {"by": by}))
-    entry = entry.also(*withdrawals(order))
-    is_handled = order.state.process_state is ProcessState.PROCESSING and after.running()
-    return transition(order, after if is_handled else after.requeued(), entry)
+    return settle.decide(order, settle.step_of(order, asked.step), finding, asked.note, now)
 
 
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
@@ -419,88 +176,18 @@ def why_customer_cannot_cancel(order: Snapshot, until: str | None) -> str:
         return TOO_LATE
     if order.passed_pivots():
         return TOO_LATE
-    return "the order is done" if why_not_cancel(order) else ""
+    return "the order is done" if cancel.refusal(to_new(order)) else ""
 
 
 def cancel_for_customer(order: Snapshot, until: str | None, now: datetime) -> Change:
-    """Cancel the order as `cancel` does, at its customer's wish (SUB-8).
+    """Cancel the order at its customer's wish (SUB-8).
 
     Raises `RefusedError` if the step `until` has begun, or the order does not allow it.
     """
     if why_not := why_customer_cannot_cancel(order, until):
         raise RefusedError(why_not)
-    happened = (ActedOn(what="cancelled", note="the customer asked for it"),)
-    entry = HistoryEntry(at=now, actor="customer", happened=happened)
-    return _cancelled(order, "customer", entry)
-
-
-# Hold and release
-
-
-def why_not_hold(order: Snapshot) -> str:
-    """Return why the order cannot be held; empty if it can."""
-    if order.state.process_state in ENDED:
-        return f"the order is {order.state.process_state}: nothing of it starts by itself"
-    return f"{order.state.held_by} holds the order already" if order.state.is_held else ""
-
-
-def hold(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let no step of the order start; running steps answer, or expire and are recovered (OPR-7)."""
-    after = order.put_on_hold(asked.operator, asked.note, now)
-    return transition(order, after, _entry(asked, now, ActedOn(what="held", note=asked.note)))
-
-
-def why_not_release(order: Snapshot) -> str:
-    """Return why the order cannot be released; empty if it can."""
-    return "" if order.state.is_held else "nobody holds the order"
-
-
-def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on from where it was held; chosen dates stay as they are (OPR-7).
-
-    The deadline of an answer from outside moves by the time for which the order was held.
-    """
-    after = order.with_steps(*_moved(order, now - (order.state.held_since or now))).released()
-    return transition(order, after, _entry(asked, now, ActedOn(what="released", note=asked.note)))
-
-
-def _moved(order: Snapshot, by: timedelta) -> Iterator[Step]:
-    """Yield the steps whose answer is awaited, with later deadlines."""
-    for step in order.awaited():
-        if step.complete_by:
-            yield replace(step, complete_by=step.complete_by + max(by, timedelta()))
-
-
-# Hurry
-
-
-def why_not_hurry(order: Snapshot) -> str:
-    """Return why the order's priority cannot be raised; empty if it can."""
-    if order.state.process_state in ENDED:
-        return f"the order is {order.state.process_state}: it waits for no claim"
-    if order.state.priority is Priority.HIGH and not _cooling_down(order):
-        return "the order has high priority already"
-    return ""
-
-
-def _cooling_down(order: Snapshot) -> tuple[Step, ...]:
-    return tuple(step for step in order.steps if step.cools_down)
-
-
-def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Give the order high priority: it is claimed before normal ones (SCH-11, OPR-8).
-
-    A cooldown ends, for the operator knows that its cause is mended; other dates stay.
-    """
-    tried_now = (replace(step, not_before=None) for step in _cooling_down(order))
-    after = order.with_steps(*tried_now).with_state(priority=Priority.HIGH)
-    return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
-
-
-def _entry(
-    asked: Asked, now: datetime, happened: ActedOn | Renewed | Settled | Skipped
-) -> HistoryEntry:
-    return HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(happened,))
+    note = "the customer asked for it"
+    return change_of(order, cancel.decide(to_new(order), cancel.CUSTOMER, note, now), "customer")
 
 
 ACTIONS = (
@@ -511,9 +198,8 @@ ACTIONS = (
         effect="The steps that failed start again with a fresh count. "
         "What is completed stays completed.",
         done="resubmitted",
-        why_not=why_not_resubmit,
-        why_not_now=why_not_resubmit_now,
-        decide=resubmit,
+        why_not=resubmit.refusal,
+        decide=lambda order, asked, now: resubmit.decide(order, asked.note, now),
         lists=(Kind.ERROR,),
     ),
     Action(
@@ -524,9 +210,9 @@ ACTIONS = (
         "by other means.",
         done="skipped",
         of_step=True,
-        steps_of=lambda order, _: may_be_skipped(order),
-        why_not=why_not_skip,
-        decide=skip,
+        steps_of=lambda order, now: skip.steps_of(order),
+        why_not=lambda order, now: skip.refusal(order),
+        decide=_skip,
         lists=(Kind.ERROR,),
     ),
     Action(
@@ -538,10 +224,9 @@ ACTIONS = (
         done="renewed",
         danger=True,
         of_step=True,
-        steps_of=_forgotten,
-        why_not=why_not_renew,
-        why_not_now=why_not_renew_now,
-        decide=renew,
+        steps_of=forgotten_steps,
+        why_not=retry_with_new_key.refusal,
+        decide=_renew,
         lists=(Kind.ERROR,),
     ),
     Action(
@@ -555,9 +240,9 @@ ACTIONS = (
         danger=True,
         of_step=True,
         of_outcome=True,
-        steps_of=lambda order, _: in_doubt(order),
-        why_not=why_not_settle,
-        decide=settle,
+        steps_of=lambda order, now: settle.steps_of(order),
+        why_not=lambda order, now: settle.refusal(order),
+        decide=_settle,
         lists=(Kind.ERROR,),
     ),
     Action(
@@ -568,8 +253,8 @@ ACTIONS = (
         "Steps that run answer or expire before. This cannot be stopped.",
         done="cancelled",
         danger=True,
-        why_not=why_not_cancel,
-        decide=cancel,
+        why_not=lambda order, now: cancel.refusal(order),
+        decide=lambda order, asked, now: cancel.decide(order, cancel.OPERATOR, asked.note, now),
         lists=(Kind.ERROR,),
     ),
     Action(
@@ -579,8 +264,8 @@ ACTIONS = (
         effect="Nothing of the order starts until it is released. What runs is answered, "
         "or its time is up; the deadline of an answer from outside moves.",
         done="held",
-        why_not=why_not_hold,
-        decide=hold,
+        why_not=lambda order, now: hold.refusal(order),
+        decide=lambda order, asked, now: hold.decide(order, asked.operator, asked.note, now),
         lists=(Kind.PENDING, Kind.RUNNING, Kind.WAITING),
     ),
     Action(
@@ -590,8 +275,8 @@ ACTIONS = (
         effect="The order goes on from where it was held. "
         "Dates that it waits for stay as they are.",
         done="released",
-        why_not=why_not_release,
-        decide=release,
+        why_not=lambda order, now: release.refusal(order),
+        decide=lambda order, asked, now: release.decide(order, asked.note, now),
         lists=(Kind.HELD,),
     ),
     Action(
@@ -600,8 +285,8 @@ ACTIONS = (
         button="Raise it",
         effect="The order is claimed before those of normal priority. A cooldown ends now.",
         done="hurried",
-        why_not=why_not_hurry,
-        decide=hurry,
+        why_not=lambda order, now: expedite.refusal(order),
+        decide=lambda order, asked, now: expedite.decide(order, asked.note, now),
         lists=(Kind.PENDING,),
     ),
 )

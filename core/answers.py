@@ -4,22 +4,28 @@ The decision needs no workflow: the order's own records say whether an answer is
 and the end of its time are two decisions on one ETag, so exactly one of them wins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from core.actions import Asked, step_to_settle
-from core.changes import Change, HistoryEntry, transition
-from core.compensation import after_a_failure, failures_of
+from core.changes import Change
 from core.errors import InvalidError, RefusedError, UnavailableError
-from core.happenings import Answered, AskedOtherwise, RefusedEarly
-from core.life import ENDED, Direction, ProcessState, StepState
 from core.links import Links
 from core.messages import json_text
 from core.orders import ERASED, MAX_KEPT, OUTSIDE, Snapshot, Step
-from core.workflow import LONGEST_WAIT, StepDefinition, Workflows, results_for
-from engine.domain.causes import Cause, Code
+from core.workflow import StepDefinition, Workflows, results_for
+from engine.conversion.changes import change_of
+from engine.conversion.records import to_new
+from engine.decisions import external_event
+from engine.decisions.actions import extend_deadline, new_callback_url, remind
+from engine.decisions.errors import CausedError
+from engine.decisions.external_event import ExternalEvent, record
+from engine.decisions.transitions import Transition
+from engine.features.external_events import CallbackUrls
+from engine.words import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,138 +150,63 @@ def question(order: Snapshot, definition: StepDefinition) -> Mapping[str, Any]:
 def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Change | None:
     """Record an answer; None if the same was recorded before (ANS-3).
 
-    An answer may come before its turn, and after its time until somebody has given up (ANS-2). So
-    may that of a service which an agent has asked, over the link of its request (ANS-6). A refusal
-    of a step that is not judged yet counts when its turn comes (ANS-3). Raises `RefusedError`,
-    which says why the answer changes nothing.
+    Raises `RefusedError`, which says why the answer changes nothing.
     """
-    step = order.step(answer.step)
-    if step is None:
-        raise RefusedError(f"the order has no step {answer.step}")
-    if _is_known(step, answer):
-        return None
-    if why_not := why_closed(order, step):
-        raise RefusedError(why_not)
-    entry = HistoryEntry(at=now, actor=actor, happened=())
-    if answer.refusal is not None and step.unjudged:
-        cause = _cause_of(answer.refusal)
-        early = replace(step, cause=cause.shortened())
-        entry = entry.also(RefusedEarly(step=step.name, cause=cause))
-        return _go_on(order, order.with_steps(early), entry)
-    if answer.refusal is not None:
-        return _refused(order, step, answer.refusal, entry, for_good=answer.for_good)
-    completed = replace(
-        step,
-        state=StepState.COMPLETED,
+    event = ExternalEvent(
+        step=answer.step,
         result=answer.result,
-        complete_by=None,
-        answer_by=None,
-        not_before=None,
-        retry_by=None,
-        uncounted=0,
-        cause=None,
-        in_doubt=False,
+        refusal=answer.refusal,
+        for_good=answer.for_good,
     )
-    entry = entry.also(Answered(step=step.name, attempt=step.attempts))
-    return _go_on(order, order.with_steps(completed), entry)
-
-
-def _is_known(step: Step, answer: Answer) -> bool:
-    """Whether this very answer is recorded already, whatever became of the step or order since.
-
-    If the recorded answer is erased, this one is compared after the same erasure.
-    """
-    if answer.refusal is not None:
-        given_up = step.state in (StepState.FAILED, StepState.SKIPPED)
-        return (given_up or step.unjudged) and step.cause == _cause_of(answer.refusal).shortened()
-    sent = replace(step, result=answer.result)
-    return step.result is not None and step.result in (sent.result, erased(sent).result)
-
-
-def _cause_of(refusal: str) -> Cause:
-    return Cause(Code.REFUSED, {"detail": refusal})
+    with _refused_in_words():
+        decided = record(to_new(order), event, now)
+    return change_of(order, decided, actor) if decided else None
 
 
 def why_closed(order: Snapshot, step: Step) -> str:
     """Return why no answer to the step counts; empty if one does."""
-    state = order.state
-    if step.state is StepState.COMPLETED:
-        return f"{step.name} was answered already"
-    if step.state is StepState.FAILED or step.early_refusal is not None:
-        return f"{step.name} was given up: {step.reason}"
-    if step.state is StepState.SKIPPED:
-        return f"{step.name} was left out"
-    if state.direction is Direction.UNDO:
-        return f"the order is taken back: {state.reason}"
-    if state.process_state in ENDED:
-        return f"the order is {state.process_state}: {state.reason}"
-    return ""
-
-
-def _refused(
-    order: Snapshot, step: Step, refusal: str, entry: HistoryEntry, *, for_good: bool
-) -> Change:
-    """Return the change of an order whose answer is no: the step has failed."""
-    # A call that asks again for accepted work may come after its refusal: unless the service would
-    # refuse its key again, it may do the work then.
-    asks_again = step.runs and step.answer_by is not None
-    known = replace(step, in_doubt=step.in_doubt or asks_again)
-    cause = _cause_of(refusal)
-    failed = known.refused(cause, for_good=for_good)
-    after = order.with_steps(failed)
-    entry = entry.also(*failures_of(failed, cause))
-    if failed.state is StepState.SKIPPED:
-        return _go_on(order, after, entry)
-    return after_a_failure(order, after, entry)
-
-
-def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Let a scheduler go on, unless the order has to wait for others of its steps."""
-    is_handled = order.state.process_state is ProcessState.PROCESSING
-    has_to_wait = is_handled and after.running() and not after.ready()
-    return transition(order, after if has_to_wait else after.requeued(), entry)
+    record = to_new(order)
+    found = record.step(step.name)
+    cause = external_event.why_closed(record, found) if found else None
+    return words_of(cause) if cause else ""
 
 
 def with_new_link(order: Snapshot, asked: Asked, links: Links, now: datetime) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
-    step = open_to_answers(order, asked.step or "")
-    renewed = links.with_right(replace(step, right=None))
-    told = AskedOtherwise(what="link-renewed", step=step.name, note=asked.note)
-    return _changed(order, renewed, told, asked, now)
+    record, urls = to_new(order), CallbackUrls(address=links.address, new_token=links.new_right)
+    with _refused_in_words():
+        step = new_callback_url.step_of(record, asked.step or "")
+    return _changed(order, new_callback_url.decide(record, step, urls, asked.note, now), asked)
 
 
 def extended(order: Snapshot, asked: Asked, until: datetime, now: datetime) -> Change:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
-    step = _awaited(order, asked.step or "")
-    if order.state.is_held:  # its deadline moves by the time for which it is held (OPR-7)
-        raise RefusedError(f"{order.state.held_by} holds the order: its deadline moves at release")
-    if not now < until <= now + LONGEST_WAIT:
-        raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])
-    told = AskedOtherwise(what="wait-extended", step=step.name, note=asked.note, until=until)
-    return _changed(order, replace(step, complete_by=until), told, asked, now)
+    record = to_new(order)
+    with _refused_in_words():
+        step = extend_deadline.step_of(record, asked.step or "")
+    return _changed(order, extend_deadline.decide(record, step, until, asked.note, now), asked)
 
 
 def reminded(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """Remind of an answer now; its deadline stays (ANS-7). Raises `RefusedError`."""
-    step = _awaited(order, asked.step or "")
-    told = AskedOtherwise(what="reminded", step=step.name, note=asked.note)
-    return _changed(order, step, told, asked, now)
+    record = to_new(order)
+    with _refused_in_words():
+        step = remind.step_of(record, asked.step or "")
+    return _changed(order, remind.decide(record, step, asked.note, now), asked)
 
 
-def _awaited(order: Snapshot, name: str) -> Step:
-    """Return the step if its answer is awaited now; raises `RefusedError`."""
-    step = open_to_answers(order, name)
-    if not step.waits:
-        raise RefusedError(f"{name} is not awaited yet: it is {step.state}")
-    return step
+@contextmanager
+def _refused_in_words() -> Iterator[None]:
+    """Raise the refusal of a decision as `RefusedError`."""
+    try:
+        yield
+    except CausedError as refused:
+        raise RefusedError(words_of(refused.cause)) from None
 
 
-def _changed(
-    order: Snapshot, step: Step, told: AskedOtherwise, asked: Asked, now: datetime
-) -> Change:
+def _changed(order: Snapshot, decided: Transition, asked: Asked) -> Change:
     """Return the change of an operator to how an answer is awaited."""
-    entry = HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(told,))
-    return transition(order, order.with_steps(step), entry)
+    return change_of(order, decided, f"operator/{asked.operator}")
 
 
 def erased(step: Step) -> Step:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.business import Agent
-from core.changes import Change, HistoryEntry, transition
-from core.compensation import settled_at
+from core.changes import Change
 from core.errors import InvalidError, UnreadableRowError
 from core.gathering import run_all
-from core.happenings import Restored
 from core.keys import bucket_of, order_key, state_key
-from core.life import ENDED, StepState
-from core.orders import Snapshot, Step
+from core.orders import Snapshot
 from core.ports import Clock
+from engine.conversion.changes import change_of
+from engine.conversion.records import to_new
+from engine.decisions.actions import restore
+from engine.decisions.actions.restore import Copied
 from entrypoints.models import View
 from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 from stores.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
@@ -32,9 +33,6 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 16
 """How many lines are restored at a time."""
-
-SETTLED_FOR_GOOD = (StepState.FAILED, StepState.SKIPPED, StepState.UNDONE)
-"""The states that a step leaves only by an operator's act, if at all."""
 
 
 class CopyPage(View):
@@ -68,78 +66,11 @@ class EndOfRestoring(View):
     ended: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Copied:
-    """When an order was copied, and what limits what may have happened since."""
-
-    at: datetime
-    agents: Sequence[Agent]
-    clock_tolerance: timedelta
-
-
 def restored(order: Snapshot, request: OperatorRequest, copied: Copied, now: datetime) -> Change:
-    """Return the change that records a copied order anew, with the agenda that follows from it.
-
-    Nothing is sent: the poll and the sweep find the order. It keeps its age and its last change, so
-    that retention and lists see it as before.
-    """
-    before = replace(order.with_state(agenda=()), etag=None)  # no row of it is there
-    after = order
-    if order.state.process_state not in ENDED:
-        doubtful = (_unknown_since(step, copied, now) for step in order.steps)
-        after = order.with_steps(*doubtful)
-    entry = HistoryEntry(
-        at=now,
-        actor=f"operator/{request.operator}",
-        happened=(Restored(copied_at=copied.at, note=request.note),),
-    )
-    change = transition(before, after, entry)
-    as_before = change.after.with_state(updated_at=order.state.updated_at)
-    return replace(change, after=as_before, messages=())
-
-
-def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
-    """Return the step in doubt; a request since the copy may still take effect (UND-2)."""
-    doubtful = in_doubt(step, copied.at, copied.agents)
-    if doubtful is step:
-        return step
-    return replace(doubtful, settled_at=settled_at(step, now, copied.clock_tolerance))
-
-
-def in_doubt(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> Step:
-    """Return the step as one that may have been tried, done or undone since it was copied."""
-    if step.state in SETTLED_FOR_GOOD:
-        return step
-    return replace(
-        step,
-        provider=_only(_providers_of(step, agents)),
-        attempts=max(step.attempts, 1),  # what was ever tried is undone with the order (UND-2)
-        in_doubt=True,
-        key_known_until=_key_known_until(step, copied_at, agents),
-    )
-
-
-def _key_known_until(step: Step, copied_at: datetime, agents: Sequence[Agent]) -> datetime | None:
-    """Return until when the step's key is certainly known; None if it is not forgotten (AGT-12)."""
-    if step.effect_unknown or step.runs:
-        return step.key_known_until
-    offering = [each for each in agents if each.offers == step.capability]
-    providers = _providers_of(step, agents)
-    if len(providers) > 1:  # nobody knows which of them was asked, and only that one knows the key
-        return copied_at
-    last = [each.keys_last for each in offering if (each.provider or each.name) in providers]
-    return min((copied_at + time for time in last if time), default=None)
-
-
-def _providers_of(step: Step, agents: Sequence[Agent]) -> set[str]:
-    """Return the providers that may have been asked to do the step, as far as they are known."""
-    if step.provider:
-        return {step.provider}
-    return {each.provider or each.name for each in agents if each.offers == step.capability}
-
-
-def _only(providers: set[str]) -> str | None:
-    return next(iter(providers)) if len(providers) == 1 else None
+    """Return the change that records a copied order anew, with the agenda that follows from it."""
+    unwritten = replace(order.with_state(agenda=()), etag=None)  # no row of it is there
+    decided = restore.decide(to_new(unwritten), copied, request.note, now)
+    return change_of(unwritten, decided, f"operator/{request.operator}", at=now)
 
 
 Outcome = bool | RefusedLine | None

@@ -8,13 +8,15 @@ from pydantic import BaseModel, Field
 
 from core import alerts
 from core.business import Payload
-from core.changes import Change, Event, HistoryEntry, Note, transition
+from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import InvalidError, UnknownNameError, as_one
-from core.happenings import SubmissionRefused, Submitted
+from core.happenings import SubmissionRefused
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
-from core.orders import Order, OrderState, Snapshot
+from core.orders import Order, Snapshot
 from core.workflow import Workflow, Workflows
+from engine.conversion.changes import first_change
+from engine.decisions.submit import StepDefaults, Wishes, is_same, submit
 from engine.domain.causes import Cause, Code
 from engine.words import words_of
 
@@ -102,28 +104,12 @@ def new_order(
 
     Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
     """
-    not_before = message.not_before
-    later = not_before if not_before and not_before > now else None
-    snapshot = Snapshot(
-        order=_recorded(message, terms),
-        state=OrderState(
-            order_id=message.order_id,
-            workflow=workflow.name,
-            workflow_version=workflow.version,
-            priority=message.priority,
-            waits_since=now,
-            updated_at=now,
-            reply_to=message.reply_to,
-        ),
-        steps=workflow.initial_steps(
-            timeout=terms.timeout,
-            threshold=terms.threshold,
-            cooldown=terms.cooldown,
-        ),
+    defaults = StepDefaults(
+        timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
     )
-    submitted = Submitted(workflow=workflow.name, not_before=later)
-    entry = HistoryEntry(at=now, actor=actor, happened=(submitted,))
-    return transition(None, snapshot, entry)
+    wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
+    submitted = submit(_recorded(message, terms), workflow, wishes, defaults, now)
+    return first_change(submitted, actor)
 
 
 def _recorded(message: Submission, terms: Terms) -> Order:
@@ -160,16 +146,8 @@ def _canonical(value: object) -> str:
 
 
 def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
-    """Whether a repeated message has the content that was submitted for the recorded order (SUB-3).
-
-    The payload never changes, except for an erasure: then the message is compared after the same
-    erasure, so no digest of personal data is kept.
-    """
-    recorded, sent = existing.order.payload, new.order.payload
-    is_erased = recorded == business.erased(recorded)
-    same_payload = recorded == (business.erased(sent) if is_erased else sent)
-    # An operator may have changed the state since, but not the digest.
-    return same_payload and existing.order.submission_digest == new.order.submission_digest
+    """Whether a repeated message has the content that was submitted for the order (SUB-3)."""
+    return is_same(existing.order, new.order, business)
 
 
 OTHER_CONTENT = Cause(Code.SUBMISSION_CONFLICT)

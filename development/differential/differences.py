@@ -171,9 +171,48 @@ def _held(case: Case) -> bool:
 
 def _doubt_of_external(case: Case) -> bool:
     match list(case.path):
-        case ["state", "Steps", name, "InDoubt"]:
+        case ["state", "Steps", name, "InDoubt" | "RefusedForGood" | "Round"]:
             return all(step.get("Capability") == "outside" for step in case.step(name))
     return False
+
+
+def _restored_external(case: Case) -> bool:
+    """Whether a restore leaves an external step as it was."""
+    match list(case.path):
+        case ["state", "Steps", name, "InDoubt" | "Attempts"]:
+            is_external = all(step.get("Capability") == "outside" for step in case.step(name))
+            return is_external and case.move["do"] == "restore"
+    return False
+
+
+def _dead_condition(case: Case) -> bool:
+    """Whether a step is evaluated no more: it has a result, or is undone."""
+    match list(case.path):
+        case ["state", "Steps", name, "Unjudged"]:
+            over = ("Completed", "Skipped", "Undoing", "Undone")
+            return all(step.get("State") in over for step in case.step(name))
+    return False
+
+
+def _reply_and_event_alike(case: Case) -> bool:
+    """Whether an external event completes or fails a step that ran when its order was cancelled."""
+    base, new = case.decisions
+    is_undo = case.before.get("Direction") == "undo"
+    return (
+        case.move["do"] == "answer"
+        and is_undo
+        and (base["decided"], new["decided"]) == ("refused", "transition")
+    )
+
+
+def _skip_of_nothing(case: Case) -> bool:
+    """Whether an alert offers to skip a step of an order of which none has failed, or none of whose undo has."""
+    if case.path[-1] != "actions" or [name for name in case.base if name != "skip"] != case.new:
+        return False
+    state = state_of(case.decisions[1])
+    return state.get("Direction") == "undo" or not any(
+        step["State"] == "Failed" for step in state["Steps"]
+    )
 
 
 def _refused_early(case: Case) -> bool:
@@ -272,10 +311,33 @@ DIFFERENCES: Sequence[Difference] = (
         allows=_resumed_undo,
     ),
     Difference(
+        name="restored-external-step",
+        why="A restored step that an external event completes is as it was copied. The base said that it was tried since.",
+        allows=_restored_external,
+        ends_course=True,
+    ),
+    Difference(
         name="doubt-of-an-external-step",
-        why="Nothing is sent for a step that an external event completes, so nothing of it is in doubt. A restore had "
-        "called it so, and nobody reads that.",
+        why="Nothing is sent for a step that an external event completes: nothing of it is in doubt, or refused for good. "
+        "Nobody reads what the base keeps of that.",
         allows=_doubt_of_external,
+    ),
+    Difference(
+        name="condition-of-a-done-step",
+        why="Whether the condition of a step is pending means nothing once the step has a result, or is undone, and nobody "
+        "reads it there.",
+        allows=_dead_condition,
+    ),
+    Difference(
+        name="event-during-undo",
+        why="The event of a service that still works counts while its order is undone, as its reply does (engine 8).",
+        allows=_reply_and_event_alike,
+        ends_course=True,
+    ),
+    Difference(
+        name="skip-of-nothing",
+        why="An order of which no step has failed offers no skip: its workflow is gone. The base offered one and refused it.",
+        allows=_skip_of_nothing,
     ),
     Difference(
         name="refused-early",

@@ -23,6 +23,7 @@ from core.links import Links
 from core.messages import AgentReply, BusMessage, decode
 from core.orders import OnFailure, Snapshot
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.actions.restore import Copied
 from engine.domain.causes import cause_in
 from engine.words import words_of
 from operators import copies, retention
@@ -150,7 +151,7 @@ class Side:
     def restore(self, before: Snapshot, move: Json, now: datetime) -> Change:
         """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
-        copied = copies.Copied(
+        copied = Copied(
             at=copied_at, agents=self._agents, clock_tolerance=self._settings["tolerance"]
         )
         return copies.restored(before, REQUEST, copied, now)

@@ -1,16 +1,29 @@
 """A transition of the new records as the change of today's that is written."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from core.changes import Change, HistoryEntry
 from core.orders import Snapshot
 from engine.conversion.history import happening_of
-from engine.conversion.records import old_state, old_step
+from engine.conversion.records import old_state, old_step, to_old
 from engine.decisions.transitions import Transition
 
 
-def change_of(before: Snapshot, transition: Transition, actor: str) -> Change:
-    """Return the change of this order by this actor.
+def first_change(transition: Transition, actor: str) -> Change:
+    """Return the change that records a new order."""
+    return Change(
+        before=None,
+        after=to_old(transition.after).with_state(agenda=()),
+        entry=_entry(transition, actor, transition.after.updated_at),
+        messages=transition.messages,
+    )
+
+
+def change_of(
+    before: Snapshot, transition: Transition, actor: str, at: datetime | None = None
+) -> Change:
+    """Return the change of this order by this actor; its time is that of the order, if not given.
 
     A step that the decision left as it was keeps its record. So do the row keys of its work items:
     the store makes them anew.
@@ -21,14 +34,14 @@ def change_of(before: Snapshot, transition: Transition, actor: str) -> Change:
         for step, was, record in zip(transition.after.steps, known, before.steps, strict=True)
     )
     state = replace(old_state(transition.after), agenda=before.state.agenda)
-    entry = HistoryEntry(
-        at=transition.after.updated_at,
-        actor=actor,
-        happened=tuple(map(happening_of, transition.events)),
-    )
     return Change(
         before=before,
         after=replace(before, order=transition.after.submitted, state=state, steps=steps),
-        entry=entry,
+        entry=_entry(transition, actor, at or transition.after.updated_at),
         messages=transition.messages,
     )
+
+
+def _entry(transition: Transition, actor: str, at: datetime) -> HistoryEntry:
+    happened = tuple(map(happening_of, transition.events))
+    return HistoryEntry(at=at, actor=actor, happened=happened)

@@ -76,14 +76,14 @@ def submit_again(
     existing: Order, submitted: SubmittedOrder, payload: Payload, body: bytes
 ) -> RefusedSubmission | None:
     """Refuse a message that would overwrite the order; None if it has the same content (SUB-3)."""
-    if _is_same(existing.submitted, submitted, payload):
+    if is_same(existing.submitted, submitted, payload):
         return None
     digest = hashlib.sha256(body).hexdigest()[:16]
     refused = SubmissionRefused(cause=Cause(Code.SUBMISSION_CONFLICT))
     return RefusedSubmission(f"refused-{digest}", refused)
 
 
-def _is_same(recorded: SubmittedOrder, sent: SubmittedOrder, payload: Payload) -> bool:
+def is_same(recorded: SubmittedOrder, sent: SubmittedOrder, payload: Payload) -> bool:
     """Whether the message has the content that was submitted for the recorded order.
 
     The payload never changes, except for an erasure: then the message is compared after the same

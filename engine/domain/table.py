@@ -183,6 +183,8 @@ TABLE: Mapping[Event, Rows] = {
         ),
         (Deferred,): kinds(Completed, BackingOff, Waiting),
         (Skipped,): kinds(Completed, Skipped, Failed),
+        # A restored step is in doubt in whatever state it was copied.
+        (Completed,): kinds(Completed, Failed),
     },
     # Cooldown
     Event.END_COOLDOWN: {

@@ -168,8 +168,8 @@ def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool
     (`for_good`), it did not do the work under it in any attempt (AGT-3).
     """
     effect = doubted(step.effect, unanswered=True) if unanswered else step.effect
-    if for_good:
-        effect = NotDone(key=key_of(step), refused_for_good=True)
+    if for_good and step.key:
+        effect = NotDone(key=step.key, refused_for_good=True)
     else:
         effect = without_acceptance(effect)
     return after_last_attempt(replace(step, effect=effect), cause, operator_decides=False)
@@ -282,11 +282,12 @@ def settle_done(step: Step, result: Mapping[str, Any]) -> Step:
 def settle_not_done(step: Step) -> Step:
     """End the doubt, since an operator found that the step was not done (OPR-12).
 
-    Any provider may do it then. If it had been skipped as done, it has failed.
+    Any provider may do it then. If it counted as done, since it was skipped or restored so, it has
+    failed.
     """
     key = replace(key_of(step), known_until=None, provider=None)
     known = replace(step, effect=NotDone(key=key))
-    if step.skipped_as_done:
+    if step.skipped_as_done or isinstance(step.state, Completed):
         return replace(known, state=Failed(Cause(Code.FOUND_NOT_DONE)))
     if isinstance(step.state, Deferred):
         at = step.state.ask_again_at

@@ -1041,7 +1041,7 @@ def is_true(world: World, order: Snapshot, kind: str) -> bool:
 
 def found_out(world: World, order: Snapshot) -> tuple[Step, bool]:
     """The first step in doubt, and whether an operator finds at its service that it was done."""
-    step = actions.in_doubt(order)[0]
+    step = next(each for each in order.steps if each.effect_unknown and each.capability != OUTSIDE)
     return step, bool(_standing(world, step))
 
 

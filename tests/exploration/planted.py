@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +15,7 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts, answers, changes, compensation, pauses
+from core import actions, agenda, alerts, changes, compensation, pauses
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import (
@@ -26,14 +28,18 @@ from core.errors import (
 from core.happenings import Claimed, ReplyRefused, StepCompleted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
-from core.orders import OUTSIDE, OrderState, Snapshot, Step
+from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
-from engine.decisions import transitions
+from engine.decisions import external_event, repair, transitions
+from engine.decisions.actions import release, restore, resubmit, settle
 from engine.domain import derive, states, verbs
 from engine.domain.causes import Cause, Code
-from engine.domain.orders import Order
+from engine.domain.effects import NotDone, doubted, next_generation
+from engine.domain.events import ExternalEventRecorded
+from engine.domain.orders import Order, Pending
 from engine.domain.steps import Step as NewStep
 from engine.domain.steps import StepIn
+from engine.features import external_events, key_generations
 from exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
@@ -101,7 +107,6 @@ from exploration.worlds import (
     WorldOf,
 )
 from kit.exploration.ports import Publisher
-from operators import copies
 from operators.service import OperatorService
 from scheduler import admission, progress
 from scheduler.admission import Admission
@@ -125,6 +130,7 @@ Plant = Callable[[], AbstractContextManager[Any]]
 original_ready = Snapshot.ready
 original_waiting = pauses.waiting
 original_begins_at = Snapshot.begins_at
+original_starts_at = Order.starts_at
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -132,9 +138,6 @@ original_recovered = supervisor_rules.recover
 original_end = compensation.end
 original_end_anew = transitions.end
 original_to_be_undone = compensation.to_be_undone
-original_cancel = actions.cancel
-original_skip = actions.skip
-original_afresh = actions._afresh
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
@@ -153,7 +156,6 @@ original_idempotency_key = progress.idempotency_key
 original_lane = admission._lane
 original_go_forward = Progress.go_forward
 original_judge = progress.judge
-original_refused = answers._refused
 original_fault_of = supervisor_rules.fault_of
 original_started = Progress._started
 original_why_not = Snapshot.why_not_now
@@ -192,7 +194,7 @@ def takes_replies_after_their_time() -> AbstractContextManager[Any]:
 
 def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
     def why_invalid(self, step, reply, agent, now):
-        return "" if not step.expired(now, self.clock_tolerance) else "late"
+        return UNKNOWN.cause if step.expired(now, self.clock_tolerance) else None
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
 
@@ -264,10 +266,21 @@ def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
 
 
 def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:
-    """An action that decides something else."""
-    return patch.dict(
-        actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide, **more)}
-    )
+    """An action that decides something else; `decide` gets what decides it today, too."""
+    action = actions.BY_NAME[name]
+    otherwise = replace(action, decide=partial(decide, action.decide), **more)
+    return patch.dict(actions.BY_NAME, {name: otherwise})
+
+
+def _with_steps(found, now, *steps):
+    """A decision that leaves these steps."""
+    after = found.after.with_steps(*steps)
+    return replace(found, after=derive.changed(found.before, after, now))
+
+
+def _resets_otherwise(reset: Any) -> AbstractContextManager[Any]:
+    """A resubmit that lets failed steps begin in another way."""
+    return _Both(patch.object(resubmit, "reset", reset), patch.object(repair, "reset", reset))
 
 
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
@@ -325,17 +338,21 @@ def calls_after_its_time() -> AbstractContextManager[Any]:
 
 
 def counts_attempts_afresh() -> AbstractContextManager[Any]:
-    return patch.object(
-        actions, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0)
-    )
+    def reset(step):
+        fresh = verbs.reset(step)
+        return replace(fresh, counts=replace(fresh.counts, attempts=0))
+
+    return _resets_otherwise(reset)
 
 
 def begins_a_round_in_doubt() -> AbstractContextManager[Any]:
-    def afresh(step, direction):
-        begun = step.in_next_round() if direction is Direction.FORWARD else step
-        return original_afresh(begun, direction)
+    def reset(step):
+        fresh = verbs.reset(step)
+        is_forward = not isinstance(fresh.state, states.UndoPending)
+        keyed = is_forward and step.key
+        return replace(fresh, effect=NotDone(key=next_generation(step.key))) if keyed else fresh
 
-    return patch.object(actions, "_afresh", afresh)
+    return _resets_otherwise(reset)
 
 
 def undoes_the_first_round() -> AbstractContextManager[Any]:
@@ -347,7 +364,10 @@ def undoes_the_first_round() -> AbstractContextManager[Any]:
 
 
 def sends_what_is_forgotten() -> AbstractContextManager[Any]:
-    return patch.object(Step, "is_forgotten", lambda step, now: False)
+    return _Both(
+        patch.object(Step, "is_forgotten", lambda step, now: False),
+        patch.object(key_generations, "is_forgotten", lambda step, now: False),
+    )
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -439,49 +459,45 @@ def calls_undone_what_is_not() -> AbstractContextManager[Any]:
 
 
 def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
-    def turn_back(order):
-        steps = (compensation.to_be_undone(step) for step in order.steps)
-        return order.with_steps(*steps).with_state(direction=Direction.UNDO)
+    def cancel(decide, order, asked, now):
+        ended = (
+            replace(step, state=states.Waiting(), effect=doubted(step.effect, unanswered=True))
+            for step in order.in_state(states.Running)
+        )
+        return replace(decide(order.with_steps(*ended), asked, now), before=order)
 
-    return patch.object(actions, "turn_back", turn_back)
+    return _does_otherwise("cancel", cancel)
 
 
 def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
-    def cancel(order, request, now):
-        change = original_cancel(order, request, now)
-        after = change.after.with_state(
-            process_state=ProcessState.PENDING, locked_by=None, complete_by=None
-        )
-        return replace(change, after=after)
+    def cancel(decide, order, asked, now):
+        found = decide(order, asked, now)
+        after = derive.changed(order, replace(found.after, state=Pending()), now)
+        return replace(found, after=after)
 
     return _does_otherwise("cancel", cancel)
 
 
 def cancels_without_turning_back() -> AbstractContextManager[Any]:
-    def turn_back(order):
-        return order.with_state(direction=Direction.UNDO)
+    def cancel(decide, order, asked, now):
+        return _with_steps(decide(order, asked, now), now, *order.steps)
 
-    return patch.object(actions, "turn_back", turn_back)
+    return _does_otherwise("cancel", cancel)
 
 
 def cancels_what_is_over() -> AbstractContextManager[Any]:
-    def cancel(order, request, now):
-        if order.state.process_state is not ProcessState.PROCESSED:
-            return original_cancel(order, request, now)
-        pretended = order.with_state(process_state=ProcessState.PENDING)
-        return replace(original_cancel(pretended, request, now), before=order)
+    def cancel(decide, order, asked, now):
+        return replace(decide(replace(order, state=Pending()), asked, now), before=order)
 
-    return _does_otherwise("cancel", cancel, why_not=lambda order: "")
+    return _does_otherwise("cancel", cancel, why_not=lambda order, now: None)
 
 
 def skips_into_processed() -> AbstractContextManager[Any]:
-    def skip(order, request, now):
-        change = original_skip(order, request, now)
-        done = [
-            replace(step, state=StepState.COMPLETED)
-            for step in change.after.in_state(StepState.SKIPPED)
-        ]
-        return replace(change, after=change.after.with_steps(*done))
+    def skip(decide, order, asked, now):
+        found = decide(order, asked, now)
+        skipped = found.after.in_state(states.Skipped)
+        done = (replace(step, state=states.Completed()) for step in skipped)
+        return _with_steps(found, now, *done)
 
     return _does_otherwise("skip", skip)
 
@@ -575,10 +591,12 @@ def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
 
 
 def forgets_that_the_undo_goes_on() -> AbstractContextManager[Any]:
-    def afresh(step, direction):
-        return original_afresh(step, Direction.FORWARD)
+    def reset(step):
+        fresh = verbs.reset(step)
+        is_undo = isinstance(fresh.state, states.UndoPending)
+        return replace(fresh, state=states.Waiting()) if is_undo else fresh
 
-    return patch.object(actions, "_afresh", afresh)
+    return _resets_otherwise(reset)
 
 
 def takes_the_newer_for_retired() -> AbstractContextManager[Any]:
@@ -634,7 +652,13 @@ def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
     def begins_at(self, step):
         return step.not_before if step.after else original_begins_at(self, step)
 
-    return patch.object(Snapshot, "begins_at", begins_at)
+    def starts_at(self, step):
+        return step.not_before if step.rules.after else original_starts_at(self, step)
+
+    return _Both(
+        patch.object(Snapshot, "begins_at", begins_at),
+        patch.object(Order, "starts_at", starts_at),
+    )
 
 
 def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
@@ -944,14 +968,21 @@ def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]
 
 
 def counts_an_answer_twice() -> AbstractContextManager[Any]:
-    why_not = answers.why_closed
+    why_not, record = external_event.why_closed, external_event._recorded
 
     def why_not_again(order, step):
-        return "" if step.state is StepState.COMPLETED else why_not(order, step)
+        return None if isinstance(step.state, states.Completed) else why_not(order, step)
+
+    def record_again(step, event):
+        again = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
+        return (step, (again,)) if isinstance(step.state, states.Completed) else record(step, event)
 
     return _Both(
-        patch.object(answers, "_is_known", lambda step, answer: False),
-        patch.object(answers, "why_closed", why_not_again),
+        patch.object(external_event, "_is_known", lambda step, event: False),
+        _Both(
+            patch.object(external_event, "why_closed", why_not_again),
+            patch.object(external_event, "_recorded", record_again),
+        ),
     )
 
 
@@ -965,7 +996,11 @@ def lets_a_wait_hold_up_the_end() -> AbstractContextManager[Any]:
 
 
 def takes_answers_of_what_was_withdrawn() -> AbstractContextManager[Any]:
-    return patch.object(answers, "why_closed", lambda order, step: "")
+    complete = external_events.complete_by_event.__wrapped__  # whatever state the step is in
+    return _Both(
+        patch.object(external_event, "why_closed", lambda order, step: None),
+        patch.object(external_events, "complete_by_event", complete),
+    )
 
 
 def calls_again_what_is_answered_over_its_link() -> AbstractContextManager[Any]:
@@ -979,19 +1014,21 @@ def calls_again_what_is_answered_over_its_link() -> AbstractContextManager[Any]:
 
 
 def refuses_what_a_service_says() -> AbstractContextManager[Any]:
-    why_not = answers.why_closed
+    why_not = external_event.why_closed
 
     def why_closed(order, step):
-        return "its agent was asked" if step.capability != OUTSIDE else why_not(order, step)
+        unknown = Cause(Code.EVENT_FOR_UNKNOWN_STEP, {"step": step.name})
+        return why_not(order, step) if step.is_external else unknown
 
-    return patch.object(answers, "why_closed", why_closed)
+    return patch.object(external_event, "why_closed", why_closed)
 
 
 def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
-    def refused(order, step, *args, **more):
-        return original_refused(order, replace(step, answer_by=None), *args, **more)
+    def refuse(step, cause, *, unanswered=False, for_good=False):
+        return verbs.refuse(step, cause, for_good=for_good)
 
-    return patch.object(answers, "_refused", refused)
+    otherwise = SimpleNamespace(**{**vars(verbs), "refuse": refuse})
+    return patch.object(external_event, "verbs", otherwise)
 
 
 def undoes_by_a_forgotten_key() -> AbstractContextManager[Any]:
@@ -1026,15 +1063,18 @@ def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
 
 
 def restores_what_may_be_done_as_not_begun() -> AbstractContextManager[Any]:
-    return patch.object(copies, "in_doubt", lambda step, copied_at, agents: step)
+    return patch.object(restore, "_unknown_since", lambda step, copied, now: step)
 
 
 def restores_as_if_the_first_provider_was_asked() -> AbstractContextManager[Any]:
-    return patch.object(copies, "_providers_of", lambda step, agents: {agents[0].name})
+    return patch.object(restore, "_providers_of", lambda step, agents: {agents[0].name})
 
 
 def restores_as_if_keys_were_known() -> AbstractContextManager[Any]:
-    return patch.object(copies, "_key_known_until", lambda step, *_: step.key_known_until)
+    def known_until(step, *_):
+        return step.key.known_until if step.key else None
+
+    return patch.object(restore, "_known_until", known_until)
 
 
 def begins_before_a_timer() -> AbstractContextManager[Any]:
@@ -1062,11 +1102,11 @@ def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
 
 
 def leaves_an_order_without_a_way_out() -> AbstractContextManager[Any]:
-    return patch.object(actions, "in_doubt", lambda order: ())
+    return patch.object(settle, "steps_of", lambda order: ())
 
 
 def holds_and_lets_the_deadline_pass() -> AbstractContextManager[Any]:
-    return patch.object(actions, "_moved", lambda order, by: ())
+    return patch.object(release, "move_deadlines", lambda order, held_for: order)
 
 
 def never_sweeps_what_waits() -> AbstractContextManager[Any]:

@@ -4,16 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from acting import cancel, resubmit
 from asking import ADA, ASKING, SENT
 from builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 
 from core import answers, links
-from core.actions import Asked, cancel, resubmit
+from core.actions import Asked
 from core.answers import Answer
 from core.compensation import withdrawals, withdrawn
 from core.errors import InvalidError, InvalidLinkError, RefusedError
 from core.life import StepState
-from core.workflow import Workflows
+from core.workflow import LONGEST_WAIT, Workflows
 from kit import Trial
 
 GRACE = Asked(operator="grace", note="they called", step="pictures")
@@ -175,7 +176,7 @@ def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state
 @pytest.mark.proves("ANS-7")
 def test_a_wait_may_be_extended_by_the_longest_time_and_no_more(order):
     """And never into the past; a reminder says why."""
-    until = NOW + answers.LONGEST_WAIT
+    until = NOW + LONGEST_WAIT
     assert answers.extended(order, GRACE, until, NOW).after.step("pictures").complete_by == until
     for wrong in (until + timedelta(microseconds=1), NOW):
         with pytest.raises(InvalidError, match="within 30 days"):

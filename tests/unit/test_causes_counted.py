@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from acting import resubmit
 from apps import app
 from builders import NOW, ORDER_ID, answer, claimed, orders, scheduler, seconds, some
 from pydantic import ValidationError
 
-from core.actions import Asked, resubmit
+from core.actions import Asked
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry, transition
 from kit.memory import in_memory

@@ -16,7 +16,7 @@ from core.keys import history_key, state_key
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Snapshot
-from operators.copies import Copied, in_doubt, restored
+from operators.copies import Copied, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase
 from stores.copies import PAGE, Copies, as_json, from_json
@@ -226,6 +226,11 @@ def again(order, at=NOW, agents=(BANK,), now=LATER) -> Snapshot:
     return restored(order, ASKED, copy, now).after
 
 
+def in_doubt(step, *agents):
+    """The step of an order that is restored where these agents are."""
+    return again(orders.new(steps=[step]), agents=agents).step(step.name)
+
+
 @pytest.mark.proves("OPR-11", "AGT-3")
 def test_a_step_that_was_not_done_is_asked_with_the_same_key():
     """While its service knows the key: whether it was asked since, nobody knows."""
@@ -263,11 +268,11 @@ def test_of_several_providers_nobody_knows_which_was_asked():
     """One of them may have done it, under a key that the other does not know."""
     other = replace(BANK, name="giro", provider="giro", keys_last=None)
     waiting = orders.new().step("payment")
-    assert in_doubt(waiting, NOW, [BANK, other]).key_known_until == NOW
+    assert in_doubt(waiting, BANK, other).key_known_until == NOW
     tried = steps.with_key(waiting, agent="giro")
-    assert in_doubt(tried, NOW, [BANK, other]).key_known_until is None
+    assert in_doubt(tried, BANK, other).key_known_until is None
     alike = [replace(each, provider="psp") for each in (BANK, other)]
-    assert in_doubt(waiting, NOW, alike).key_known_until == NOW + DAY
+    assert in_doubt(waiting, *alike).key_known_until == NOW + DAY
 
 
 @pytest.mark.proves("OPR-11", "AGT-3")
@@ -278,7 +283,7 @@ def test_a_restored_step_goes_to_the_only_provider_that_may_have_done_it():
     tried = steps.with_key(waiting, agent="gone", provider="psp")
     rules = replace(FORGETS, providers={"till": "psp"}, agents={"till": till})
     for step in (waiting, tried):
-        restored = in_doubt(step, NOW, [till])
+        restored = in_doubt(step, till)
         assert (restored.provider, restored.key_known_until) == ("psp", NOW + DAY)
         claimed = rules.claim(orders.new(steps=[restored]), NOW, {"payment": ("till",)})
         assert claimed.after.step("payment").agent == "till"
@@ -296,7 +301,7 @@ def test_what_may_have_been_tried_since_is_undone_with_the_order():
 def test_what_is_settled_for_good_stays_as_it_is(state):
     """No process touches it by itself."""
     step = state("payment")
-    assert in_doubt(step, NOW, [BANK]) == step
+    assert in_doubt(step, BANK) == step
 
 
 def test_an_order_that_has_ended_stays_as_it_is():

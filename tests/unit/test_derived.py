@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from acting import cancel, resubmit
+from acting import act as acted
+from acting import cancel, hold, hurry, release, resubmit
 from builders import (
     NOW,
     TIMEOUT,
@@ -17,7 +18,7 @@ from builders import (
 )
 
 from core import answers
-from core.actions import Asked, hold, hurry, release, settle
+from core.actions import Asked
 from core.answers import Answer
 from core.changes import HistoryEntry, transition
 from core.life import ProcessState
@@ -160,7 +161,7 @@ def test_a_step_that_is_settled_as_done_waits_for_no_retry():
     order = retried(runs(), RUNS_ON)
     ended = orders.in_error(orders.with_steps(order, steps.failed(RUNS_ON)))
     done = replace(GRACE, step="payment", was_done=True, answer={})
-    after = settle(ended, done, LATER).after
+    after = acted("settle", ended, done, LATER).after
     assert (ended.steps[0].retry_by, after.steps[0].retry_by) == (RETRY_BY, None)
 
 

@@ -182,13 +182,22 @@ def processing(capability, **columns):
     return state(ProcessState="Processing", Steps=[running], **columns)
 
 
+def with_alert(step_state, actions):
+    """A transition of an order with a step in this state, and an alert that offers these actions."""
+    outbox = {"b00-1|outbox": {"Data": {"actions": actions}}}
+    return {
+        **(found := state(Steps=[{"Name": "a", "State": step_state}])),
+        "rows": found["rows"] | outbox,
+    }
+
+
 def settles(at):
     """A transition of an order with a step that is settled then."""
     return state(Steps=[{"Name": "w", "SettledAt": at}])
 
 
 GONE = "it may have been done, and no agent here leads to psp"
-TRIED = state(Steps=[{"Name": "a", "Capability": "pay", "Attempts": 1}])
+TRIED = state(Direction="undo", Steps=[{"Name": "a", "Capability": "pay", "Attempts": 1}])
 ERASE = {"from": 0, "do": "erase", "at": "t"}
 ANSWER = {"from": 0, "do": "answer", "at": "t"}
 RESTORE = {"from": 0, "do": "restore", "at": "t"}
@@ -245,6 +254,14 @@ ALLOWED = {
         (CLAIM, told("put-back"), told("waits", heldBy="grace")),
         (CLAIM, told("put-back"), told("waits", until="t")),
     ),
+    "restored-external-step": tuple(
+        (
+            move,
+            state(Steps=[{"Name": "a", "Capability": "outside", "Attempts": 1}]),
+            state(Steps=[{"Name": "a", "Capability": "outside"}]),
+        )
+        for move in (RESTORE, CLAIM)
+    ),
     "doubt-of-an-external-step": tuple(
         (
             CLAIM,
@@ -252,6 +269,25 @@ ALLOWED = {
             state(Steps=[{"Name": "a", "Capability": capability}]),
         )
         for capability in ("outside", "pay")
+    ),
+    "condition-of-a-done-step": tuple(
+        (
+            ANSWER,
+            state(Steps=[{"Name": "a", "State": step_state, "Unjudged": True}]),
+            state(Steps=[{"Name": "a", "State": step_state}]),
+        )
+        for step_state in ("Completed", "Failed")
+    ),
+    "event-during-undo": (
+        (ANSWER, {"decided": "refused"}, {"decided": "transition"}),
+        (CLAIM, {"decided": "refused"}, {"decided": "transition"}),
+    ),
+    "skip-of-nothing": tuple(
+        (
+            CLAIM,
+            *(with_alert(step_state, actions) for actions in (["resubmit", "skip"], ["resubmit"])),
+        )
+        for step_state in ("NotStarted", "Failed")
     ),
     "refused-early": (
         (ANSWER, told("step-failed", reason="no"), told("step-refused-early", reason="no")),

@@ -21,7 +21,7 @@ from builders import (
 )
 
 from core import alerts, life
-from core.actions import why_not_cancel, why_not_resubmit
+from core.actions import BY_NAME
 from core.agenda import obligations, summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
@@ -248,7 +248,8 @@ def test_an_alert_says_what_is_still_to_be_undone():
 )
 def test_a_refusal_says_why(order, cancel, mend):
     """In the words that an operator reads."""
-    assert (why_not_cancel(order), why_not_resubmit(order)) == (cancel, mend)
+    refusals = (BY_NAME[name].refusal(order, NOW) for name in ("cancel", "resubmit"))
+    assert tuple(refusals) == (cancel, mend)
 
 
 def undoing():

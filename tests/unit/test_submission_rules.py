@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from acting import hurry
 from builders import (
     CONTENT,
     COOLDOWN,
@@ -17,7 +18,6 @@ from builders import (
 )
 from memory_world import MESSAGE, World
 
-from core import actions
 from core.actions import Asked
 from core.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from core.errors import InvalidError
@@ -67,7 +67,7 @@ def recorded(**more):
 def hurried(order):
     """The order, after an operator raised its priority."""
     asked = Asked(operator="grace", note="soon")
-    return actions.hurry(order, asked, NOW).after
+    return hurry(order, asked, NOW).after
 
 
 @pytest.mark.proves("SUB-3", "OPR-8")

@@ -470,6 +470,9 @@ def test_a_step_that_was_skipped_as_done_and_was_not_has_failed():
     assert skipped.state == Failed(Cause(Code.FOUND_NOT_DONE))
     optional = in_doubt(Skipped(SkipReason.FAILED, DECLINED))
     assert verbs.settle_not_done(optional).state == optional.state
+    restored = step(Completed(), effect=UndoInDoubt(key=KEY, result=RESULT))
+    assert verbs.settle_not_done(restored).state == Failed(Cause(Code.FOUND_NOT_DONE))
+    assert verbs.settle_done(restored, RESULT).state == Completed()
 
 
 def test_a_step_whose_accepted_work_was_not_done_only_backs_off():
