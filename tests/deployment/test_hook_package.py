@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, ignored
-from hooks import OLDEST, STAND_IN, Project
+from hooks import STAND_IN, Project, oldest_python
 
 from development.servicebus_config import ROOT
 from entrypoints import packed
@@ -73,7 +73,7 @@ def pack_older(project):
 def hook_python():
     """How the Python of the hook names itself."""
     code = "import sys; print(sys.executable)"
-    return subprocess.check_output([OLDEST, "-c", code], text=True).strip()
+    return subprocess.check_output([oldest_python(), "-c", code], text=True).strip()
 
 
 def after(command, option):

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from deploying import ADDRESSES, REQUIRED
-from hooks import OLDEST, Project, Ran
+from hooks import Project, Ran, oldest_python
 
 HOOK = "preprovision.py"
 FIRST = next(name for name in ADDRESSES if name in REQUIRED)
@@ -194,7 +194,7 @@ def test_nothing_is_asked_without_a_terminal(project):
 def test_a_closed_input_is_no_terminal(project):
     """As where a service starts azd."""
     ran = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" "$1" <&-', OLDEST, str(project.hooks / HOOK)],
+        ["/bin/sh", "-c", 'exec "$0" "$1" <&-', oldest_python(), str(project.hooks / HOOK)],
         env=project.environment(),
         capture_output=True,
         text=True,

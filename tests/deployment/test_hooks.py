@@ -11,7 +11,7 @@ import sys
 
 import pytest
 import yaml
-from hooks import HOOKS, OLDEST, SIGNED_IN, Project
+from hooks import HOOKS, SIGNED_IN, Project, oldest_python
 from service_urls import NOT_PRIVATE, PRIVATE
 
 from core.urls import is_private
@@ -87,7 +87,7 @@ def test_importing_a_hook_does_nothing(path):
     """On the oldest Python here, with every annotation that is evaluated."""
     code = f"import sys; sys.path.insert(0, {str(HOOKS)!r}); import {path.stem}"
     ran = subprocess.run(
-        [OLDEST, "-W", "error", "-B", "-c", code], env={}, capture_output=True, check=False
+        [oldest_python(), "-W", "error", "-B", "-c", code], env={}, capture_output=True, check=False
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
@@ -231,7 +231,7 @@ def test_the_oldest_python_of_a_hook_decides_the_same():
     """The standard library's own parser does not: versions of Python differ in what is a host (hooks.md 6)."""
     urls = [*PRIVATE, *NOT_PRIVATE]
     ran = subprocess.run(
-        [OLDEST, "-c", CHECK_URLS, str(ROOT)],
+        [oldest_python(), "-c", CHECK_URLS, str(ROOT)],
         input=json.dumps(urls),
         capture_output=True,
         text=True,

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from deploying import AGENTS
-from hooks import OLDEST, Project
+from hooks import Project, oldest_python
 
 from development.servicebus_config import ROOT
 from development.settings import app_settings
@@ -29,10 +29,14 @@ outside = [name for name, each in sys.modules.items() if "site-packages" in str(
 assert outside == [], outside
 """
 
-HAS_PIP = subprocess.run([OLDEST, "-m", "pip", "--version"], capture_output=True, check=False)
-WITH_PIP = sys.executable if HAS_PIP.returncode else OLDEST
-
 pytestmark = pytest.mark.soak
+
+
+def python_with_pip():
+    """Return the oldest Python that azd would take if it has pip, else this one."""
+    command = [oldest_python(), "-m", "pip", "--version"]
+    ran = subprocess.run(command, capture_output=True, check=False)
+    return sys.executable if ran.returncode else oldest_python()
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +59,7 @@ def run_hook(folder, version):
     (project.root / INSTALLED).mkdir(parents=True)
     (project.root / INSTALLED / "left.py").write_text("of an earlier run")
     subprocess.run(
-        [WITH_PIP, project.hooks / "prepackage.py"],
+        [python_with_pip(), project.hooks / "prepackage.py"],
         cwd=project.hooks,
         env=os.environ,
         capture_output=True,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,20 +49,18 @@ for start, (code, out, err) in json.loads((here / "replies").read_text()):
 RUN = "import sys, runpy; sys.path.insert(0, {folder!r}); runpy.run_path({hook!r}, run_name='__main__')"
 
 
-def _oldest() -> str:
+@cache
+def oldest_python() -> str:
     """Return the oldest Python here that azd would take: 3.7.6 or later."""
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     for minor in range(7, sys.version_info.minor):
-        named = shutil.which(f"python3.{minor}")
         kept = sorted(versions.glob(f"3.{minor}.*/bin/python3"))
-        for python in filter(None, [named, *map(str, kept)]):
+        named = shutil.which(f"python3.{minor}")
+        for python in filter(None, [*map(str, kept), named]):
             probe = [python, "-c", "import ssl, sys; sys.exit(sys.version_info < (3, 7, 6))"]
             if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
                 return python
     return sys.executable
-
-
-OLDEST = _oldest()
 
 
 class Ran(NamedTuple):
@@ -123,8 +122,9 @@ class Project:
         """How azd starts a hook; `before` is run first."""
         path = str(self.hooks / hook)
         if not before:
-            return [OLDEST, path]
-        return [OLDEST, "-c", before + "\n" + RUN.format(folder=str(self.hooks), hook=path)]
+            return [oldest_python(), path]
+        code = before + "\n" + RUN.format(folder=str(self.hooks), hook=path)
+        return [oldest_python(), "-c", code]
 
     def run(self, hook, before="", **given) -> Ran:
         """Run a hook without a terminal."""
