@@ -19,7 +19,7 @@ from azure.storage.queue.aio import QueueClient
 from between import Between, storage_through
 from client import PATIENT
 from inspection import until_processed
-from scale import NIGHTLY, both_sizes
+from scale import NIGHTLY
 from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
@@ -32,10 +32,15 @@ from core.life import ORDER_FAILED
 from local.ports import HOST, Ports
 from stores.orders import OrderStore
 
+pytestmark = pytest.mark.soak
+"""In `tests/unit/`, `test_relay.py` has the pauses between sends, `test_budget.py` the limit of operations, and
+`test_watch.py` one alert for many orders."""
+
 PER_SECOND = 30
 NOW = datetime.now(UTC)
 BUCKETS = ("b00", "b01")
 PLACED = 20
+AWAY_SECONDS = 20
 OUTBOX = "RowKey ge '!outbox' and RowKey lt '!outboy'"
 ALERTS = "RowKey ge '0' and RowKey lt '~'"
 KINDS = 3
@@ -92,15 +97,8 @@ async def count_of(storage, table_name, query):
 
 
 @pytest.mark.proves("ALR-1", "FLT-8")
-@both_sizes(
-    unsent=(40, 2000 if NIGHTLY else 500),
-    queued=(150, 9000 if NIGHTLY else 1500),
-    away_seconds=(4, 20),
-    is_measured=(False, True),
-)
-async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
-    tmp_path, unsent, queued, away_seconds, is_measured
-):
+@pytest.mark.parametrize(("unsent", "queued"), [(2000, 9000) if NIGHTLY else (500, 1500)])
+async def test_a_storm_of_alerts_ends_and_holds_up_no_order(tmp_path, unsent, queued):
     """None is sent twice within its pause, and the operations of relay and consumer keep to their limit."""
     ports, began = Ports.free(), time.monotonic()
 
@@ -108,7 +106,7 @@ async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
         """Refuse what matches so many times as long as Event Grid is away."""
 
         def refused(body):
-            is_away = time.monotonic() < began + times * away_seconds
+            is_away = time.monotonic() < began + times * AWAY_SECONDS
             return 503 if is_away and matches(body) else None
 
         return refused
@@ -154,8 +152,7 @@ async def test_a_storm_of_alerts_ends_and_holds_up_no_order(
                 await eventually(nothing_waits)
                 stop.set()
                 await watching
-    if is_measured:
-        check_backlog(seen)
+    check_backlog(seen)
     assert any(confirms(body) for _, _, body in tables.seen), "no confirmation was refused"
     check_pauses(topic.seen)
     check_rate([at for at, path, body in tables.seen if is_of_alerts(path, body)])
@@ -221,7 +218,7 @@ def check_rate(times):
 
 
 @pytest.mark.proves("SUP-7", "ALR-4")
-@both_sizes(count=(15, 600 if NIGHTLY else 150), pending_seconds=(4, 60 if NIGHTLY else 20))
+@pytest.mark.parametrize(("count", "pending_seconds"), [(600, 60) if NIGHTLY else (150, 20)])
 async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pending_seconds):
     """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
     settings = PATIENT | {
