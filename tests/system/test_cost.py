@@ -87,12 +87,9 @@ async def warm(folder, settings):
         yield driver
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
-    "workflow",
-    [
-        "in-sequence",
-        pytest.param("payment-only", marks=[pytest.mark.soak, pytest.mark.each]),
-    ],
+    "workflow", ["in-sequence", pytest.param("payment-only", marks=pytest.mark.each)]
 )
 async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_read_for_each_but_one(
     one_by_one, workflow

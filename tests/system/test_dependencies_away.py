@@ -172,6 +172,7 @@ async def test_an_alert_arrives_after_event_grid_was_away(lasting):
     await client.fault("none", "POT-GLASS")
 
 
+@pytest.mark.soak
 @pytest.mark.proves("SCH-9")
 async def test_orders_are_still_there_after_the_stack_was_stopped_and_started(lasting):
     """A processed order and one that waits for an operator survive a restart of everything; the latter goes on."""
