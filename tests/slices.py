@@ -11,7 +11,11 @@ FINISHED = "finished"
 ALWAYS = "always"
 NIGHTLY = "nightly"
 SLICES: Mapping[str, Sequence[str]] = {
-    ALWAYS: ("tests/exploration", "examples/claims/test_explored.py"),
+    ALWAYS: (
+        "tests/exploration",
+        "tests/unit/test_differential.py",
+        "examples/claims/test_explored.py",
+    ),
     "kills": ("tests/stack/test_matrix.py",),
     "outages": (
         "tests/system/test_dependencies_away.py",

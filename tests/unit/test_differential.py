@@ -38,6 +38,7 @@ def listed(name, path, **more):
     return Difference(name=name, why="", allows=lambda case: list(case.path) == path, **more)
 
 
+@pytest.mark.soak
 def test_the_same_code_decides_alike():
     """Whoever decides twice about the same courses decides alike, and all kinds of moves and decisions are there."""
     courses = StringIO()
