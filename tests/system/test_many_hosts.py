@@ -101,7 +101,7 @@ async def test_three_hosts_process_all_orders_though_one_is_killed(three_hosts):
 
 
 @pytest.mark.proves("SCH-9", "AGT-7", "SUP-3", "FLT-2", "FLT-3")
-@both_sizes(hosts=(2, 3), kills=(2, 20))
+@both_sizes(hosts=(2, 3), kills=(1, 20))
 async def test_orders_end_right_when_hosts_are_killed_at_any_moment(two_hosts, hosts, kills):
     """SIGKILL at random moments, a new host each time: every order is processed, with one effect of each step."""
     stack, client = two_hosts
