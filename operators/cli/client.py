@@ -59,6 +59,10 @@ class Api:
             follow_redirects=False,  # they lead to the sign-in page, which is for browsers
         )
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
     def get(self, *path: str, **query: Any) -> Json:
         """Get an object; raises `ApiError` with the API's problem details."""
         return self._answer("GET", path, params=_given(query))

@@ -209,7 +209,8 @@ def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> No
     if key is None and urlsplit(url).hostname not in LOOPBACK:
         (option,) = (each for each in main.params if each.name == "key")
         raise click.MissingParameter(ctx=ctx, param=option)
-    ctx.obj = Api(url, LOCAL_KEY if key is None else key, token)
+    ctx.obj = api = Api(url, LOCAL_KEY if key is None else key, token)
+    ctx.call_on_close(api.close)
 
 
 # Orders
