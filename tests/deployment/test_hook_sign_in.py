@@ -254,8 +254,14 @@ def test_an_empty_answer_makes_nothing(azure, run, call, answer):
     assert azure.changes() == []
 
 
-@pytest.mark.parametrize("call", [CHANGE, TRUST, PRINCIPAL])
-@pytest.mark.parametrize("answer", [(403, {}), (500, {}), (0, None), (404, {}), (400, {})])
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        *((CHANGE, answer) for answer in ((403, {}), (500, {}), (0, None), (404, {}), (400, {}))),
+        (TRUST, (404, {})),
+        (PRINCIPAL, (403, {})),
+    ],
+)
 def test_what_is_left_half_made_is_named(azure, project, run, call, answer):
     """With the command that deletes it. A second run finds it, and makes no other (hooks.md 1)."""
     azure.instead[call] = itertools.repeat(answer)
@@ -286,13 +292,19 @@ LOOK_FOR_IT = f'az ad app list --display-name "{NAME}"'
     ],
 )
 def test_a_registration_without_an_id_is_named_by_its_name(azure, project, run, answer):
-    """Graph may have made it. Nothing more is called, and a second run makes no other (hooks.md 12)."""
+    """Graph may have made it. Nothing more is called (hooks.md 12)."""
     azure.instead[CREATE] = iter([answer])
     ran = run()
     assert (ran.code, ran.faults) == (1, {("registration-unknown", NAME)})
     assert LOOK_FOR_IT in ran.err
     assert [each[:2] for each in azure.changes()] == [CREATE]
     assert stored(project) == []
+
+
+def test_a_registration_that_may_be_there_is_not_made_again(azure, run):
+    """By a second run, after one that had no answer (hooks.md 12)."""
+    azure.instead[CREATE] = iter([(0, None)])
+    run()
     again = run()
     assert (again.code, again.faults) == (1, {("registration-exists", NAME)})
     assert len(azure.changes()) == 1
