@@ -14,6 +14,7 @@ exit 3
 """
 
 
+@pytest.mark.soak
 async def test_one_that_exits_at_its_start_says_why(tmp_path):
     """The fatal message, and not the stack after it."""
     program, log = tmp_path / "chromium", tmp_path / "log"
@@ -28,6 +29,7 @@ async def test_one_that_exits_at_its_start_says_why(tmp_path):
     assert "\n" not in reason
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("chromium")
 async def test_one_that_exits_later_says_so_too(tmp_path):
     """It has no reason before."""

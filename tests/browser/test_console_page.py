@@ -87,6 +87,7 @@ async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
     assert kept[1:] == ["", KEY]
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-4")
 async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stuck):
     """Escape, Enter and Cancel do nothing; what was done is taken back, step by step."""
@@ -163,6 +164,7 @@ async def two_pages(route):
     await route.fulfill(json=page | more)
 
 
+@pytest.mark.soak
 @pytest.mark.proves("OPR-5", "OPR-3")
 async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_page(console):
     """Any other number lets nothing begin."""

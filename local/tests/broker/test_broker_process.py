@@ -247,6 +247,7 @@ async def test_fifty_connections_at_once(broker, special):
     )
 
 
+@pytest.mark.soak
 async def test_many_deliveries_on_one_link(special):
     """One link delivers more messages than rhea has room for unsettled ones, also behind one that is held."""
     queue = special("plain")

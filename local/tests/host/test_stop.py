@@ -3,6 +3,7 @@
 import signal
 import socket
 
+import pytest
 from waiting import until
 
 
@@ -38,6 +39,7 @@ def test_sigterm_lets_running_calls_end_and_settles_their_messages(
     assert host.logged("WARNING") == 0
 
 
+@pytest.mark.soak
 def test_a_call_that_does_not_end_is_cut_off_after_the_grace_time(start_host, own_bus_queue):
     """LOCAL_SHUTDOWN_SECONDS bounds the wait; the message stays for another host."""
     host = start_host("from_bus", SINGLES=own_bus_queue.name, LOCAL_SHUTDOWN_SECONDS="0.3")
@@ -48,6 +50,7 @@ def test_a_call_that_does_not_end_is_cut_off_after_the_grace_time(start_host, ow
     assert own_bus_queue.under_way() == 1
 
 
+@pytest.mark.soak
 def test_a_second_signal_ends_at_once(start_host, work_queue):
     """Whoever does not want to wait sends it twice; what the host held is free again once its lock has run out."""
     host = start_host(

@@ -43,16 +43,6 @@ def fires_from(host, others):
     assert [len(each.seen("timer")) for each in others] == before
 
 
-def test_one_host_fires_and_another_takes_over_from_one_that_is_killed(start_host):
-    """Of two that live one alone fires."""
-    one = start_host("tick", **SOON)
-    one.wait_for("timer")
-    other = start_host("tick", **SOON)
-    fires_from(one, [other])
-    one.stop(signal.SIGKILL)
-    other.wait_for("timer")
-
-
 @pytest.mark.soak
 def test_one_host_fires_and_another_takes_over_from_one_that_is_frozen_stopped_or_killed(
     start_host,

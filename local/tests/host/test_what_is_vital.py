@@ -257,6 +257,7 @@ os.fork = fork_unless_told_not_to
 """
 
 
+@pytest.mark.soak
 @PROCESSES
 def test_a_fork_that_fails_is_tried_again(start, tmp_path, processes):
     """As when a container has no process left: by the fork server, which lives on."""

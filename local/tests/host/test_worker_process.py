@@ -161,6 +161,7 @@ def test_a_call_waits_for_a_worker_that_cannot_start_and_is_tried_ever_later(hos
     assert float(second) == 2 * float(first)
 
 
+@pytest.mark.soak
 def test_a_message_uses_up_deliveries_while_there_is_no_worker(host, folder, queues):
     """Each fails at once, every 35 ms (host.md 6): a dozen are gone before a worker can be replaced."""
     _, single, _ = queues
@@ -197,6 +198,7 @@ def each(folder, settings, own_queue):
     host.stop(signal.SIGKILL)
 
 
+@pytest.mark.soak
 def test_each_group_has_a_process_of_its_own(each, folder, own_queue):
     """The HTTP functions share one, as in Flex Consumption; any other function is by itself."""
     own_queue.send_message(f"pid {folder / 'queue.pid'}")
@@ -211,6 +213,7 @@ def until_written(path):
     return int(until(lambda: path.exists() and path.read_text()))
 
 
+@pytest.mark.soak
 def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls):
     """They fail at once, however long they may run; the other groups keep their processes."""
     before, armed = each.workers(), folder / "neighbour"
@@ -222,6 +225,7 @@ def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls
     assert len([pid for pid in before if psutil.pid_exists(pid)]) == len(before) - 1
 
 
+@pytest.mark.soak
 def test_no_worker_outlives_a_host_that_is_killed(each, folder):
     """Not even one that does not listen."""
     processes = psutil.Process(each.process.pid).children(recursive=True)

@@ -83,6 +83,7 @@ async def test_a_condition_holds_after_a_kill(own_parts, clients):
         await table.create_entity(row("one"))
 
 
+@pytest.mark.soak
 async def test_messages_and_tables_are_there_or_gone(own_parts, clients):
     """A message that was put, one that was taken and hidden, one that was removed; a table that was deleted."""
     tables, queues, _ = clients

@@ -53,6 +53,7 @@ async def test_azurite_keeps_an_idle_connection_for_longer_than_its_clients(own_
         assert int(kept[1]) > http.connector._keepalive_timeout
 
 
+@pytest.mark.soak
 async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_path, config_of):
     """Each try that fails is told with its reason; here nobody can write the log."""
     said = []
@@ -88,6 +89,7 @@ async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_pat
         await stack.stop()
 
 
+@pytest.mark.soak
 async def test_a_signal_that_comes_again_does_not_end_a_part_before_it_has_saved(own_parts):
     """Linux tells a child more than once that its runner was killed."""
     async with TableServiceClient.from_connection_string(
