@@ -19,7 +19,7 @@ from azure.storage.queue.aio import QueueClient
 from between import Between, storage_through
 from client import PATIENT
 from inspection import until_processed
-from scale import NIGHTLY
+from scale import NIGHTLY, both_sizes
 from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
@@ -31,10 +31,6 @@ from core.gathering import run_all
 from core.life import ORDER_FAILED
 from local.ports import HOST, Ports
 from stores.orders import OrderStore
-
-pytestmark = pytest.mark.soak
-"""In `tests/unit/`, `test_relay.py` has the pauses between sends, `test_budget.py` the limit of operations, and
-`test_watch.py` one alert for many orders."""
 
 PER_SECOND = 30
 NOW = datetime.now(UTC)
@@ -96,6 +92,7 @@ async def count_of(storage, table_name, query):
         return len([row async for row in table.query_entities(query, select=["RowKey"])])
 
 
+@pytest.mark.soak
 @pytest.mark.proves("ALR-1", "FLT-8")
 @pytest.mark.parametrize(("unsent", "queued"), [(2000, 9000) if NIGHTLY else (500, 1500)])
 async def test_a_storm_of_alerts_ends_and_holds_up_no_order(tmp_path, unsent, queued):
@@ -218,7 +215,7 @@ def check_rate(times):
 
 
 @pytest.mark.proves("SUP-7", "ALR-4")
-@pytest.mark.parametrize(("count", "pending_seconds"), [(600, 60) if NIGHTLY else (150, 20)])
+@both_sizes(count=(15, 600 if NIGHTLY else 150), pending_seconds=(4, 60 if NIGHTLY else 20))
 async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pending_seconds):
     """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
     settings = PATIENT | {
