@@ -19,6 +19,7 @@ from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
 from core.life import ORDER_FAILED, ORDER_UNDONE, Direction
 from core.orders import Snapshot, Step
+from engine.domain.causes import group_of
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
@@ -150,6 +151,7 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
             "workflow": state.workflow,
             "step": end.step or "",
             "reason": end.reason,
+            "cause": group_of(end.cause) if end.cause else None,
             "outcome": end.what,
             "failureCount": state.failure_count,
             "stillToBeUndone": to_undo,

@@ -68,11 +68,17 @@ class Taken(View):
 
 
 class CauseView(View):
-    """The alerts with one cause: of the same type, at the same step, for the same reason."""
+    """The alerts of one type and step with the same cause, or else with the same reason."""
 
     type: str
     step: str
+    cause: str
+    """The name of their group of causes, such as `refused: card declined`; empty if they have none.
+
+    An ended order has it in lists too.
+    """
     reason: str
+    """The reason of the newest of them."""
     is_end: bool
     """Whether orders ended so: these orders are in a list until an operator has acted on them."""
     count: int
@@ -123,24 +129,31 @@ def alert_view(alert: Alert, *, closed: bool) -> AlertView:
 
 def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
     """Return the alerts, newest first, grouped by their cause."""
-    groups: dict[tuple[str, str, str], list[Alert]] = {}
+    groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
-        data = alert.event.data
-        cause = (alert.event.type, _text(data.get("step")), _text(data.get("reason")))
-        groups.setdefault(cause, []).append(alert)
-    found = [_cause(*cause, group, closed) for cause, group in groups.items()]
+        type_, step, cause, reason = _cause_of(alert)
+        groups.setdefault((type_, step, cause, "" if cause else reason), []).append(alert)
+    found = [_cause(group, closed) for group in groups.values()]
     return sorted(found, key=lambda each: (each.open, each.count), reverse=True)
 
 
-def _cause(
-    kind: str, step: str, reason: str, group: list[Alert], closed: Collection[str]
-) -> CauseView:
+def _cause_of(alert: Alert) -> tuple[str, str, str, str]:
+    """Return the type, the step, the cause and the reason of an alert."""
+    step, cause, reason = (
+        _text(alert.event.data.get(name)) for name in ("step", "cause", "reason")
+    )
+    return alert.event.type, step, cause, reason
+
+
+def _cause(group: list[Alert], closed: Collection[str]) -> CauseView:
+    type_, step, cause, reason = _cause_of(group[0])
     still_open = [alert for alert in group if alert.key not in closed]
     return CauseView(
-        type=kind,
+        type=type_,
         step=step,
+        cause=cause,
         reason=reason,
-        is_end=kind in ENDS,
+        is_end=type_ in ENDS,
         count=len(group),
         open=len(still_open),
         first=min(alert.event.at for alert in group),

@@ -247,17 +247,24 @@ REFUSALS = ("reply-refused", "submission-refused")
 
 
 def _in_words(value: Any) -> Any:
-    """Return a value with the words of each cause in its place, as rows had them at first."""
+    """Return a value with the words of each cause in its place, as rows had them at first.
+
+    The name of the cause's group, in lists and alerts, follows from it and is left out.
+    """
     if isinstance(value, list):
         return [_in_words(each) for each in value]
     if not isinstance(value, dict):
         return value
-    said = {name: _in_words(each) for name, each in value.items()}
+    said = {name: _in_words(each) for name, each in value.items() if not _names_group(name, each)}
     if "Cause" in said:
         said["Reason"] = _words(said.pop("Cause"))
     if "cause" in said:
         said["why" if said["what"] in REFUSALS else "reason"] = _words(said.pop("cause"))
     return said
+
+
+def _names_group(name: str, value: Any) -> bool:
+    return name.lower() == "cause" and not isinstance(value, dict)
 
 
 def _words(cause: Json) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from core.texts import without_particulars
+from core.texts import plain, without_particulars
 from engine.domain.digests import digest_of
 
 MAX_TEXT = 300
@@ -259,29 +259,24 @@ def root_of(cause: Cause) -> Cause:
     return cause_in(cause.facts["why"])
 
 
-@dataclass(frozen=True, slots=True)
-class CauseGroup:
-    """What failures have in common, so that lists, alerts and bulk actions take them as one."""
-
-    code: AnyCode
-    step: str
-    agent: str
-    word: str
-    """The service's own word, without ids and times; empty if it said none."""
+MAX_NAME = 200
+"""Maximum number of characters of a group's name."""
 
 
-def group_of(cause: Cause, *, step: str, agent: str) -> CauseGroup:
-    """Return the group of a cause at this step and agent.
+def group_of(cause: Cause) -> str:
+    """Return the name of the group of a cause, such as `refused: card declined`.
 
-    The service's own word is its `type` or `code`, or else its text, so that "card declined" and
-    "address unknown" stay two groups.
+    Lists, alerts and bulk actions take the causes of a group as one. The name is the code, and the
+    service's own word if it said one: its `type` or `code`, or else its text without ids and times.
+    So "card declined" and "address unknown" stay two groups. A shortened cause has the same name.
     """
     root = root_of(cause)
     facts = root.facts
-    own = facts.get("type") or facts.get("code") or _normalised(facts)
-    return CauseGroup(root.code, step, agent, str(own))
+    own = facts.get("type") or facts.get("code")
+    word = str(own)[:MAX_TEXT] if own else _normalised(facts)
+    return plain(f"{root.code}: {word}" if word else root.code, MAX_NAME).rstrip()
 
 
 def _normalised(facts: Mapping[str, Any]) -> str:
-    text = facts.get("detail") or facts.get("fault") or facts.get("error") or ""
-    return " ".join(without_particulars(str(text)).casefold().split())
+    text = str(facts.get("detail") or facts.get("fault") or facts.get("error") or "")
+    return " ".join(without_particulars(text[:MAX_TEXT]).casefold().split())

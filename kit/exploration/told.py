@@ -14,6 +14,7 @@ from core.happenings import Ended, Settled, StepCompleted, StepStarted
 from core.life import ORDER_FAILED, ORDER_UNDONE, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
+from engine.domain.causes import group_of
 from kit.exploration.violations import demand
 from kit.exploration.world import World
 
@@ -53,6 +54,7 @@ def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
     expected = {
         "orderId": state.order_id,
         "reason": state.reason,
+        "cause": state.cause and group_of(state.cause),
         "outcome": state.outcome,
         "failureCount": state.failure_count,
         "stillToBeUndone": [step.name for step in order.steps if back and stands(step)],

@@ -564,7 +564,7 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
 
 @main.command()
 @click.argument("keys", nargs=-1)
-@click.option("--cause", help="All alerts with exactly this reason.")
+@click.option("--cause", help="All alerts with exactly this cause, as `causes` names it.")
 @signed
 @click.pass_obj
 def acknowledge(
@@ -574,7 +574,7 @@ def acknowledge(
     found = api.get("alerts", "causes")["causes"] if cause is not None else []
     named = list(keys)
     for each in found:
-        if each["reason"] == cause:
+        if cause == (each["cause"] or each["reason"]):
             named += each["unacknowledged"]
     if not named:
         raise ApiError("no alert is meant by that")

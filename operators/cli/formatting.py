@@ -214,8 +214,8 @@ def causes_table(found: Iterable[Json]) -> str:
             each["type"],
             each["step"],
             each["last"],
-            verbatim(each["reason"]),
+            verbatim(each["cause"] or each["reason"]),
         )
         for each in found
     ]
-    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "LAST", "REASON"), rows)
+    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "LAST", "CAUSE"), rows)

@@ -137,7 +137,7 @@ async def test_who_takes_a_cause_takes_all_of_its_alerts(visitor, console):
     keys = [f"key-{number}" for number in range(3)]
     cause = {
         "type": "OrderProcessing.OrderFailed", "step": "payment", "reason": "card declined", "isEnd": True,
-        "count": 3, "open": 3, "first": "2026-01-31T08:00:00Z", "last": "2026-01-31T08:15:00Z",
+        "cause": "refused: card declined", "count": 3, "open": 3, "first": "2026-01-31T08:00:00Z", "last": "2026-01-31T08:15:00Z",
         "unacknowledged": keys,
     }  # fmt: skip
     page = await console("/poison")

@@ -1,5 +1,6 @@
 """What operators see of causes: who has taken them, how many orders wait for each, and whether the mended hold."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -57,6 +58,27 @@ def alert(number, acknowledged=None):
     data = {"step": "payment", "reason": "card declined"}
     event = Event(event_id=str(number), type="T", subject=f"orders/{number}", at=NOW, data=data)
     return Alert(key=f"key-{number}", event=event, acknowledged=acknowledged)
+
+
+@pytest.mark.proves("ALR-1")
+def test_alerts_without_a_cause_are_grouped_by_their_reason():
+    """Those about no order have none; another step, type or cause is another group."""
+
+    def of(type_="T", **data):
+        return replace(alert(0), event=replace(alert(0).event, type=type_, data=data))
+
+    declined = {"step": "payment", "cause": "refused: card declined"}
+    found = [
+        of(reason="no sweep"),
+        of(reason="no sweep"),
+        of(reason="clock"),
+        of(**declined, reason="card declined"),
+        of(**declined, reason="card declined again"),
+        of(**declined | {"step": "capture"}),
+        of(**declined | {"cause": "timed-out"}, reason="card declined"),
+        of("Other", **declined),
+    ]
+    assert [each.count for each in causes(found, ())] == [2, 2, 1, 1, 1, 1]
 
 
 def word(by, second):

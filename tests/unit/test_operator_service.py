@@ -426,9 +426,10 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     made = app_at()
     desk = made.operators.alerts
     for number, (reason, ago) in enumerate(
-        [("card declined", 60), ("sold out", 50), ("card declined", 40)]
+        [("card declined", 60), ("sold out", 50), ("card declined again", 40)]
     ):
-        data = {"step": "payment", "reason": reason, "id": "not ours"}
+        cause = f"refused: {reason.removesuffix(' again')}"
+        data = {"step": "payment", "reason": reason, "cause": cause, "id": "not ours"}
         event = Event(
             event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data
         )
@@ -443,7 +444,8 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     )
     assert (known.acknowledged, known.unknown) == ([newest], ["no-such-alert"])
     cause, other = (await desk.causes()).causes
-    assert (cause.reason, cause.count, cause.open, other.count) == ("card declined", 2, 2, 1)
+    assert (cause.cause, cause.reason) == ("refused: card declined", "card declined again")
+    assert (cause.count, cause.open, other.count) == (2, 2, 1)
     assert cause.first == NOW - seconds(60)
     assert cause.last == NOW - seconds(40)
     assert cause.unacknowledged == [oldest]

@@ -80,6 +80,7 @@ ENDED = {
     "workflow": "payment-only",
     "step": "payment",
     "reason": "declined",
+    "cause": "refused: declined",
     "failureCount": 0,
     "stillToBeUndone": [],
 }

@@ -65,7 +65,7 @@ const kind = (type) =>
 const cause = (each, place) =>
   h(
     "li",
-    { class: "card", key: `${each.type} ${each.step} ${each.reason}` },
+    { class: "card", key: `${each.type} ${each.step} ${each.cause || each.reason}` },
     h("p", { class: each.open ? "big" : "big muted" }, many(each.open || each.count, "alert")),
     h(
       "div",

@@ -3,15 +3,20 @@
 import pytest
 from engine_records import DECLINED
 
-from engine.domain.causes import FACTS, MAX_TEXT, Cause, Code, group_of, root_of, step_failed
+from engine.domain.causes import (
+    FACTS,
+    MAX_NAME,
+    MAX_TEXT,
+    Cause,
+    Code,
+    group_of,
+    root_of,
+    step_failed,
+)
 
 
 def refusal(**facts):
     return Cause(Code.REFUSED, {"detail": "", **facts})
-
-
-def group(cause, step="pay", agent="bank"):
-    return group_of(cause, step=step, agent=agent)
 
 
 def test_every_code_says_which_facts_it_has():
@@ -30,56 +35,66 @@ def test_a_cause_has_the_facts_of_its_code_and_no_others():
 
 def test_refusals_with_other_words_are_two_groups():
     """OPR-1: a declined card and an unknown address have different remedies."""
-    assert group(refusal(detail="card declined")) != group(refusal(detail="address unknown"))
-    assert group(refusal(code="declined")) != group(refusal(code="unknown"))
+    assert group_of(refusal(detail="card declined")) != group_of(refusal(detail="address unknown"))
+    assert group_of(refusal(code="declined")) != group_of(refusal(code="unknown"))
 
 
 def test_the_same_fault_of_two_orders_is_one_group():
     """Ids and times in its text make no difference, nor do case and spaces."""
     one = refusal(detail="Card  declined at 08:15, see 12345678")
     other = refusal(detail="card declined at 09:00, see 87654321")
-    assert group(one) == group(other)
+    assert group_of(one) == group_of(other)
 
 
 def test_a_service_that_names_a_type_or_code_is_grouped_by_it():
     """Whatever its text says."""
-    assert group(refusal(code="declined", detail="a")) == group(
+    assert group_of(refusal(code="declined", detail="a")) == group_of(
         refusal(code="declined", detail="b")
     )
     typed = refusal(type="about:declined", code="x")
-    assert group(typed) == group(refusal(type="about:declined", code="y"))
-    assert group(typed).word == "about:declined"
-
-
-def test_causes_at_another_step_or_agent_or_with_another_code_are_another_group():
-    """Each is mended elsewhere."""
-    declined = refusal(detail="declined")
-    groups = {
-        group(declined),
-        group(declined, step="ship"),
-        group(declined, agent="bank-2"),
-        group(Cause(Code.CALL_REJECTED, {"detail": "declined"})),
-    }
-    assert len(groups) == 4
+    assert group_of(typed) == group_of(refusal(type="about:declined", code="y"))
+    assert group_of(typed) == "refused: about:declined"
 
 
 @pytest.mark.parametrize(
-    ("cause", "word"),
+    ("cause", "name"),
     [
-        (Cause(Code.TIMED_OUT, {"fault": "503"}), "503"),
-        (Cause(Code.NOT_BEGUN, {"agent": "bank"}), ""),
+        (refusal(detail="Card declined"), "refused: card declined"),
+        (refusal(), "refused"),
+        (Cause(Code.CALL_REJECTED, {"detail": "declined"}), "call-rejected: declined"),
+        (Cause(Code.TIMED_OUT, {"fault": "503"}), "timed-out: 503"),
+        (Cause(Code.TIMED_OUT, {"fault": ""}), "timed-out"),
+        (Cause(Code.NOT_BEGUN, {"agent": "bank"}), "not-begun"),
         (
             Cause(
                 Code.REQUEST_FAILED,
                 {"workflow": "w", "version": 1, "step": "pay", "error": "KeyError 'a'"},
             ),
-            "keyerror 'a'",
+            "request-failed: keyerror 'a'",
         ),
+        (Cause("from-a-newer-version", {"detail": "No"}), "from-a-newer-version: no"),
     ],
 )
-def test_the_word_of_other_causes(cause, word):
-    """The last fault of the service, or the error of the workflow."""
-    assert group(cause).word == word
+def test_the_name_of_a_group_is_the_code_and_the_word_of_the_service(cause, name):
+    """Its last fault or the error of the workflow, if there is one."""
+    assert group_of(cause) == name
+
+
+@pytest.mark.parametrize(
+    "long",
+    [refusal(detail="no " * 200), refusal(detail=" " * 290 + "x" * 300), refusal(code="y" * 400)],
+)
+def test_a_step_that_keeps_a_shortened_cause_is_in_the_group_of_its_alert(long):
+    """The alert has the whole cause, the row of the order the shortened one."""
+    name = group_of(long)
+    assert group_of(long.shortened()) == name
+    assert len(name) <= MAX_NAME
+    assert name == name.strip()
+
+
+def test_the_name_of_a_group_can_be_typed_and_shown():
+    """Whatever the service said."""
+    assert group_of(refusal(code="a\x00b\nc")).isprintable()
 
 
 def test_an_undo_because_of_a_step_is_grouped_with_the_failure_of_that_step():
@@ -87,7 +102,7 @@ def test_an_undo_because_of_a_step_is_grouped_with_the_failure_of_that_step():
     undone = step_failed("pay", DECLINED)
     assert undone.code is Code.STEP_FAILED
     assert root_of(undone) == DECLINED
-    assert group(undone) == group(DECLINED)
+    assert group_of(undone) == group_of(DECLINED)
     assert root_of(DECLINED) is DECLINED
 
 
