@@ -15,6 +15,7 @@ from typing import Any
 from core.keys import LAST, newest_first, sortable, time_of
 from core.life import ENDED, MEANINGS, Outcome, ProcessState, Situation, StepState
 from core.orders import Priority, Snapshot, Step
+from engine.domain.causes import group_of
 
 
 class Kind(StrEnum):
@@ -224,6 +225,7 @@ def summary(snapshot: Snapshot) -> dict[str, Any]:
         "Outcome": state.outcome and str(state.outcome),
         "FailedSteps": " ".join(step.name for step in failed) or None,
         "FailedAgents": " ".join(step.agent for step in failed) or None,
+        "Cause": state.cause and group_of(state.cause),
         "Reason": state.shown_reason,
         "UpdatedAt": state.updated_at,
     }

@@ -30,7 +30,7 @@ SHOWN = timedelta(hours=1)
 
 ERROR = next(name for name, kind in LISTS.items() if kind is Kind.ERROR)
 MAX_CAUSES = 200
-"""Maximum number of causes that are told: a service may give each order a reason of its own."""
+"""Maximum number of causes that are told: a service may give each order a text of its own."""
 
 MAX_STEPS = 20
 """Maximum number of steps in the figures: those that were completed most often."""
@@ -45,12 +45,15 @@ class Count(View):
 
 
 class Waiting(View):
-    """The orders that wait for an operator for one reason, after one step."""
+    """The orders that wait for an operator for one cause, after one step at one agent."""
 
     step: str | None
-    reason: str | None
     agent: str | None
     """The agent of that step, which may be the cause."""
+    cause: str | None
+    """The name of their group of causes; lists and bulk actions take it as a filter."""
+    reason: str | None
+    """The reason that most of them show."""
     count: int
     first: datetime | None
     """Since when the first of them has waited."""
@@ -168,21 +171,28 @@ class OverviewService:
 
 def waiting_causes(rows: Sequence[AgendaRow]) -> list[Waiting]:
     """Return why the orders of these rows wait, the cause of the most first."""
-    groups: dict[tuple[str | None, str | None], list[ListedOrder]] = {}
+    groups: dict[tuple[str | None, ...], list[ListedOrder]] = {}
     for order in (listed(row, ERROR) for row in rows):
-        step = next(iter(order.failed_steps), None)
-        groups.setdefault((step, order.reason), []).append(order)
-    found = [_waiting_for(*cause, orders) for cause, orders in groups.items()]
+        step, agent = _failed_at(order)
+        own = None if order.cause else order.reason  # of a row that cannot be read
+        groups.setdefault((step, agent, order.cause, own), []).append(order)
+    found = [_waiting_for(orders) for orders in groups.values()]
     return sorted(found, key=lambda each: each.count, reverse=True)[:MAX_CAUSES]
 
 
-def _waiting_for(step: str | None, reason: str | None, orders: list[ListedOrder]) -> Waiting:
-    agents = (agent for order in orders for agent in order.failed_agents)
+def _failed_at(order: ListedOrder) -> tuple[str | None, str | None]:
+    """Return the step that failed, of several the first, and its agent."""
+    return next(iter(order.failed_steps), None), next(iter(order.failed_agents), None)
+
+
+def _waiting_for(orders: list[ListedOrder]) -> Waiting:
+    step, agent = _failed_at(orders[0])
     times = [order.updated_at for order in orders if order.updated_at]
     return Waiting(
         step=step,
-        reason=reason,
-        agent=next(agents, None),
+        agent=agent,
+        cause=orders[0].cause,
+        reason=Counter(order.reason for order in orders).most_common(1)[0][0],
         count=len(orders),
         first=min(times, default=None),
     )

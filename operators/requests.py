@@ -65,15 +65,18 @@ class Filter(BaseModel):
     workflow: StepName | None = None
     step: StepName | None = None
     """A step that failed."""
-    reason: Annotated[Text, Field(max_length=1000)] | None = None
-    """The order's exact reason, which orders with one cause share."""
+    agent: StepName | None = None
+    """The agent of a step that failed."""
+    cause: Text | None = None
+    """The order's exact cause, as lists name it, such as `refused: card declined`."""
 
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order matches, as the list shows it."""
         return (
             self.workflow in (None, order.workflow)
-            and self.reason in (None, order.reason)
+            and self.cause in (None, order.cause)
             and self.step in (None, *order.failed_steps)
+            and self.agent in (None, *order.failed_agents)
         )
 
 
@@ -97,7 +100,7 @@ class OrdersPage(Filter, Page):
         """Whether there is any condition beside state and key that has to be looked for."""
         in_range = self.state in ENDED_LISTS
         times = () if in_range else (self.since, self.until)
-        return any((self.workflow, self.step, self.reason, self.text, *times))
+        return any((self.workflow, self.step, self.agent, self.cause, self.text, *times))
 
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order matches, as the list shows it."""

@@ -263,6 +263,8 @@ class ListedOrder(View):
     """The steps to which an answer from outside is awaited."""
     failed_agents: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     """The agents of those steps."""
+    cause: str | None = None
+    """The name of the group of its cause, such as `refused: card declined`."""
     reason: str | None = None
     updated_at: datetime | None
     """Null if its row cannot be read."""

@@ -458,7 +458,8 @@ def _object(text: str | None) -> Json | None:
 @click.argument("action", type=click.Choice([action.name for action in ACTIONS]))
 @WORKFLOW
 @click.option("--step", help="Only orders of which this step failed.")
-@click.option("--reason", help="Only orders with exactly this reason.")
+@click.option("--agent", help="Only orders of which a step failed at this agent.")
+@click.option("--cause", help="Only orders with exactly this cause, as `causes` names it.")
 @click.option("--outcome", type=OUTCOMES, help="Only orders with this outcome.")
 @click.option(
     "--since",

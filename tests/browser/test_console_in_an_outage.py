@@ -20,6 +20,7 @@ def listed(order_id):
     return {
         "orderId": order_id, "processState": "Error", "failureCount": 1, "priority": "normal", "workflow": "order",
         "situation": "failed", "outcome": "failed", "failedSteps": ["payment"], "reason": "card declined",
+        "cause": "refused: card declined",
         "updatedAt": "2026-01-31T08:15:00Z", "placedAt": "2026-01-31T08:10:00Z",
     }  # fmt: skip
 

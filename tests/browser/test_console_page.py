@@ -127,7 +127,7 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
 ):
     """Two were listed; the third failed while the operator was still writing the note."""
     listed = await failed(client, stack, 2, "stock")
-    page = await console("/orders?state=Error&step=stock&reason=out+of+stock")
+    page = await console("/orders?state=Error&step=stock&cause=refused%3A+out+of+stock")
     rows = page.locator("[data-row]")
 
     async def all_are_listed():
@@ -158,7 +158,9 @@ async def two_pages(route):
     """Answer a bulk action, or its dry run, with two pages that hold 30 orders together."""
     last = "continuation" in route.request.post_data_json
     ids = [f"b00-01JCX{number:021d}" for number in range(20 * last, 20 + 10 * last)]
-    orders = [{"orderId": each, "failedSteps": [], "reason": "out of stock"} for each in ids]
+    orders = [
+        {"orderId": each, "failedSteps": [], "cause": "refused: out of stock"} for each in ids
+    ]
     page = {"matching": orders, "done": ids, "refused": [], "changed": [], "stillWaiting": []}
     more = {"until": "2026-01-31T08:15:00Z", "continuation": None if last else "more"}
     await route.fulfill(json=page | more)

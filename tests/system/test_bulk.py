@@ -22,6 +22,7 @@ from core.gathering import run_all
 
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""
+CAUSE = f"refused: {REASON}"
 SIGNED = ("--operator", "grace", "-m", "the provider is back")
 
 
@@ -83,7 +84,7 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     )
     operator = CommandLine(client)
     code, out, err = await operator.run(
-        "bulk", "resubmit", "--step", "payment", "--reason", REASON, "--json", *SIGNED
+        "bulk", "resubmit", "--step", "payment", "--cause", CAUSE, "--json", *SIGNED
     )
     assert code == 0, err
     plan = json.loads(out)
@@ -94,8 +95,8 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
         "resubmit",
         "--step",
         "payment",
-        "--reason",
-        REASON,
+        "--cause",
+        CAUSE,
         "--until",
         plan["until"],
         "--go",
@@ -138,7 +139,8 @@ async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
     ids = await in_error(stack, 3, reason)
     needed = await in_error(stack, 2, reason, is_needed=True)
     operator = CommandLine(client)
-    meant = ("--reason", reason, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
+    cause = f"refused: {reason}"
+    meant = ("--cause", cause, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
     code, out, _ = await operator.run("bulk", "skip", *meant, "--go", *SIGNED)
     assert code == 0
     assert f"{needed[0]}: capture cannot be done without what payment answers" in out

@@ -6,14 +6,17 @@ from datetime import timedelta
 import pytest
 from acting import resubmit
 from apps import app
-from builders import NOW, ORDER_ID, answer, claimed, orders, scheduler, seconds, some
+from builders import NOW, ORDER_ID, answer, claimed, orders, scheduler, seconds, some, steps
 from pydantic import ValidationError
 
+from core import alerts
 from core.actions import Asked
+from core.agenda import AgendaRow, summary
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry, transition
 from kit.memory import in_memory
 from operators.alerts import causes
+from operators.overview import waiting_causes
 from operators.requests import FollowRequest, Reading
 
 
@@ -34,24 +37,55 @@ def failed(reason, minutes=0):
     return orders.having(order, updated_at=NOW + timedelta(minutes=minutes))
 
 
+def failed_at_backup(reason):
+    payment = steps.new("payment", capability="backup")
+    return orders.in_error(steps=[steps.failed(payment, reason=reason)], updated_at=NOW)
+
+
 @pytest.mark.proves("OPR-1")
 async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     """With the step, its agent, and since when the first has waited."""
     made = app(in_memory(clock=lambda: NOW))
     for number in range(3):
         await recorded(made, number, failed("card declined", minutes=number))
-    await recorded(made, 3, failed("no such account"))
-    await recorded(made, 4, orders.new())
+    await recorded(made, 3, failed("Card DECLINED", minutes=3))
+    await recorded(made, 4, failed("no such account"))
+    await recorded(made, 5, failed_at_backup("no such account"))
+    await recorded(made, 6, orders.new())
     overview = await made.operators.overview.look()
     told = [
-        (each.step, each.agent, each.reason, each.count, each.first)
+        (each.step, each.agent, each.cause, each.reason, each.count, each.first)
         for each in overview.waiting_for_operator
     ]
     assert told == [
-        ("payment", "payment", "card declined", 3, NOW),
-        ("payment", "payment", "no such account", 1, NOW),
+        ("payment", "payment", "refused: card declined", "card declined", 4, NOW),
+        ("payment", "payment", "refused: no such account", "no such account", 1, NOW),
+        ("payment", "backup", "refused: no such account", "no such account", 1, NOW),
     ]
-    assert overview.open_orders["Error"].count == 4
+    assert overview.open_orders["Error"].count == 6
+
+
+def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
+    """Nobody knows what they have in common."""
+    rows = [AgendaRow(key=f"!error|t|{each}", order_id=each, data={}) for each in "ab"]
+    assert [(each.cause, each.count) for each in waiting_causes(rows)] == [(None, 1), (None, 1)]
+
+
+@pytest.mark.proves("OPR-1", "ALR-1")
+@pytest.mark.parametrize("reason", ["card declined", "a word " * 60, "\n no, see 12345678"])
+def test_an_order_and_its_alert_name_the_same_cause(reason):
+    """So a page finds the alerts of the orders that it shows; the alert has the whole text."""
+    refused = scheduler.receive(claimed(), answer(outcome="failed", reason=reason), NOW)
+    (told,) = alerts.of(refused.after, refused.entry)
+    assert told.data["cause"] == summary(refused.after)["Cause"]
+    assert told.data["cause"].startswith("refused: ")
+
+
+@pytest.mark.proves("OPR-7")
+def test_the_cause_of_a_held_order_is_why_it_failed():
+    """Its reason says who holds it: a bulk action on the cause finds it too."""
+    order = failed("card declined").put_on_hold("grace", "a note", NOW)
+    assert summary(order)["Cause"] == "refused: card declined"
 
 
 def alert(number, acknowledged=None):

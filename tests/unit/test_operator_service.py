@@ -229,20 +229,23 @@ async def failed(
     outcome=Outcome.FAILED,
     step="payment",
     workflow="payment-only",
+    agent="payment",
 ):
     """An order of which this step failed so many seconds ago."""
     stuck = steps.failed if outcome is Outcome.FAILED else steps.undo_failed
     order = orders.in_error(
         outcome=outcome,
-        steps=[stuck(step, reason=reason)],
+        steps=[stuck(steps.new(step, capability=agent), reason=reason)],
         workflow=workflow,
         updated_at=NOW - seconds(ago),
     )
     return await record(made, number, order)
 
 
+SOLD_OUT = {"cause": "refused: sold out"}
 WHERE = {
-    "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
+    "cause": (SOLD_OUT, {"reason": "Sold out"}),
+    "agent": ({"agent": "backup"}, {"agent": "backup"}),
     "outcome": ({"outcome": Outcome.UNDO_INCOMPLETE}, {"outcome": Outcome.UNDO_INCOMPLETE}),
     "step": ({"step": "stock"}, {"step": "stock"}),
     "workflow": ({"workflow": "order"}, {"workflow": "order"}),
@@ -452,7 +455,8 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
 
 
 ASKED = {
-    "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
+    "cause": (SOLD_OUT, {"reason": "Sold out"}),
+    "agent": ({"agent": "backup"}, {"agent": "backup"}),
     "step": ({"step": "stock"}, {"step": "stock"}),
     "text of the reason": ({"text": "SOLD"}, {"reason": "all sold out"}),
 }

@@ -335,6 +335,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
                 "Outcome": "failed",
                 "FailedSteps": "payment",
                 "FailedAgents": "payment",
+                "Cause": "refused: declined",
                 "Reason": "declined",
             },
         ),

@@ -9,10 +9,10 @@ import { all, giveStorage, textOf } from "./support.js";
 
 const until = new Date(Date.now() + 60_000).toISOString();
 const first = new Date(Date.now() - 120_000).toISOString();
-const cause = (step, agent, reason, count) => ({ step, agent, reason, count, first });
+const cause = (step, agent, reason, count) => ({ step, agent, cause: `refused: ${reason}`, reason, count, first });
 const alerts = (step, reason, unacknowledged, taken = /** @type {any[]} */ ([])) => ({
   step,
-  reason,
+  cause: `refused: ${reason}`,
   unacknowledged,
   taken,
 });
@@ -43,7 +43,7 @@ test("causes are told as the app has counted them, the most first, each with its
     ],
   );
   const [link] = all(drawn(groups[0]), "a");
-  assert.equal(link.props.href, "#/orders?state=Stuck&step=payment&reason=declined");
+  assert.equal(link.props.href, "#/orders?state=Stuck&step=payment&agent=payment&cause=refused%3A+declined");
 });
 
 test("a service whose circuit is open explains all that failed at it", () => {
@@ -71,6 +71,17 @@ test("a card says who has taken its cause and when, and can be taken while an al
     [0, 1],
   );
   assert.equal(takenOf(groups), 9);
+});
+
+test("causes at two agents, and orders whose rows cannot be read, are cards of their own", () => {
+  const unreadable = ["row 1", "row 2"].map((reason) => ({ ...cause(null, null, reason, 1), cause: null }));
+  const causes = [cause("pay", "bank", "declined", 9), cause("pay", "backup", "declined", 2), ...unreadable];
+  const groups = groupsOf(overview([], ...causes), [alerts("", "", ["key"])]);
+  assert.deepEqual(
+    groups.map(({ count }) => count),
+    [9, 2, 1, 1],
+  );
+  assert.deepEqual(groups[3].unacknowledged, []);
 });
 
 test("where not all orders were counted, each cause has at least so many", () => {

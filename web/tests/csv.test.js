@@ -25,16 +25,17 @@ test("a cell that begins like a formula is none", () => {
   );
 });
 
-test("orders are saved with id, state, step, reasons and times", () => {
+test("orders are saved with id, state, step, cause, reason and times", () => {
   const order = {
     orderId: "b00-1",
     situation: "stuck",
     failedSteps: ["stock"],
+    cause: "refused: none left",
     reason: "none left",
     placedAt: "p",
     updatedAt: "u",
   };
-  assert.equal(asCsv([order]).split("\r\n")[1], '"b00-1","Error","stock","none left","","p","u"');
+  assert.equal(asCsv([order]).split("\r\n")[1], '"b00-1","Error","stock","refused: none left","none left","","p","u"');
 });
 
 test("what operators did is told and saved with who did it and why", () => {

@@ -90,7 +90,7 @@ const cause = (each, place) =>
         each.open > 0 &&
         h(
           "a",
-          { class: "button", href: listOf({ state: waiting(), step: each.step, reason: each.reason }) },
+          { class: "button", href: listOf({ state: waiting(), step: each.step, cause: each.cause }) },
           "Show orders",
         ),
       each.open ? taken(each, place) : h("span", { class: "muted" }, "closed"),

@@ -13,7 +13,7 @@ import { action, actionsOf } from "./words.js";
 /** So many orders are named by a call, and so many are acted on: a call has to end in time, and says how far it is. */
 const LISTED = 200;
 const ACTED_ON = 25;
-/** @typedef {{workflow?: string, step?: string, reason?: string}} Where */
+/** @typedef {{workflow?: string, step?: string, agent?: string, cause?: string}} Where */
 
 /**
  * Whether a bulk action can mean exactly the orders of a list with this filter.

@@ -12,9 +12,9 @@ import { runbook, waiting } from "./words.js";
 const [CIRCUIT, ENDED] = ["circuit-open", "OrderProcessing.OrderFailed"];
 
 /**
- * @typedef {{step: string | null, reason: string | null, agent?: string | null, count: number, first: string | null}} Cause
+ * @typedef {{step: string | null, agent?: string | null, cause: string | null, reason: string | null, count: number, first: string | null}} Cause
  * @typedef {{by: string, at: string, note?: string, count: number}} Taken
- * @typedef {{step: string, reason: string, unacknowledged: string[], taken?: Taken[]}} Alerted the alerts of a cause
+ * @typedef {{step: string, cause: string, unacknowledged: string[], taken?: Taken[]}} Alerted the alerts of a cause
  * @typedef {{key: string, title: string, agent?: string, until?: string, causes: Cause[], count: number, first: string | null, unacknowledged: string[], taken: Taken[]}} Group
  */
 
@@ -27,7 +27,8 @@ export function groupsOf(overview, alerts) {
   /** @type {Map<string, Cause[]>} */
   const groups = new Map();
   for (const cause of overview.waitingForOperator) {
-    const key = open.has(cause.agent) ? JSON.stringify([cause.agent]) : JSON.stringify([cause.step, cause.reason]);
+    const { step, agent, cause: name, reason } = cause;
+    const key = JSON.stringify(open.has(agent) ? [agent] : [step, agent, name ?? reason]);
     groups.set(key, [...(groups.get(key) ?? []), cause]);
   }
   const found = [...groups].map(([key, causes]) => group(key, causes, open, alerts));
@@ -53,7 +54,10 @@ function group(key, causes, open, alerts) {
   };
 }
 
-const isOf = (alerts, { step, reason }) => alerts.step === (step ?? "") && alerts.reason === (reason ?? "");
+const isOf = (alerts, { step, cause }) => cause && alerts.cause === cause && alerts.step === (step ?? "");
+
+/** The list of the orders of a cause. @param {Cause} cause */
+const ordersOf = ({ step, agent, cause }) => listOf({ state: waiting(), step, agent, cause });
 
 /** How many orders wait for reasons of which somebody has taken every alert. @param {Group[]} groups */
 export const takenOf = (groups) => groups.filter(isTaken).reduce((sum, { count }) => sum + count, 0);
@@ -66,7 +70,7 @@ const isTaken = ({ unacknowledged, taken }) => taken.length > 0 && !unacknowledg
  */
 export function card(group, more, place, isFirst = false) {
   const { key, title, causes, count, first, unacknowledged, until } = group;
-  const [{ step, reason }] = causes;
+  const [{ step }] = causes;
   return h(
     "li",
     { class: "card", key },
@@ -84,23 +88,18 @@ export function card(group, more, place, isFirst = false) {
       { class: "buttons" },
       outside(runbook(until ? CIRCUIT : ENDED), "What to do"),
       unacknowledged.length > 0 && h("button", { onClick: () => take(group, place) }, "I take it"),
-      !until &&
-        h(
-          "a",
-          { class: `button ${isFirst ? "main" : ""}`, href: listOf({ state: waiting(), step, reason }) },
-          "Show orders",
-        ),
+      !until && h("a", { class: `button ${isFirst ? "main" : ""}`, href: ordersOf(causes[0]) }, "Show orders"),
     ),
   );
 }
 
 /** @param {Cause} cause */
-const one = ({ step, reason, count }) =>
+const one = (cause) =>
   h(
     "li",
-    { key: `${step} ${reason}` },
-    h("a", { href: listOf({ state: waiting(), step, reason }) }, many(count, "order")),
-    ` at ${step}: ${reason ?? "no reason is known"}`,
+    { key: `${cause.step} ${cause.cause ?? cause.reason}` },
+    h("a", { href: ordersOf(cause) }, many(cause.count, "order")),
+    ` at ${cause.step}: ${cause.reason ?? "no reason is known"}`,
   );
 
 /** Who has taken it, and when. @param {Taken[]} taken */

@@ -153,7 +153,7 @@ function draw({ overview, causes, groups, hour }, place) {
 const other = (cause, place) =>
   h(
     "li",
-    { class: "card", key: cause.type + cause.reason },
+    { class: "card", key: cause.type + (cause.cause || cause.reason) },
     h("p", { class: "big" }, many(cause.open, "alert")),
     h(
       "div",

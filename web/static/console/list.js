@@ -70,13 +70,13 @@ export function listPage(place, query) {
         h(
           "p",
           { class: "muted" },
-          "To act on all of these, filter by step, reason or workflow alone: a text or a time says what is shown, not what is meant.",
+          "To act on all of these, filter by step, agent, cause or workflow alone: a text or a time says what is shown, not what is meant.",
         ),
       canMean(filter) &&
         orders.length > 0 &&
         bulkButtons(
           filter.state,
-          { workflow: filter.workflow, step: filter.step, reason: filter.reason },
+          { workflow: filter.workflow, step: filter.step, agent: filter.agent, cause: filter.cause },
           until,
           place,
           page.failed,
@@ -147,16 +147,21 @@ function form(filter, orders) {
   return h(
     "form",
     { class: "filter", onSubmit: go },
-    (mayHaveFailed(filter.state) || filter.step || filter.reason) && [
+    (mayHaveFailed(filter.state) || filter.step || filter.agent || filter.cause) && [
       known(
         "step",
         "Failed step",
         orders.flatMap((order) => order.failedSteps ?? []),
       ),
       known(
-        "reason",
-        "Reason, whole",
-        orders.flatMap((order) => order.reason ?? []),
+        "agent",
+        "Agent",
+        orders.flatMap((order) => order.failedAgents ?? []),
+      ),
+      known(
+        "cause",
+        "Cause, whole",
+        orders.flatMap((order) => order.cause ?? []),
       ),
     ],
     known(
@@ -173,8 +178,8 @@ function form(filter, orders) {
 }
 
 /** Whether the orders of a list are not all meant. @param {Filter} filter */
-const isFiltered = ({ step, reason, workflow, text, since, until }) =>
-  Boolean(step || reason || workflow || text || since || until);
+const isFiltered = ({ step, agent, cause, workflow, text, since, until }) =>
+  Boolean(step || agent || cause || workflow || text || since || until);
 
 /** @param {Filter} filter @param {boolean} more */
 function empty(filter, more) {

@@ -5,16 +5,16 @@ import { actionsOf } from "./words.js";
 
 const LIMIT = 200;
 
-/** @typedef {{workflow?: string, step?: string, reason?: string, text?: string, since?: string, until?: string}} Filter */
+/** @typedef {{workflow?: string, step?: string, agent?: string, cause?: string, text?: string, since?: string, until?: string}} Filter */
 
 /**
  * The orders of a list, as a dry run of its first bulk action lists them: so what is shown is what is meant.
  * @param {string} list @param {Filter} filter of which it knows all but a text and times
  * @param {number} count of pages @param {AbortSignal} signal
  */
-export async function meant(list, { workflow, step, reason }, count, signal) {
+export async function meant(list, { workflow, step, agent, cause }, count, signal) {
   const [{ name }] = actionsOf(list);
-  const body = { ...looking(), action: name, where: given({ workflow, step, reason }), limit: LIMIT };
+  const body = { ...looking(), action: name, where: given({ workflow, step, agent, cause }), limit: LIMIT };
   return pages(count, async (more) => {
     const { matching, until, continuation } = await ask("/api/operator/bulk", { body: { ...body, ...more }, signal });
     return { orders: matching, until, next: continuation && { continuation, until } };
@@ -25,8 +25,8 @@ export async function meant(list, { workflow, step, reason }, count, signal) {
  * Orders in this state, or with this end.
  * @param {string} state @param {Filter} filter @param {number} count of pages @param {AbortSignal} signal
  */
-export async function open(state, { workflow, step, reason, text, since, until }, count, signal) {
-  const filter = given({ workflow, step, reason, text, since, until });
+export async function open(state, { workflow, step, agent, cause, text, since, until }, count, signal) {
+  const filter = given({ workflow, step, agent, cause, text, since, until });
   return pages(count, async (more) => {
     const query = new URLSearchParams({ state, limit: String(LIMIT), ...filter, ...more });
     const { orders, continuation } = await ask(`/api/operator/orders?${query}`, { signal });

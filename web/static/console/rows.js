@@ -12,6 +12,7 @@ import { isOver, orderLook, waitsForOperator } from "./words.js";
  * @property {string} orderId
  * @property {string} situation
  * @property {string[]} [failedSteps]
+ * @property {string | null} [cause]
  * @property {string | null} [reason]
  * @property {string | null} [updatedAt]
  * @property {string | null} [placedAt]
@@ -77,14 +78,15 @@ export function next(order) {
 
 const due = (time) => (Date.parse(time) > now() ? `answer due ${countdown(time)}` : "answer is overdue");
 
-/** Who wants them in a spreadsheet: ids, states, times and reasons. @param {Listed[]} orders */
+/** Who wants them in a spreadsheet: ids, states, times, causes and reasons. @param {Listed[]} orders */
 export const asCsv = (orders) =>
   csv(
-    ["order", "state", "step", "reason", "last answer", "placed", "changed"],
+    ["order", "state", "step", "cause", "reason", "last answer", "placed", "changed"],
     orders.map((order) => [
       order.orderId,
       orderLook(order).word,
       stepOf(order),
+      order.cause,
       order.reason,
       order.lastAnswer,
       order.placedAt,
