@@ -328,9 +328,8 @@ class App:
         return channels_of(
             self.settings.alert_rules,
             self.adapters.channels,
+            event,
             needs_action=is_end or needs_action(event),
-            alert_type=event.type,
-            workflow=str(event.data.get("workflow") or ""),
         )
 
     # The customers' and the operators' services

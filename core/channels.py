@@ -38,3 +38,5 @@ class ChannelRule:
     """The types of alerts, such as `OrderProcessing.Stalled`; empty for all."""
     workflows: tuple[str, ...] = ()
     """The workflows of the orders; empty for all. Alerts about no order meet it always."""
+    causes: tuple[str, ...] = ()
+    """The codes of causes, such as `refused`; empty for all. Alerts without one meet it always."""

@@ -379,6 +379,11 @@ class FaultCode(StrEnum):
         ("type", "types"),
         "no alert has type {type}; use one of: {types}",
     )
+    RULE_UNKNOWN_CAUSE = (
+        "rule-unknown-cause",
+        ("cause",),
+        "no cause has the code {cause}; use the part before the colon in `operators causes`",
+    )
     MAIL_ADDRESS_INVALID = (
         "mail-address-invalid",
         ("position",),

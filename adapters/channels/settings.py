@@ -18,6 +18,7 @@ from core.alerts import TYPES
 from core.channels import ChannelName, ChannelRule
 from core.faults import Fault, FaultCode
 from core.urls import is_private
+from engine.domain.causes import FACTS
 
 EXPECTED = {
     "MAIL_ENDPOINT": (
@@ -115,7 +116,7 @@ def _incomplete(settings: ChannelSettings) -> Iterator[Fault]:
 
 
 def _rule_faults(settings: ChannelSettings) -> Iterator[Fault]:
-    """Yield a fault for each channel and type in the rules by which nothing would be sent."""
+    """Yield a fault for each part of a rule by which nothing would be sent."""
     rules = settings.alert_rules
     for channel in dict.fromkeys(rule.channel for rule in rules):
         # One that is on in part has a fault of its own.
@@ -124,6 +125,9 @@ def _rule_faults(settings: ChannelSettings) -> Iterator[Fault]:
     for kind in dict.fromkeys(kind for rule in rules for kind in rule.types):
         if kind not in TYPES:
             yield Fault(FaultCode.RULE_UNKNOWN_TYPE, "ALERT_RULES", type=kind, types=TYPES)
+    for cause in dict.fromkeys(cause for rule in rules for cause in rule.causes):
+        if cause not in FACTS:
+            yield Fault(FaultCode.RULE_UNKNOWN_CAUSE, "ALERT_RULES", cause=cause)
 
 
 def _value_faults(name: str, value: str) -> Iterator[Fault]:

@@ -277,6 +277,11 @@ def group_of(cause: Cause) -> str:
     return plain(f"{root.code}: {word}" if word else root.code, MAX_NAME).rstrip()
 
 
+def code_in(group: str) -> str:
+    """Return the code in the name of a group."""
+    return group.partition(":")[0]
+
+
 def _normalised(facts: Mapping[str, Any]) -> str:
     text = str(facts.get("detail") or facts.get("fault") or facts.get("error") or "")
     return " ".join(without_particulars(text[:MAX_TEXT]).casefold().split())

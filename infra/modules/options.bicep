@@ -117,10 +117,11 @@ type MonitoringOptions = {
 }
 
 @sealed()
-@description('Sends to a channel the alerts that need an action, or with severity info every alert: of these types and workflows alone, if given.')
+@description('Sends to a channel the alerts that need an action, or with severity info every alert: of these types, workflows and codes of causes alone, if given.')
 type AlertRule = {
   channel: 'mail' | 'teams' | 'slack' | 'smtp'
   severity: 'action' | 'info'?
   types: string[]?
   workflows: string[]?
+  causes: string[]?
 }

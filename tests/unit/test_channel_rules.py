@@ -1,8 +1,10 @@
 """Which channels an alert is sent to."""
 
 import pytest
+from builders import NOW
 
 from alerts.channel_rules import channels_of
+from core.changes import Event
 from core.channels import ChannelName, ChannelRule, Severity
 
 CONFIGURED = ["mail", "teams", "slack"]
@@ -12,6 +14,10 @@ MAIL, TEAMS, SLACK, SMTP = (
 STALLED = ChannelRule(channel=TEAMS, types=("OrderProcessing.Stalled",))
 OF_TRIPS = ChannelRule(channel=SLACK, workflows=("trip", "order"))
 INFORMED = ChannelRule(channel=MAIL, severity=Severity.INFO)
+
+
+def event(alert_type, data):
+    return Event(event_id="e", type=alert_type, subject="s", at=NOW, data=data)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,22 @@ def test_an_alert_is_sent_to_the_channels_whose_rule_it_meets(
     rules, needs_action, alert_type, workflow, chosen
 ):
     """One rule of a channel is enough, and all conditions of it must hold; an alert about no order meets any workflow."""
-    found = channels_of(
-        rules, CONFIGURED, needs_action=needs_action, alert_type=alert_type, workflow=workflow
-    )
-    assert found == chosen
+    alert = event(alert_type, {"workflow": workflow} if workflow else {})
+    assert channels_of(rules, CONFIGURED, alert, needs_action=needs_action) == chosen
+
+
+@pytest.mark.parametrize(
+    ("cause", "chosen"),
+    [
+        ("refused: card declined", ["slack"]),
+        ("refused", ["slack"]),
+        ("refused-otherwise", []),
+        ("timed-out: refused", []),
+        (None, ["slack"]),
+    ],
+)
+def test_a_rule_chooses_alerts_by_the_codes_of_their_causes(cause, chosen):
+    """Whatever the service's own word is; an alert without a cause meets any."""
+    rules = [ChannelRule(channel=SLACK, causes=("refused", "cancelled"))]
+    alert = event("any", {"cause": cause})
+    assert channels_of(rules, CONFIGURED, alert, needs_action=True) == chosen

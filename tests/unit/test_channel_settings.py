@@ -113,6 +113,10 @@ def incomplete(name, channel):
             SLACK | {"ALERT_RULES": '[{"channel": "slack", "types": ["OrderProcessing.Staled"]}]'},
             [Fault(FaultCode.RULE_UNKNOWN_TYPE, "ALERT_RULES", type="OrderProcessing.Staled", types=TYPES)],
         ),
+        (
+            SLACK | {"ALERT_RULES": '[{"channel": "slack", "causes": ["refused", "refuse"]}]'},
+            [Fault(FaultCode.RULE_UNKNOWN_CAUSE, "ALERT_RULES", cause="refuse")],
+        ),
         (SMTP | PEOPLE | {"SMTP_SENDER": "a@b.c\nBcc: d@e.f"}, [Fault(FaultCode.MAIL_ADDRESS_INVALID, "SMTP_SENDER", position=1)]),
     ],
 )  # fmt: skip
