@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -16,6 +17,10 @@ from core.texts import plain
 MAX_BYTES = 128 * 1024
 """The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""
 MAX_REASON_CHARACTERS = 500
+MAX_IDENTIFIER_CHARACTERS = 90
+"""Two of them fit the name of a group of causes."""
+GENERIC = re.compile(r"about:blank$|https?://(tools\.ietf|datatracker\.ietf|www\.rfc-editor)\.org/")
+"""The types that frameworks give to every problem with the same status (RFC 9457, 4.2.1)."""
 LONGEST_PAUSE = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
 """The longest pause that a reply can tell."""
 SECONDS = re.compile("[0-9]+")
@@ -56,6 +61,25 @@ class Answer:
             if isinstance(text, str):
                 return plain(text, MAX_REASON_CHARACTERS)
         return ""
+
+    @property
+    def identifiers(self) -> Mapping[str, str]:
+        """The `type` and the `code` by which the service names the problem, as plain lines.
+
+        They may be in an object `error`, as Stripe's are. What says no more than the status is left
+        out.
+        """
+        content = self.content or {}
+        error = content.get("error")
+        places = (content, error) if isinstance(error, dict) else (content,)
+        found = {}
+        for name in ("type", "code"):
+            texts = (place.get(name) for place in places)
+            text = next((text for text in texts if isinstance(text, str)), "")
+            line = plain(text, MAX_IDENTIFIER_CHARACTERS)
+            if line not in ("", str(self.status)) and not GENERIC.match(line):
+                found[name] = line
+        return found
 
     def asks_to_wait(self, now: datetime, most: timedelta) -> timedelta | None:
         """Return the pause that `Retry-After` asks for, up to `most`; None if it asks for none."""

@@ -131,7 +131,8 @@ class HttpRemoteService:
             may_be_empty = self.form.route(request.operation).answer_may_be_empty
             return _passed_on(answer, may_be_empty=may_be_empty)
         if answer.status in REFUSALS.union(self.refusals):
-            raise RejectedError(answer.reason or f"the service answered {answer.status}")
+            reason = answer.reason or f"the service answered {answer.status}"
+            raise RejectedError(reason, identifiers=answer.identifiers)
         fault = f"{answer.status} {answer.reason}".strip()
         if answer.status in FAULTS_OF_OURS:
             raise RejectedError(f"the request is wrong: {fault}", for_operator=True)

@@ -54,6 +54,7 @@ def failed(
         reason=str(rejection)[:MAX_REASON],
         in_doubt=rejection.in_doubt or was_called or owes_answer,
         for_operator=rejection.for_operator,
+        **rejection.identifiers,
     )
 
 

@@ -4,7 +4,7 @@ They become HTTP answers, replies or poison messages only at the edge. The docst
 the default message of its errors, so it has one line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
@@ -172,9 +172,16 @@ class RejectedError(AppError):
     """A retry cannot help: the service refused for good (AGT-6), or the request is wrong."""
 
     def __init__(
-        self, message: str | None = None, *, in_doubt: bool = False, for_operator: bool = False
+        self,
+        message: str | None = None,
+        *,
+        in_doubt: bool = False,
+        for_operator: bool = False,
+        identifiers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
+        self.identifiers = identifiers or {}
+        """The `type` and the `code` by which the service names the refusal, if it does."""
         self.in_doubt = in_doubt
         """Whether the call may have had its effect all the same (UND-2)."""
         self.for_operator = for_operator

@@ -244,6 +244,10 @@ class AgentReply(AttemptMessage):
     """The instance of the agent that answers, as named in its health row (AGT-10)."""
     result: Mapping[str, Any] | None = None
     reason: Annotated[str, Field(max_length=1000)] | None = None
+    type: Text | None = None
+    """The type by which the service names a refusal, as in problem details (RFC 9457)."""
+    code: Text | None = None
+    """The code by which the service names a refusal."""
     retry_after: Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)] = 0.0
     """Seconds after which a request that was not tried may come again (AGT-8)."""
     circuit_open: bool = False
@@ -261,6 +265,12 @@ class AgentReply(AttemptMessage):
     """Whether the service has accepted the call, and asks to be asked again (AGT-11)."""
     complete_by: AwareDatetime
     """The complete-by time of the request, until which the reply lives (AGT-4)."""
+
+    @property
+    def identifiers(self) -> Mapping[str, str]:
+        """The service's `type` and `code` of a refusal, without those that it did not give."""
+        given = {"type": self.type, "code": self.code}
+        return {name: value for name, value in given.items() if value}
 
     def to_bus(self, agent: str, now: datetime) -> BusMessage:
         """Address the reply to the schedulers, correlated by the id of its request (AGT-4)."""

@@ -21,7 +21,7 @@ ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(oldest=7, newest=7, remedy="empty the folder with `make clean`")
 """What the data folder holds. Raise both numbers when rows or messages change: no data are converted."""
-ROWS = "7-216d0d29bbfb1cda"
+ROWS = "7-04d9f67108262780"
 """The fingerprint of the rows and messages of this layout; `tests/unit/test_layout.py` computes it."""
 
 

@@ -210,7 +210,7 @@ class SchedulerRules:
         else:
             to_do = step.state is StepState.RUNNING
             for_good = to_do and self._remembers_refusals(step.agent)
-            cause = Cause(Code.REFUSED, facts)
+            cause = Cause(Code.REFUSED, {**facts, **reply.identifiers})
             failed = known.refused(cause, for_good=for_good)
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, cause=cause)

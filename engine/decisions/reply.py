@@ -117,7 +117,7 @@ def _failed(step: Step, reply: AgentReply, scheduler: Scheduler) -> tuple[Step, 
         cause = Cause(Code.CALL_REJECTED, facts)
         failed = verbs.fail(step, cause, unanswered=reply.in_doubt, operator_decides=True)
         return failed, _failure(step, cause)
-    cause = Cause(Code.REFUSED, facts)
+    cause = Cause(Code.REFUSED, {**facts, **reply.identifiers})
     declared = scheduler.agents.get(step.agent)
     remembers = declared is not None and declared.remembers_refusals
     for_good = remembers and isinstance(step.state, Running)

@@ -266,14 +266,15 @@ MAX_NAME = 200
 def group_of(cause: Cause) -> str:
     """Return the name of the group of a cause, such as `refused: card declined`.
 
-    Lists, alerts and bulk actions take the causes of a group as one. The name is the code, and the
-    service's own word if it said one: its `type` or `code`, or else its text without ids and times.
-    So "card declined" and "address unknown" stay two groups. A shortened cause has the same name.
+    Lists, alerts and bulk actions take the causes of a group as one. The name is the code, and what
+    the service said if it said anything: its `type` and `code`, or else its text without ids and
+    times. So "card declined" and "address unknown" stay two groups. A shortened cause has the same
+    name.
     """
     root = root_of(cause)
     facts = root.facts
-    own = facts.get("type") or facts.get("code")
-    word = str(own)[:MAX_TEXT] if own else _normalised(facts)
+    own = " ".join(str(facts[name]) for name in ("type", "code") if facts.get(name))
+    word = own or _normalised(facts)
     return plain(f"{root.code}: {word}" if word else root.code, MAX_NAME).rstrip()
 
 

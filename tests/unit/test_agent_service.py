@@ -108,6 +108,17 @@ async def test_a_refusal_is_answered_at_once_with_the_reason(for_operator):
     assert (reply.for_operator, len(agency.remote.calls)) == (for_operator, 1)
 
 
+@pytest.mark.parametrize(
+    "identifiers", [{}, {"code": "expired_card"}, {"type": "x" * 90, "code": "y" * 90}]
+)
+async def test_a_refusal_is_answered_with_the_type_and_the_code_that_its_service_gave(identifiers):
+    """Without those that it did not give."""
+    agency = Agency(RejectedError("no", identifiers=identifiers))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert reply.identifiers == identifiers
+
+
 @pytest.mark.proves("ANS-8")
 async def test_a_service_that_answers_over_its_link_is_called_once_and_gets_no_reply():
     """The attempt has begun, so its end without an answer counts; but nothing has failed."""

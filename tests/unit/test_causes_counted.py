@@ -65,6 +65,15 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     assert overview.open_orders["Error"].count == 6
 
 
+@pytest.mark.proves("OPR-1")
+def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
+    """Its text is for people, and may be in any language."""
+    refused = answer(outcome="failed", reason="Karte abgelehnt", type="card_error", code="expired")
+    order = scheduler.receive(claimed(), refused, NOW).after
+    assert summary(order)["Cause"] == "refused: card_error expired"
+    assert summary(order)["Reason"] == "Karte abgelehnt"
+
+
 def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
     """Nobody knows what they have in common."""
     rows = [AgendaRow(key=f"!error|t|{each}", order_id=each, data={}) for each in "ab"]

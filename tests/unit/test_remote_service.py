@@ -166,6 +166,30 @@ async def test_a_refusal_is_final_and_says_why(service, status):
     assert (raised.value.in_doubt, raised.value.for_operator) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("body", "identifiers"),
+    [
+        ({"type": "https://p.example.com/declined"}, {"type": "https://p.example.com/declined"}),
+        ({"code": "declined", "type": "about:blank"}, {"code": "declined"}),
+        ({"type": "https://tools.ietf.org/html/rfc4918#section-11.2", "code": "402"}, {}),
+        (
+            {"error": {"type": "card_error", "code": "expired_card", "message": "no"}},
+            {"type": "card_error", "code": "expired_card"},
+        ),
+        ({"error": "declined", "code": 7, "type": None}, {}),
+        ({"code": "a\u0000b\n" + "c" * 200}, {"code": "a b " + "c" * 86}),
+    ],
+)
+async def test_a_refusal_has_the_type_and_the_code_that_its_service_gave_it(
+    service, body, identifiers
+):
+    """They name its cause whatever the text says; what says no more than the status names nothing."""
+    service.says(402, json.dumps(body))
+    with pytest.raises(RejectedError) as raised:
+        await service.call()
+    assert raised.value.identifiers == identifiers
+
+
 async def test_what_is_not_declared_is_no_refusal(service):
     """The agent of another service may take the same status for a gateway's."""
     service.says(402)

@@ -107,6 +107,15 @@ def test_a_refusal_gives_the_order_up():
     assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed, e.OrderProcessed]
 
 
+def test_the_cause_of_a_refusal_has_the_type_and_the_code_of_the_service():
+    """They name the group of the cause; a gateway's word is none of the service."""
+    named = {"type": "card_error", "code": "expired"}
+    refused = only_step(received(reply=reply("failed", reason="no", **named)))
+    assert refused.cause.facts == {"detail": "no", **named}
+    gateway = only_step(received(reply=reply("failed", reason="no", for_operator=True, **named)))
+    assert gateway.cause.facts == {"detail": "no"}
+
+
 def test_a_refusal_is_for_good_where_the_service_remembers_it():
     """AGT-3: it is the service's own word."""
     failed = reply("failed", reason="no")

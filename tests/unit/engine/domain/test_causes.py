@@ -51,9 +51,9 @@ def test_a_service_that_names_a_type_or_code_is_grouped_by_it():
     assert group_of(refusal(code="declined", detail="a")) == group_of(
         refusal(code="declined", detail="b")
     )
-    typed = refusal(type="about:declined", code="x")
-    assert group_of(typed) == group_of(refusal(type="about:declined", code="y"))
-    assert group_of(typed) == "refused: about:declined"
+    typed = refusal(type="card_error", code="declined", detail="a")
+    assert group_of(typed) == "refused: card_error declined"
+    assert group_of(refusal(type="card_error")) == "refused: card_error"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,12 @@ def test_the_name_of_a_group_is_the_code_and_the_word_of_the_service(cause, name
 
 @pytest.mark.parametrize(
     "long",
-    [refusal(detail="no " * 200), refusal(detail=" " * 290 + "x" * 300), refusal(code="y" * 400)],
+    [
+        refusal(detail="no " * 200),
+        refusal(detail=" " * 290 + "x" * 300),
+        refusal(code="y" * 400),
+        refusal(detail="x" * 190 + " y"),
+    ],
 )
 def test_a_step_that_keeps_a_shortened_cause_is_in_the_group_of_its_alert(long):
     """The alert has the whole cause, the row of the order the shortened one."""
