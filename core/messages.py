@@ -185,12 +185,6 @@ def request_id_of(order_id: str, step: Step) -> str:
     return request_id(order_id, step.name, step.attempts, action)
 
 
-def idempotency_key(order_id: str, step: Step) -> str:
-    """Return the key of the step's round: one for every attempt, and for the undo (AGT-3)."""
-    key = f"{order_id}:{step.name}"
-    return f"{key}:{step.round}" if step.round else key
-
-
 class AttemptMessage(Message):
     """Base of the messages between scheduler and agent about one attempt to do or undo a step."""
 

@@ -4,7 +4,7 @@ All records are immutable; a transition makes new ones with `dataclasses.replace
 UTC.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -500,24 +500,8 @@ class Snapshot:
         if self.in_state(StepState.RUNNING):
             return ()
         owed = [step for step in self.steps if step.state is StepState.UNDOING or step.undo_failed]
-        needed = self._before_any(owed)
+        needed = set[str]().union(*map(self._before, owed))
         return tuple(step for step in self.steps if step.waits_for_undo and step.name not in needed)
-
-    def still_to_undo(self) -> tuple[Step, ...]:
-        """Return the steps that an undo has to wait for, or to begin, before the order can end.
-
-        A step is left as it is if one that depends on it could not be undone (UND-4).
-        """
-        kept = self._before_any(step for step in self.steps if step.undo_failed)
-        moving = self.in_state(StepState.RUNNING, StepState.UNDOING)
-        return tuple(step for step in moving if step.runs or step.name not in kept)
-
-    def _before_any(self, steps: Iterable[Step]) -> set[str]:
-        """Return the steps on which one of these depends, directly or not."""
-        found: set[str] = set()
-        for step in steps:
-            found |= self._before(step)
-        return found
 
     def _before(self, step: Step) -> set[str]:
         """Return the steps on which this one depends, directly or not; all are defined above it."""
@@ -584,10 +568,6 @@ class Snapshot:
 
     # The verbs of the order. All else in its state follows, in `core.changes.transition`.
 
-    def claimed_by(self, instance: str) -> "Snapshot":
-        """Return the order in `Processing`, handled by this scheduler."""
-        return self.with_state(process_state=ProcessState.PROCESSING, locked_by=instance)
-
     def requeued(self) -> "Snapshot":
         """Return the order in `Pending`, for any scheduler to claim."""
         return self.with_state(process_state=ProcessState.PENDING, outcome=None)
@@ -596,10 +576,6 @@ class Snapshot:
         """Return an order that had ended, in `Pending` with a fresh failure count (OPR-3)."""
         afresh = (replace(step, retry_by=None) for step in self.steps if step.retry_by)
         return self.with_steps(*afresh).requeued().with_state(failure_count=0, cause=None)
-
-    def completed(self) -> "Snapshot":
-        """Return the order in `Processed`."""
-        return self.with_state(process_state=ProcessState.PROCESSED)
 
     def ended(self, outcome: Outcome, cause: Cause | None) -> "Snapshot":
         """Return the order in `Error`, with this end and cause."""

@@ -25,7 +25,6 @@ from core.keys import bucket_of
 from core.messages import AgentReply
 from core.orders import Priority
 from core.ports import Clock
-from scheduler.progress import Room
 from stores.agent_health import FRESH, AgentHealth, closed_until
 
 LOOK_INTERVAL = timedelta(seconds=1)
@@ -232,7 +231,7 @@ class Admission:
 
     def room(
         self, order_id: str = "", runs_at: Sequence[str] = (), reports: Sequence[AgentHealth] = ()
-    ) -> Room:
+    ) -> Mapping[str, Sequence[str]]:
         """Return the agents that can take steps of the order now, by capability.
 
         The steps of the order count as running at `runs_at`, and the slots that it holds elsewhere

@@ -85,7 +85,17 @@ def _complete_by_of_pending(case: Case) -> bool:
 def _dead_refusal(case: Case) -> bool:
     match list(case.path):
         case ["state", "Steps", name, "RefusedForGood"]:
-            return all(step.get("State") in ("Undoing", "Undone") for step in case.step(name))
+            is_undo = case.both(lambda state: state.get("Direction") == "undo")
+            dead = ("Undoing", "Undone", "Failed") if is_undo else ("Undoing", "Undone")
+            return all(step.get("State") in dead for step in case.step(name))
+    return False
+
+
+def _dead_condition(case: Case) -> bool:
+    match list(case.path):
+        case ["state", "Steps", name, "Unjudged"]:
+            dead = ("Skipped", "Completed", "Undoing", "Undone")
+            return all(step.get("State") in dead for step in case.step(name))
     return False
 
 
@@ -185,15 +195,6 @@ def _restored_external(case: Case) -> bool:
     return False
 
 
-def _dead_condition(case: Case) -> bool:
-    """Whether a step is evaluated no more: it has a result, or is undone."""
-    match list(case.path):
-        case ["state", "Steps", name, "Unjudged"]:
-            over = ("Completed", "Skipped", "Undoing", "Undone")
-            return all(step.get("State") in over for step in case.step(name))
-    return False
-
-
 def _reply_and_event_alike(case: Case) -> bool:
     """Whether an external event completes or fails a step that ran when its order was cancelled."""
     base, new = case.decisions
@@ -245,6 +246,12 @@ DIFFERENCES: Sequence[Difference] = (
         why="Whether the service repeats a refusal means nothing of a step that is undone, or is to be, and nobody reads "
         "it there.",
         allows=_dead_refusal,
+    ),
+    Difference(
+        name="condition-of-a-step-past-it",
+        why="Whether its condition was evaluated means nothing of a step that is done, left out, undone or to be undone, and "
+        "nobody reads it there.",
+        allows=_dead_condition,
     ),
     Difference(
         name="expedited-undo",
@@ -321,12 +328,6 @@ DIFFERENCES: Sequence[Difference] = (
         why="Nothing is sent for a step that an external event completes: nothing of it is in doubt, or refused for good. "
         "Nobody reads what the base keeps of that.",
         allows=_doubt_of_external,
-    ),
-    Difference(
-        name="condition-of-a-done-step",
-        why="Whether the condition of a step is pending means nothing once the step has a result, or is undone, and nobody "
-        "reads it there.",
-        allows=_dead_condition,
     ),
     Difference(
         name="event-during-undo",

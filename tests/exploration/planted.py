@@ -15,7 +15,7 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts, changes, compensation, pauses
+from core import actions, agenda, alerts, changes, compensation
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import (
@@ -25,21 +25,28 @@ from core.errors import (
     RejectedError,
     TransientError,
 )
-from core.happenings import Claimed, ReplyRefused, StepCompleted
+from core.happenings import StepCompleted
 from core.life import Direction, Outcome, ProcessState, StepState
-from core.messages import AgentReply
+from core.messages import AgentReply, BusMessage
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
-from engine.decisions import external_event, repair, transitions
+from engine.conversion.records import to_new
+from engine.decisions import claim as claim_decisions
+from engine.decisions import external_event, proceed, repair, requests, transitions
+from engine.decisions import reply as reply_decisions
 from engine.decisions.actions import release, restore, resubmit, settle
-from engine.domain import derive, states, verbs
+from engine.decisions.proceed import Proceed
+from engine.decisions.reply import Delivery
+from engine.decisions.transitions import Draft
+from engine.domain import backoff, derive, states, verbs, work_index
 from engine.domain.causes import Cause, Code
-from engine.domain.effects import NotDone, doubted, next_generation
-from engine.domain.events import ExternalEventRecorded
-from engine.domain.orders import Order, Pending
+from engine.domain.effects import Doubt, NotDone, doubted, next_generation
+from engine.domain.events import Claimed, ExternalEventRecorded
+from engine.domain.orders import InError, Order, Pending
 from engine.domain.steps import Step as NewStep
 from engine.domain.steps import StepIn
-from engine.features import external_events, key_generations
+from engine.domain.table import TABLE, rows
+from engine.features import conditions, external_events, key_generations, late_effects
 from exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
@@ -108,9 +115,8 @@ from exploration.worlds import (
 )
 from kit.exploration.ports import Publisher
 from operators.service import OperatorService
-from scheduler import admission, progress
+from scheduler import admission
 from scheduler.admission import Admission
-from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from stores import outbox
@@ -121,19 +127,17 @@ from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
 
-UNKNOWN = ReplyRefused(
-    step="payment", attempt=1, cause=Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
-)
+NOT_VALID = Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
-original_waiting = pauses.waiting
+original_ready_steps = Order.ready.func
+original_blocked = Order.blocked
 original_begins_at = Snapshot.begins_at
 original_starts_at = Order.starts_at
-original_proceed = Progress.proceed
-original_requests = Progress._requests
-original_not_tried = SchedulerRules._not_tried
+original_proceed = Proceed.__call__
+original_requests = Proceed._requests
 original_recovered = supervisor_rules.recover
 original_end = compensation.end
 original_end_anew = transitions.end
@@ -141,36 +145,40 @@ original_to_be_undone = compensation.to_be_undone
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
-original_why_invalid = SchedulerRules._why_invalid
+original_why_invalid = reply_decisions._why_invalid
 original_saw = Admission.saw
-original_request_of = progress.request_of
 original_notices_of = outbox.notices_of
 original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
 original_call = AgentService._call
 original_obligations = agenda.obligations
-original_start = Progress._start
-original_agent_for = Progress._agent_for
-original_idempotency_key = progress.idempotency_key
+original_idempotency_key = requests.idempotency_key
 original_lane = admission._lane
-original_go_forward = Progress.go_forward
-original_judge = progress.judge
 original_fault_of = supervisor_rules.fault_of
-original_started = Progress._started
-original_why_not = Snapshot.why_not_now
+original_started = Proceed._started
 OVER = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
+    def claimed(order, now, capacity, scheduler):
+        workflow = scheduler.workflows.find(order.workflow, order.workflow_version)
+        again = (replace(step, state=states.Waiting()) for step in order.in_state(states.Running))
+        draft = Draft(before=order, order=order.with_steps(*again), now=now, events=(Claimed(),))
+        return Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)(draft)
+
     def claim(self, order, now, room):
-        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
-        ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
-        again = [
-            replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)
-        ]
-        going_on = self._progress(order, workflow, self._entry(now, Claimed()), room)
-        return None if ended else going_on.proceed(order.with_steps(*again))
+        it = to_new(order)
+        found = None if it.has_ended else claimed(it, now, room, self._scheduler())
+        return found and as_if_it_ran(self._change(order, found))
+
+    def as_if_it_ran(change):
+        again = (
+            replace(step, complete_by=was.complete_by)
+            for was, step in zip(change.before.steps, change.after.steps, strict=True)
+            if was.state is StepState.RUNNING and step.state is StepState.NOT_STARTED
+        )
+        return replace(change, after=change.after.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
 
@@ -186,17 +194,37 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply, agent, now):
-        return "" if step.state is StepState.RUNNING and reply.attempt == step.attempts else "no"
+    def why_invalid(step, delivery, now, tolerance):
+        runs = isinstance(step.state, states.Running)
+        is_current = runs and delivery.reply.attempt == step.counts.attempts
+        return None if is_current else NOT_VALID
 
-    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+    return patch.object(reply_decisions, "_why_invalid", why_invalid)
+
+
+def without_tables() -> AbstractContextManager[Any]:
+    """Steps and orders change in each state: their tables are no second guard."""
+    every = {kind for _, before, after in rows() for kind in (before, after)}
+    in_every = dict.fromkeys(every, frozenset(every))
+
+    def with_state(order, event, state):
+        return replace(order, state=state)
+
+    def end(order, outcome, cause):
+        return replace(order, state=InError(outcome), cause=cause)
+
+    return _Both(
+        *(patch.dict(targets, in_every) for targets in TABLE.values()),
+        patch.object(Order, "_with_state", with_state),
+        patch.object(Order, "end", end),
+    )
 
 
 def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply, agent, now):
-        return UNKNOWN.cause if step.expired(now, self.clock_tolerance) else None
+    def why_invalid(step, delivery, now, tolerance):
+        return NOT_VALID if step.is_expired(now, tolerance) else None
 
-    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+    return _Both(patch.object(reply_decisions, "_why_invalid", why_invalid), without_tables())
 
 
 def sends_before_it_writes() -> AbstractContextManager[Any]:
@@ -247,11 +275,21 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
 
 
 def starts_what_is_held() -> AbstractContextManager[Any]:
-    return patch.object(OrderState, "is_held", False)
+    def released(order):
+        return replace(order, hold=None)
+
+    return _Both(
+        patch.object(OrderState, "is_held", False),
+        patch.object(Order, "ready", property(lambda self: original_ready_steps(released(self)))),
+        patch.object(Order, "blocked", lambda self: original_blocked(released(self))),
+    )
 
 
 def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
-    return patch.object(Snapshot, "still_to_undo", lambda order: (*order.ready(), *order.running()))
+    def still_to_undo(order):
+        return bool(order.ready) or order.has_any(states.UnderWay)
+
+    return patch.object(Order, "still_to_undo", still_to_undo)
 
 
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
@@ -304,20 +342,31 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
         after = found.after.with_steps(*draft.before.steps)
         return replace(found, after=derive.changed(draft.before, after, draft.now))
 
-    return _Both(patch.object(compensation, "end", end), patch.object(transitions, "end", end_anew))
+    return _Both(patch.object(compensation, "end", end), an_end(end_anew))
+
+
+def an_end(end: Callable[..., Any]) -> AbstractContextManager[Any]:
+    """How an order ends, wherever that is decided."""
+    places = (transitions, proceed, claim_decisions)
+    return _Both(*(patch.object(place, "end", end) for place in places))
+
+
+def a_request(change: Callable[[BusMessage, int], BusMessage]) -> AbstractContextManager[Any]:
+    """Each request that goes out, by the request and the attempt of the first step that starts."""
+
+    def requests(self, draft, order, started):
+        messages, broken = original_requests(self, draft, order, started)
+        changed = [change(message, started[0].counts.attempts) for message in messages]
+        return changed, broken
+
+    return patch.object(Proceed, "_requests", requests)
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
-    def requests(self, order, started):
-        messages, failed = original_requests(self, order, started)
-        return [
-            replace(
-                message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"')
-            )
-            for message in messages
-        ], failed
+    def with_own_key(message, attempt):
+        return replace(message, body=message.body.replace(':payment"', f':payment-{attempt}"'))
 
-    return patch.object(Progress, "_requests", requests)
+    return a_request(with_own_key)
 
 
 def replies_after_its_time() -> AbstractContextManager[Any]:
@@ -357,10 +406,17 @@ def begins_a_round_in_doubt() -> AbstractContextManager[Any]:
 
 def undoes_the_first_round() -> AbstractContextManager[Any]:
     def idempotency_key(order_id, step):
-        undo = step.state is StepState.UNDOING
-        return original_idempotency_key(order_id, replace(step, round=0) if undo else step)
+        undo = isinstance(step.state, states.Undoing)
+        return original_idempotency_key(order_id, with_key(step, generation=0) if undo else step)
 
-    return patch.object(progress, "idempotency_key", idempotency_key)
+    return patch.object(requests, "idempotency_key", idempotency_key)
+
+
+def with_key(step: NewStep, **changes: Any) -> NewStep:
+    """The step with another key, if it has one."""
+    if step.key is None:
+        return step
+    return replace(step, effect=replace(step.effect, key=replace(step.key, **changes)))
 
 
 def sends_what_is_forgotten() -> AbstractContextManager[Any]:
@@ -409,7 +465,13 @@ def starts_steps_in_any_order() -> AbstractContextManager[Any]:
         )
         return order.in_state(StepState.NOT_STARTED) if forward else original_ready(order)
 
-    return patch.object(Snapshot, "ready", ready)
+    def ready_anew(order):
+        forward = not order.is_undo and not order.has_any(states.Failed)
+        return order.in_state(states.Startable) if forward else original_ready_steps(order)
+
+    return _Both(
+        patch.object(Snapshot, "ready", ready), patch.object(Order, "ready", property(ready_anew))
+    )
 
 
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
@@ -421,21 +483,24 @@ def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
             else original_ready(order)
         )
 
-    return patch.object(Snapshot, "ready", ready)
+    def ready_anew(order):
+        back = order.is_undo and not order.has_any(states.Running)
+        return order.in_state(states.UndoPending) if back else original_ready_steps(order)
+
+    return _Both(
+        patch.object(Snapshot, "ready", ready), patch.object(Order, "ready", property(ready_anew))
+    )
 
 
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
-    def proceed(self, after):
-        waiting = after.in_state(StepState.NOT_STARTED)
-        if (
-            after.in_state(StepState.FAILED)
-            and after.state.direction is Direction.FORWARD
-            and waiting
-        ):
-            return self._start(after, waiting)
-        return original_proceed(self, after)
+    def go_on(self, draft):
+        waiting = draft.order.in_state(states.Startable)
+        if draft.order.has_any(states.Failed) and not draft.order.is_undo and waiting:
+            with patch.object(Order, "ready", waiting):
+                return self._start(draft)
+        return original_proceed(self, draft)
 
-    return patch.object(Progress, "proceed", proceed)
+    return patch.object(Proceed, "__call__", go_on)
 
 
 def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
@@ -455,7 +520,10 @@ def an_undo(change: Callable[[NewStep, NewStep], NewStep]) -> AbstractContextMan
 
 
 def calls_undone_what_is_not() -> AbstractContextManager[Any]:
-    return patch.object(Step, "undo_failed", False)
+    return _Both(
+        patch.object(Step, "undo_failed", False),
+        patch.object(verbs, "UndoFailed", states.NothingToUndo),
+    )
 
 
 def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
@@ -503,24 +571,22 @@ def skips_into_processed() -> AbstractContextManager[Any]:
 
 
 def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
-    def not_tried(self, step, reply, now):
-        waiting, entry = original_not_tried(self, step, reply, now)
-        return replace(waiting, state=StepState.COMPLETED), entry
+    not_attempted = reply_decisions._not_attempted
 
-    return patch.object(SchedulerRules, "_not_tried", not_tried)
+    def done(*args):
+        waiting, event = not_attempted(*args)
+        return replace(waiting, state=states.Completed()), event
+
+    return patch.object(reply_decisions, "_not_attempted", done)
 
 
 def another_key_at_another_agent() -> AbstractContextManager[Any]:
-    def requests(self, order, started):
-        messages, failed = original_requests(self, order, started)
-        return [
-            replace(message, body=message.body.replace(':payment"', ':payment-backup"'))
-            if message.queue.startswith("payment-backup")
-            else message
-            for message in messages
-        ], failed
+    def with_own_key(message, attempt):
+        if not message.queue.startswith("payment-backup"):
+            return message
+        return replace(message, body=message.body.replace(':payment"', ':payment-backup"'))
 
-    return patch.object(Progress, "_requests", requests)
+    return a_request(with_own_key)
 
 
 def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
@@ -611,7 +677,8 @@ def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
             return original_receive(self, *args)
         except NewerWorkflowError:
             order, reply, now, _, agent = args
-            return self._refuse(order, reply, agent, self._entry(now, UNKNOWN))
+            refused = reply_decisions._refused(Delivery(reply, agent), NOT_VALID)
+            return self._note(order, refused, now)
 
     return patch.object(SchedulerRules, "receive", receive)
 
@@ -621,16 +688,15 @@ def waits_for_what_was_retired() -> AbstractContextManager[Any]:
 
 
 def gives_up_what_a_newer_provider_may_have_done() -> AbstractContextManager[Any]:
-    return patch.object(Progress, "_may_be_upgraded", lambda self: False)
+    return patch.object(Proceed, "_may_be_newer", lambda self, draft: False)
 
 
 def takes_replies_of_former_attempts() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply, agent, now):
-        return original_why_invalid(
-            self, step, reply.model_copy(update={"attempt": step.attempts}), agent, now
-        )
+    def why_invalid(step, delivery, *args):
+        reply = delivery.reply.model_copy(update={"attempt": step.counts.attempts})
+        return original_why_invalid(step, replace(delivery, reply=reply), *args)
 
-    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+    return patch.object(reply_decisions, "_why_invalid", why_invalid)
 
 
 def waits_out_every_rest() -> AbstractContextManager[Any]:
@@ -662,43 +728,47 @@ def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
 
 
 def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
-    def started(self, order, ready):
-        return original_started(
-            self, replace(order, order=replace(order.order, not_before=None)), ready
-        )
+    def started(self, order, now):
+        dateless = replace(order, submitted=replace(order.submitted, not_before=None))
+        return original_started(self, dateless, now)
 
     return _Both(
-        patch.object(Progress, "_started", started),
-        patch.object(Snapshot, "why_not_now", lambda order, now=None: original_why_not(order)),
+        patch.object(Proceed, "_started", started),
+        patch.object(Order, "not_claimable", lambda order, now: order.blocked()),
         patch.object(agenda, "may_be_claimed", lambda row, now: True),
         patch.object(agenda, "pauses", lambda row, now: False),
     )
 
 
 def repeats_without_a_pause() -> AbstractContextManager[Any]:
-    def waiting(step, now, retry_after=timedelta()):
-        return replace(original_waiting(step, now, retry_after), not_before=None)
-
-    return patch.object(pauses, "waiting", waiting)
+    return patch.object(backoff, "next_start", lambda *args: None)
 
 
 def pauses_ever_as_long() -> AbstractContextManager[Any]:
-    return patch.object(pauses, "apart", lambda uncounted: pauses.SHORTEST_APART)
+    return patch.object(backoff, "interval_after", lambda uncounted: backoff.SHORTEST)
 
 
 def forgets_the_pause_that_an_agent_names() -> AbstractContextManager[Any]:
+    next_start = backoff.next_start
     return patch.object(
-        pauses, "waiting", lambda step, now, retry_after=None: original_waiting(step, now)
+        backoff,
+        "next_start",
+        lambda started_at, now, uncounted, retry_after: next_start(started_at, now, uncounted),
     )
 
 
 def takes_a_pause_for_a_chosen_time() -> AbstractContextManager[Any]:
-    return patch.object(Snapshot, "is_pausing", False)
+    return _Both(
+        patch.object(Snapshot, "is_pausing", False),
+        patch.object(work_index, "is_pause", lambda order, steps, until: False),
+    )
 
 
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
     return patch.object(
-        compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window
+        late_effects,
+        "effects_final_at",
+        lambda step, now, tolerance: now + step.rules.late_effect_window,
     )
 
 
@@ -715,22 +785,23 @@ def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
 
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
-    def end(self, order, entry):
-        return compensation.end(
-            order, order.with_state(reason="retired"), Outcome.FAILED, None, entry
-        )
+    def end_at_once(draft):
+        cause = Cause(Code.WORKFLOW_RETIRED, {"workflow": "retired", "version": 1})
+        return original_end_anew(draft, Outcome.FAILED, None, cause)
 
-    return patch.object(SchedulerRules, "_end_of_retired", end)
+    return _Both(patch.object(claim_decisions, "_end_of_retired", end_at_once), without_tables())
 
 
 def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
-    def request_of(*args, **more):
+    request_of = requests.RequestMaker.request_of
+
+    def raising(*args):
         try:
-            return original_request_of(*args, **more)
-        except progress.BrokenRequestError as error:
+            return request_of(*args)
+        except requests.BrokenRequestError as error:
             raise ZeroDivisionError from error
 
-    return patch.object(progress, "request_of", request_of)
+    return patch.object(requests.RequestMaker, "request_of", raising)
 
 
 def an_expired_step(change: Callable[[NewStep, NewStep], NewStep]) -> AbstractContextManager[Any]:
@@ -770,30 +841,36 @@ def tries_once_more() -> AbstractContextManager[Any]:
     return patch.object(verbs, "expire", patient)
 
 
-def a_started_step(
-    before: dict[str, Any], after: Callable[[Step], Step]
-) -> AbstractContextManager[Any]:
-    """The steps that begin, changed before it is asked whether they may, and again once they have begun."""
-    started = Progress._started
-    return patch.object(
-        Progress,
-        "_started",
-        lambda self, order, ready: map(
-            after, started(self, order, [replace(each, **before) for each in ready])
-        ),
-    )
-
-
 def allows_more_than_its_time() -> AbstractContextManager[Any]:
-    return a_started_step({}, lambda step: replace(step, complete_by=step.complete_by + TOLERANCE))
+    def started(self, order, now):
+        for step in original_started(self, order, now):
+            later = step.state.complete_by + TOLERANCE
+            yield replace(step, state=replace(step.state, complete_by=later))
+
+    return patch.object(Proceed, "_started", started)
 
 
 def starts_steps_that_rest() -> AbstractContextManager[Any]:
-    return a_started_step({"not_before": None}, lambda step: step)
+    def started(self, order, now):
+        with patch.object(Order, "starts_at", lambda self, step: None):
+            return list(original_started(self, order, now))
+
+    return patch.object(Proceed, "_started", started)
 
 
 def judges_at_each_try() -> AbstractContextManager[Any]:
-    return patch.object(progress, "is_its_turn", lambda order, step: step in order.ready())
+    def go_on(self, draft):
+        return original_proceed(self, replace(draft, order=judged_anew(draft.order, self.workflow)))
+
+    def judged_anew(order, workflow):
+        again = (
+            replace(step, state=states.ConditionPending())
+            for step in (() if order.is_undo else order.ready)
+            if workflow.definition(step.name).judges
+        )
+        return order.with_steps(*again)
+
+    return patch.object(Proceed, "__call__", go_on)
 
 
 def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:
@@ -816,19 +893,22 @@ def leaves_what_it_went_on_without() -> AbstractContextManager[Any]:
 
 
 def takes_replies_to_what_has_failed() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, *args):
-        return "" if step.state is StepState.FAILED else original_why_invalid(self, step, *args)
+    def why_invalid(step, *args):
+        is_failed = isinstance(step.state, states.Failed)
+        return None if is_failed else original_why_invalid(step, *args)
 
-    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+    return _Both(patch.object(reply_decisions, "_why_invalid", why_invalid), without_tables())
 
 
 def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
-    def end(before, after, outcome, cause, entry):
-        stuck = next(iter(after.in_state(StepState.FAILED)), None)
-        outcome = Outcome.UNDO_INCOMPLETE if stuck and outcome is Outcome.UNDONE else outcome
-        return original_end(before, after, outcome, cause or stuck, entry)
+    def end(draft, outcome, step, cause):
+        has_failed = draft.order.has_any(states.Failed, states.UndoFailed, states.NothingToUndo)
+        is_stuck = has_failed and outcome is Outcome.UNDONE
+        return original_end_anew(
+            draft, Outcome.UNDO_INCOMPLETE if is_stuck else outcome, step, cause
+        )
 
-    return patch.object(compensation, "end", end)
+    return an_end(end)
 
 
 def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
@@ -898,12 +978,12 @@ def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]
 
 
 def writes_though_nothing_starts() -> AbstractContextManager[Any]:
-    def start(self, after, ready):
-        return original_start(
-            self, after.with_state(failure_count=after.state.failure_count), ready
-        )
-
-    return patch.object(Progress, "_start", start)
+    start = Proceed._start
+    return patch.object(
+        Proceed,
+        "_start",
+        lambda self, draft: start(self, replace(draft, order=replace(draft.order))),
+    )
 
 
 def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
@@ -916,21 +996,23 @@ def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
 
 
 def asks_another_provider() -> AbstractContextManager[Any]:
+    return an_asked_agent(lambda self, step: with_key(step, provider=None))
+
+
+def an_asked_agent(change: Callable[[Proceed, NewStep], NewStep]) -> AbstractContextManager[Any]:
+    """The agent that is chosen, by the step as it is changed before."""
+    agent_for = Proceed._agent_for
     return patch.object(
-        Progress,
-        "_agent_for",
-        lambda self, step: original_agent_for(
-            replace(self, providers={}), replace(step, provider=None)
-        ),
+        Proceed, "_agent_for", lambda self, step: agent_for(self, change(self, step))
     )
 
 
 def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
-    def agent_for(self, step):
-        may_be_done = step.in_doubt or step.state is StepState.UNDOING
-        return original_agent_for(self, step if may_be_done else replace(step, provider=None))
+    def forgotten(self, step):
+        may_be_done = isinstance(step.effect, Doubt) or isinstance(step.state, states.UndoPending)
+        return step if may_be_done else with_key(step, provider=None)
 
-    return patch.object(Progress, "_agent_for", agent_for)
+    return an_asked_agent(forgotten)
 
 
 def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
@@ -987,12 +1069,13 @@ def counts_an_answer_twice() -> AbstractContextManager[Any]:
 
 
 def lets_a_wait_hold_up_the_end() -> AbstractContextManager[Any]:
-    def go_forward(self, after):
-        if after.in_state(StepState.FAILED) and after.running():
-            return self._start(after, [])
-        return original_go_forward(self, after)
+    go_forward = Proceed._go_forward
 
-    return patch.object(Progress, "go_forward", go_forward)
+    def held_up(self, draft):
+        waits = draft.order.has_any(states.Failed) and draft.order.has_any(states.UnderWay)
+        return self._start(draft) if waits else go_forward(self, draft)
+
+    return patch.object(Proceed, "_go_forward", held_up)
 
 
 def takes_answers_of_what_was_withdrawn() -> AbstractContextManager[Any]:
@@ -1032,17 +1115,16 @@ def leaves_no_doubt_of_a_call_that_asks_again() -> AbstractContextManager[Any]:
 
 
 def undoes_by_a_forgotten_key() -> AbstractContextManager[Any]:
-    return patch.object(Step, "is_undone_by_key", False)
+    return patch.object(key_generations, "is_undone_by_key", lambda step: False)
 
 
 def asks_a_stranger_once_its_agent_is_gone() -> AbstractContextManager[Any]:
-    def agent_for(self, step):
-        is_here = step.provider in self.providers.values()
-        return original_agent_for(self, step if is_here else replace(step, provider=None))
+    def forgotten(self, step):
+        is_here = step.key and step.key.provider in self.scheduler.providers.values()
+        return step if is_here else with_key(step, provider=None)
 
     return _Both(
-        patch.object(Progress, "unreachable", lambda self, steps: []),
-        patch.object(Progress, "_agent_for", agent_for),
+        patch.object(Proceed, "unreachable", lambda self, steps: []), an_asked_agent(forgotten)
     )
 
 
@@ -1078,11 +1160,9 @@ def restores_as_if_keys_were_known() -> AbstractContextManager[Any]:
 
 
 def begins_before_a_timer() -> AbstractContextManager[Any]:
-    def judge(order, step, definition, now):
-        judged, told = original_judge(order, step, definition, now)
-        return replace(judged, not_before=None), told
-
-    return patch.object(progress, "judge", judge)
+    return patch.object(
+        conditions, "schedule", lambda step, at: replace(step, state=states.Waiting())
+    )
 
 
 def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
@@ -1114,11 +1194,20 @@ def never_sweeps_what_waits() -> AbstractContextManager[Any]:
 
 
 def keeps_nobody_s_lock() -> AbstractContextManager[Any]:
-    return patch.object(changes, "_locked_by", lambda order: order.state.locked_by)
+    return _Both(
+        patch.object(changes, "_locked_by", lambda order: order.state.locked_by),
+        patch.object(derive, "_locked_by", lambda order: getattr(order.state, "instance", None)),
+    )
 
 
 def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
-    return patch.object(Snapshot, "_before", lambda self, step: set(step.after))
+    def dependencies(order):
+        return {step.name: frozenset(step.rules.after) for step in order.steps}
+
+    return _Both(
+        patch.object(Snapshot, "_before", lambda self, step: set(step.after)),
+        patch.object(Order, "dependencies", dependencies),
+    )
 
 
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:

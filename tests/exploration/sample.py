@@ -1,11 +1,8 @@
-"""Changes of orders, and decisions about them, that an exploration reaches: a sample to compare records by."""
+"""Changes of orders that an exploration reaches: a sample to compare records by."""
 
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
-from unittest.mock import patch
 
 from core.changes import HistoryEntry
 from core.keys import history_key
@@ -29,7 +26,6 @@ from exploration.worlds import (
 )
 from kit.exploration.explorer import Limit, explore
 from kit.exploration.moves import forget, moves
-from scheduler.rules import SchedulerRules
 
 LENGTH = 150
 """How many events a random course has at most."""
@@ -46,23 +42,10 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """One decision of today's rules about an order."""
-
-    world: str
-    kind: str
-    rules: Any
-    order: Snapshot
-    arguments: tuple[Any, ...]
-    result: Any
-
-
-@dataclass(frozen=True)
 class Sample:
-    """What was reached and decided, each once in each world."""
+    """What was reached, each once in each world."""
 
     changes: Mapping[str, Reached] = field(default_factory=dict)
-    decisions: Mapping[str, Decided] = field(default_factory=dict)
 
 
 def gather(worlds: Sequence[WorldOf], *, states: int, walks: int = 0) -> Sample:
@@ -72,9 +55,7 @@ def gather(worlds: Sequence[WorldOf], *, states: int, walks: int = 0) -> Sample:
     """
     sample = Sample()
     for number, small in enumerate(worlds):
-        with small.running(), ExitStack() as patches:
-            for kind, rules in DECIDERS.items():
-                patches.enter_context(_recording(str(small), kind, rules, sample.decisions))
+        with small.running():
             watch = _watch(str(small), sample.changes)
             explore(small.beginning(), limit=Limit(states=states), watch=watch)
             forget()
@@ -83,9 +64,6 @@ def gather(worlds: Sequence[WorldOf], *, states: int, walks: int = 0) -> Sample:
                 _walk(small.beginning(), chance, watch)
             forget()
     return sample
-
-
-DECIDERS = {"claim": SchedulerRules, "receive": SchedulerRules}
 
 
 def _walk(world, chance, watch):
@@ -113,18 +91,6 @@ def _watch(name, found):
         found.setdefault(key, Reached(name, before, after, entry))
 
     return watch
-
-
-def _recording(world, kind, rules, found):
-    decide = getattr(rules, kind)
-
-    def recorded(rules, order, *arguments):
-        result = decide(rules, order, *arguments)
-        key = repr((world, kind, rules.instance, order.state, order.steps, arguments))
-        found.setdefault(key, Decided(world, kind, rules, order, arguments, result))
-        return result
-
-    return patch.object(rules, kind, recorded)
 
 
 # Worlds beside those that are explored to closure: back-off, accepted undo, and much at a time

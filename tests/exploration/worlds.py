@@ -11,8 +11,8 @@ from bench.workflows import MEASURED, PAYMENT_ONLY
 from core.agenda import AgendaRow
 from core.business import Agent, Business
 from core.orders import OUTSIDE, OnFailure
-from core.pauses import apart
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.backoff import interval_after
 from kit.exploration.deployment import Deployment
 from kit.exploration.moves import INSTANT, sent
 from kit.exploration.ports import ASK_AGAIN
@@ -463,7 +463,7 @@ class WorldOf:
         instance is broken, and another is at work, only pauses take time, one after each fault.
         """
         if self.broken:
-            return sum(map(apart, range(1, self.faults + 1)), timedelta())
+            return sum(map(interval_after, range(1, self.faults + 1)), timedelta())
         waits = [self._wait(step) for step in workflow.steps if step.capability == OUTSIDE]
         ways = [self._way(step) for step in workflow.steps if step.capability != OUTSIDE]
         time = max(ways, default=timedelta()) if self._is_answered() else 2 * sum(ways, timedelta())

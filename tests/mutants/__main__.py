@@ -36,7 +36,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "parts",
         nargs="*",
-        help="packages or modules (core, core.orders, scheduler.rules), table, or some of the table, such as SUP-5",
+        help="packages or modules (core, core.orders, engine.decisions.reply), table, or some of the table, such as SUP-5",
     )
     parser.add_argument(
         "--where",

@@ -1,7 +1,5 @@
-"""Decisions on the new records, told as those of today, so that both can be compared."""
+"""Actions, answers and submissions on the new records, told as those of today, so that both can be compared."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
 from converting import differences, lost
@@ -9,7 +7,7 @@ from converting import differences, lost
 from core import answers
 from core.actions import BY_NAME, Asked
 from core.answers import answered
-from core.changes import Change, NotClaimed, Note
+from core.changes import Change, Note
 from core.errors import InvalidError, RefusedError
 from core.links import Links
 from core.workflow import Workflows
@@ -28,60 +26,13 @@ from engine.decisions.actions import (
     settle,
     skip,
 )
-from engine.decisions.claim import NotClaimed as NotClaimedAnew
-from engine.decisions.claim import claim
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
-from engine.decisions.proceed import Scheduler
-from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.decisions.submit import RefusedSubmission, StepDefaults, Wishes, submit
 from engine.decisions.transitions import Transition
 from engine.features.external_events import CallbackUrls
 from engine.words import words_of
 from submission import rules
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SameUrls(CallbackUrls):
-    """Callback URLs with the random tokens that a decision of today has made."""
-
-    tokens: Mapping[str, str | None]
-
-    def token_for(self, step):
-        return step.callback_token or self.tokens.get(step.name) or ""
-
-
-def urls_of(links, result):
-    """The callback URLs of today's links, with the tokens in the result of a decision."""
-    steps = result.after.steps if isinstance(result, Change) else ()
-    tokens = {step.name: step.right for step in steps}
-    return SameUrls(address=links.address, new_token=links.new_right, tokens=tokens)
-
-
-def scheduler_of(decision):
-    """The scheduler of the rules that decided."""
-    rules = decision.rules
-    return Scheduler(
-        instance=rules.instance,
-        workflows=rules.workflows,
-        payload=rules.payload,
-        providers=rules.providers,
-        agents=rules.agents,
-        callbacks=rules.links and urls_of(rules.links, decision.result),
-        clock_tolerance=rules.clock_tolerance,
-        version_overlap=rules.longest_upgrade,
-    )
-
-
-def decide_anew(decision):
-    """Make a decision of today again, on the new records."""
-    order, arguments = to_new(decision.order), decision.arguments
-    scheduler = scheduler_of(decision)
-    if decision.kind == "claim":
-        now, room = arguments
-        return claim(order, now, room, scheduler)
-    reply, now, room, agent = arguments
-    return receive(order, Delivery(reply, agent), now, room, scheduler)
 
 
 def answered_anew(order, answer, now):
@@ -251,11 +202,6 @@ def acted_today(order, name, now, **asked):
         return str(error)
 
 
-def differ(decision, again):
-    """What the same decision on both records has otherwise, as short texts."""
-    return differ_in(decision.result, again)
-
-
 def differ_in(before, again):
     """What two results have otherwise, as short texts."""
     match before, again:
@@ -263,9 +209,7 @@ def differ_in(before, again):
             return set()
         case str(), str():
             return set() if before == again else {f"{before} / {again}"}
-        case NotClaimed(), NotClaimedAnew():
-            return set() if before.why == again.why else {f"why: {before.why} / {again.why}"}
-        case Note(), RefusedReply() | RefusedSubmission():
+        case Note(), RefusedSubmission():
             happened = (happening_of(again.event),)
             same = (before.note_id, before.entry.happened) == (again.note_id, happened)
             return set() if same else {"note"}

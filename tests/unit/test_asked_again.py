@@ -41,7 +41,7 @@ from core.errors import (
 )
 from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
-from core.pauses import SHORTEST_APART
+from engine.domain.backoff import SHORTEST
 from kit.memory import in_memory
 from operators.explain import explain
 from operators.requests import OperatorRequest
@@ -187,7 +187,7 @@ def test_the_order_waits_until_then_and_counts_no_failure():
 def test_an_accepted_step_is_asked_again_after_a_pause_where_no_time_is_named():
     """Our agents always name one; a reply without one makes no loop (engine 2)."""
     state = accepted(claimed(), NOW, pause=timedelta()).after.state
-    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + SHORTEST_APART)
+    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + SHORTEST)
 
 
 @pytest.mark.proves("AGT-11", "AGT-10")

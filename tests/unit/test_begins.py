@@ -20,11 +20,11 @@ from core.life import WhyNot
 from core.messages import SCHEDULER_REQUESTS
 from core.orders import OnFailure
 from core.workflow import DeclarationError
+from engine.decisions.conditions import EARLIEST, LATEST
 from flow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS
 from operators.cli.formatting import order_text
-from scheduler.judging import EARLIEST, LATEST
 from shop.business import SHOP
 from stores.orders import ORDER
 from submission.rules import Terms, new_order, read, same_submission

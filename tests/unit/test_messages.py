@@ -44,8 +44,8 @@ from core.messages import (
     request_id_of,
 )
 from core.workflow import Workflows
+from engine.decisions.requests import _without
 from engine.words import words_of
-from scheduler.progress import _without
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
 

@@ -52,8 +52,6 @@ def test_a_part_is_a_package_or_a_module():
     assert chosen(["core.orders", "scheduler"]) == [
         "core.orders",
         "scheduler.admission",
-        "scheduler.judging",
-        "scheduler.progress",
         "scheduler.rules",
     ]
     assert chosen(["SUP-5", "table", "cor"]) == []

@@ -35,7 +35,7 @@ from core.errors import AcceptedError, NotTriedError
 from core.keys import sortable
 from core.life import ProcessState, StepState
 from core.messages import SCHEDULER_REQUESTS
-from core.pauses import LONGEST_APART, SHORTEST_APART, apart
+from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from kit import Trial
 from operators.requests import OperatorRequest
 from shop.business import SHOP
@@ -66,10 +66,10 @@ def turned_away(times, order=None, now=NOW):
 
 def test_the_time_between_two_attempts_grows_up_to_a_limit():
     """However often an attempt has counted as no failure."""
-    found = [apart(count) for count in range(1, 30)]
-    assert found[0] == SHORTEST_APART > timedelta()
-    assert all(later in (2 * one, LONGEST_APART) for one, later in pairwise(found))
-    assert found[-1] == apart(10**9) == LONGEST_APART
+    found = [interval_after(count) for count in range(1, 30)]
+    assert found[0] == SHORTEST > timedelta()
+    assert all(later in (2 * one, LONGEST) for one, later in pairwise(found))
+    assert found[-1] == interval_after(10**9) == LONGEST
 
 
 @pytest.mark.proves("SCH-16", "AGT-8")
@@ -81,7 +81,7 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
         starts.append(now)
         order = not_tried(claimed(order, now), now).after
     between = [later - one for one, later in pairwise(starts)]
-    assert between == [apart(count) for count in range(1, len(starts))]
+    assert between == [interval_after(count) for count in range(1, len(starts))]
     assert len(starts) < 25
     assert order.step("payment").failure_count == 0
 
@@ -90,9 +90,9 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
 @pytest.mark.parametrize(
     ("retry_after", "circuit_open", "pause"),
     [
-        (0, False, SHORTEST_APART),
+        (0, False, SHORTEST),
         (30, False, seconds(30)),
-        (30, True, SHORTEST_APART),
+        (30, True, SHORTEST),
     ],
     ids=["no pause", "a pause", "the circuit of one instance"],
 )
@@ -109,13 +109,13 @@ def test_a_longer_pause_of_its_own_is_not_shortened_by_an_agent():
     order, now = turned_away(8)
     at = next_try(order, now)
     again = not_tried(claimed(order, at), at, retry_after=1).after
-    assert again.state.not_before == at + apart(9) > at + seconds(1)
+    assert again.state.not_before == at + interval_after(9) > at + seconds(1)
 
 
 @pytest.mark.proves("SCH-16")
 def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
     """The time counts from the beginning of one attempt to that of the next."""
-    at = NOW + SHORTEST_APART
+    at = NOW + SHORTEST
     change = not_tried(claimed(), at)
     assert change.after.step("payment").attempts == 2
     put_back = scheduler.receive(claimed(), answer(outcome="notTried", reason="busy"), at, {}).after
@@ -133,8 +133,8 @@ def test_what_nobody_begins_is_requested_ever_less_often():
         now = timed_out(order)
         order = supervisor.recover(order, now, []).after
     between = [later - one for one, later in pairwise(starts)]
-    assert all(time >= apart(count) for count, time in enumerate(between, 1))
-    assert between[-1] == apart(11)
+    assert all(time >= interval_after(count) for count, time in enumerate(between, 1))
+    assert between[-1] == interval_after(11)
     assert order.step("payment").in_doubt
 
 
@@ -145,7 +145,7 @@ def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
     for count in range(1, 10):
         now = next_try(order, now)
         order = not_tried(claimed(order, now), now, 1, accepted=True, in_doubt=True).after
-        assert order.state.not_before == now + max(seconds(1), apart(count))
+        assert order.state.not_before == now + max(seconds(1), interval_after(count))
 
 
 async def test_an_agent_waits_ever_longer_for_what_is_accepted():

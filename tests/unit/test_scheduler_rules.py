@@ -26,7 +26,7 @@ from core.errors import NewerWorkflowError
 from core.happenings import PutBack
 from core.life import Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
-from core.pauses import SHORTEST_APART
+from engine.domain.backoff import SHORTEST
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -236,8 +236,8 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
     """It does not wait for a circuit of the first one, and has the same key."""
     reply = answer(outcome="notTried", retry_after=30, reason="open", circuit_open=True)
     waiting = scheduler.receive(claimed(), reply, NOW, {"payment": ("payment-backup",)}).after
-    assert waiting.state.not_before == NOW + SHORTEST_APART
-    change = scheduler.claim(waiting, NOW + SHORTEST_APART, {"payment": ("payment-backup",)})
+    assert waiting.state.not_before == NOW + SHORTEST
+    change = scheduler.claim(waiting, NOW + SHORTEST, {"payment": ("payment-backup",)})
     assert change.after.state.process_state is ProcessState.PROCESSING
     (message,) = change.messages
     assert message.queue == "payment-backup-requests"
