@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from copy import deepcopy
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,13 +27,6 @@ from entrypoints.openapi import description
 from kit.memory import in_memory
 
 ROOT = Path(__file__).parent.parent.parent
-APP = app(in_memory())
-ROUTES = [
-    *shop.triggers.routes(shop_of(APP)),
-    *customers.triggers.link_routes(APP.link_service),
-    *operators.triggers.routes(APP.operators),
-]
-DESCRIBED = description(ROUTES)
 GRACE = {"operator": "grace", "note": "mended"}
 SIMULATORS = (
     ("GET", "/simulator"),
@@ -52,6 +45,23 @@ CHECKS = (
     "response_schema_conformance",
     "ignored_auth",
 )
+
+
+@cache
+def declared():
+    """What the app declares of its routes."""
+    engine = app(in_memory())
+    return [
+        *shop.triggers.routes(shop_of(engine)),
+        *customers.triggers.link_routes(engine.link_service),
+        *operators.triggers.routes(engine.operators),
+    ]
+
+
+@cache
+def described():
+    """The description of these routes."""
+    return description(declared())
 
 
 async def order_in_error(client, stack):
@@ -81,14 +91,14 @@ async def test_the_description_is_served_to_anybody(client):
     """It says nothing of what is in the system."""
     assert await client.request("GET", "/api/openapi.json", key=False) == (
         200,
-        json.loads(json.dumps(DESCRIBED)),
+        json.loads(json.dumps(described())),
     )
 
 
 def routes():
     """Every route of the operators and the shop, with its method and level, as the functions are bound."""
     app = func.FunctionApp()
-    app.register_functions(blueprint(ROUTES))
+    app.register_functions(blueprint(declared()))
     bound = [
         each.get_trigger().get_dict_repr()
         for each in app.get_functions()
@@ -103,10 +113,8 @@ def routes():
 
 def test_the_description_names_every_route_and_no_other():
     """As the triggers bind them."""
-    described = {
-        (path, method) for path, methods in DESCRIBED["paths"].items() for method in methods
-    }
-    assert described == {(f"/{path}", method.lower()) for path, method, _ in routes()}
+    named = {(path, method) for path, methods in described()["paths"].items() for method in methods}
+    assert named == {(f"/{path}", method.lower()) for path, method, _ in routes()}
 
 
 async def test_without_the_key_every_call_answers_401_and_changes_nothing(client, stack):
@@ -148,7 +156,7 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
 @pytest.mark.soak
 async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
-    told = deepcopy(DESCRIBED)
+    told = deepcopy(described())
     ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
     known = {
         "orderId": ids,
@@ -172,7 +180,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
 @pytest.mark.soak
 async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     """So the test above can fail: the description forgets one field, and one status."""
-    told = deepcopy(DESCRIBED)
+    told = deepcopy(described())
     del told["components"]["schemas"]["OrderList"]["properties"]["continuation"]
     told["paths"] = {
         path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"
