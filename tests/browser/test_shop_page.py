@@ -118,6 +118,7 @@ async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
     assert len(visitor.sent("GET", "/api/orders/")) == 1
 
 
+@pytest.mark.soak
 async def test_the_page_draws_what_the_app_says(visitor):
     """It knows no state by its name: a new one changes nothing here. What is over is asked for no more."""
     words = {"look": "undo", "words": "On a detour", "more": "By sea"}

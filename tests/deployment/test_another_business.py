@@ -27,6 +27,7 @@ def test_every_check_passes(root):
     assert run(root, "-m", "development.declared") == ""
 
 
+@pytest.mark.soak
 def test_what_is_deployed_is_the_other_one(root):
     """Each file that names agents names those of the claims, and none of the shop's."""
     asked = "from deploying import AGENTS; print(*(agent.name for agent in AGENTS))"

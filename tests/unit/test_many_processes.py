@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from builders import answer_to, seconds
-from scale import both_sizes
+from scale import both_sizes, in_soak
 from scheduling import FIRST, Scheduling, Working, only, step
 
 from core.gathering import run_all
@@ -90,7 +90,7 @@ class Flex:
 
 
 @pytest.mark.proves("SCH-11", "WRK-3")
-@pytest.mark.parametrize("per_second", [8, 16])
+@pytest.mark.parametrize("per_second", [*in_soak(8), 16])
 @both_sizes(waiting=(60, 200))
 async def test_orders_that_wait_are_claimed_before_any_that_came_later(per_second, waiting):
     """As many come as the agent can do, or twice as many, and each process hears of its own."""
