@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
@@ -11,8 +10,8 @@ from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
 from core.keys import newest_first
-from core.life import SETTLED, ProcessState, StepState, WhyNot
-from core.messages import BusMessage, WakeUp, later
+from core.life import StepState, WhyNot
+from core.messages import BusMessage
 from core.orders import Snapshot, Step
 
 
@@ -136,30 +135,6 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> AgendaRow | N
 Decision = Change | Note | NotClaimed | None
 
 
-def transition(
-    before: Snapshot | None,
-    after: Snapshot,
-    entry: HistoryEntry,
-    *,
-    messages: tuple[BusMessage, ...] = (),
-) -> Change:
-    """Return the change from one snapshot of an order to its next version.
-
-    `before` is None for a new order. What follows from the steps is derived here alone, whatever
-    `after` says of it. A pending order that may go on now gets a wake-up, and one that pauses gets
-    it at the end of the pause. An order that is over is closed.
-    """
-    after = _derived(before, after, entry.at)
-    if after.state.meaning.is_over:
-        after = after.released()
-    pending = after.state.process_state is ProcessState.PENDING
-    if pending and after.can_go_on and after.state.not_before is None:
-        messages = (*messages, wake_up(after, before))
-    elif after.is_pausing and after.state.not_before:
-        messages = (*messages, later(wake_up(after, before), after.state.not_before))
-    return Change(before=before, after=after, entry=entry, messages=messages)
-
-
 def amendment(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Return the change of an order's records that moves nothing of it, such as an erasure.
 
@@ -168,64 +143,3 @@ def amendment(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     return Change(
         before=before, after=after.with_state(version=before.state.version + 1), entry=entry
     )
-
-
-def _derived(before: Snapshot | None, after: Snapshot, now: datetime) -> Snapshot:
-    """Return the order with all that follows from its steps, its verbs and the time of the change.
-
-    `not_before` and `waits_since` say when a scheduler can go on with it, `complete_by` and
-    `locked_by` who works on it until when.
-    """
-    after = after.with_state(
-        version=before.state.version + 1 if before else 1,
-        updated_at=now,
-        complete_by=_complete_by(after),
-        locked_by=_locked_by(after),
-        not_before=after.chosen_time(now),
-    )
-    until = None if after.is_pausing else after.state.not_before
-    return after.with_state(waits_since=until or _waits_since(before, after, now))
-
-
-def _complete_by(order: Snapshot) -> datetime | None:
-    """Return by when a handled order's first step is due, or a pending one's next try (SUP-3)."""
-    match order.state.process_state:
-        case ProcessState.PROCESSING:
-            return order.earliest_complete_by()
-        case ProcessState.PENDING:
-            return order.latest_retry_by()
-        case _:
-            return None
-
-
-def _locked_by(order: Snapshot) -> str | None:
-    """Return the scheduler that handles the order; None if it only awaits an answer (ANS-1)."""
-    is_handled = order.state.process_state is ProcessState.PROCESSING and order.at_work()
-    return order.state.locked_by if is_handled else None
-
-
-def _waits_since(before: Snapshot | None, after: Snapshot, now: datetime) -> datetime:
-    """Return the time since which the order waits, anew after progress or an operator's action.
-
-    An attempt that comes to nothing, or that no agent begins, is no progress: the order keeps its
-    place and its age.
-    """
-    if before is None:
-        return now
-    settled_before = {step.name for step in before.in_state(*SETTLED)}
-    settled = {step.name for step in after.in_state(*SETTLED)}
-    set_going = after.state.is_set_going(before.state)
-    return now if set_going or settled != settled_before else min(before.state.waits_since, now)
-
-
-def wake_up(after: Snapshot, before: Snapshot | None = None) -> BusMessage:
-    """Return the message with the order, its lane, and the steps that may begin now (SUP-3)."""
-    ready_before = before.ready() if before else ()
-    message = WakeUp(
-        order_id=after.order_id,
-        steps=tuple(step.name for step in after.ready() if step not in ready_before),
-        needs=after.needs(),
-        priority=after.state.priority,
-        since=after.state.waits_since,
-    )
-    return message.to_bus()

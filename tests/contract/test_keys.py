@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 from apps import app
-from builders import NOW, PAYLOAD, orders, some
+from builders import NOW, PAYLOAD, orders, some, transition
 from ulid import ULID
 
 from core.actions import BY_NAME
-from core.changes import HistoryEntry, transition
+from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.keys import business_keys, key_in, order_key
 from core.life import ProcessState

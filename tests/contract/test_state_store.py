@@ -17,12 +17,13 @@ from builders import (
     some,
     steps,
     supervisor,
+    transition,
 )
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
 from core import agenda
-from core.changes import Change, Event, HistoryEntry, Note, transition
+from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
 from core.messages import json_in, json_text

@@ -15,9 +15,9 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts, changes, compensation
+from core import actions, agenda, alerts
 from core.agenda import Kind
-from core.changes import Change, transition
+from core.changes import Change
 from core.errors import (
     AnswersLaterError,
     ConflictError,
@@ -139,9 +139,7 @@ original_starts_at = Order.starts_at
 original_proceed = Proceed.__call__
 original_requests = Proceed._requests
 original_recovered = supervisor_rules.recover
-original_end = compensation.end
 original_end_anew = transitions.end
-original_to_be_undone = compensation.to_be_undone
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
@@ -333,16 +331,12 @@ def leaves_the_order_locked() -> AbstractContextManager[Any]:
 
 
 def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
-    def end(before, *args):
-        change = original_end(before, *args)
-        return transition(before, change.after.with_steps(*before.steps), change.entry)
-
-    def end_anew(draft, *args):
+    def end(draft, *args):
         found = original_end_anew(draft, *args)
         after = found.after.with_steps(*draft.before.steps)
         return replace(found, after=derive.changed(draft.before, after, draft.now))
 
-    return _Both(patch.object(compensation, "end", end), an_end(end_anew))
+    return an_end(end)
 
 
 def an_end(end: Callable[..., Any]) -> AbstractContextManager[Any]:
@@ -504,13 +498,7 @@ def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
 
 
 def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
-    def to_be_undone(step):
-        return original_to_be_undone(step) if step.state is StepState.COMPLETED else step
-
-    return _Both(
-        patch.object(compensation, "to_be_undone", to_be_undone),
-        an_undo(lambda step, undo: undo if isinstance(step.state, states.Completed) else step),
-    )
+    return an_undo(lambda step, undo: undo if isinstance(step.state, states.Completed) else step)
 
 
 def an_undo(change: Callable[[NewStep, NewStep], NewStep]) -> AbstractContextManager[Any]:
@@ -773,15 +761,11 @@ def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
 
 
 def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
-    def to_be_undone(step):
-        undoing = original_to_be_undone(step)
-        return replace(undoing, not_before=None) if step.state is StepState.COMPLETED else undoing
-
     def at_once(step, undo):
         is_done = isinstance(step.state, states.Completed)
         return replace(undo, state=states.UndoPending()) if is_done else undo
 
-    return _Both(patch.object(compensation, "to_be_undone", to_be_undone), an_undo(at_once))
+    return an_undo(at_once)
 
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
@@ -881,15 +865,7 @@ def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:
 
 
 def leaves_what_it_went_on_without() -> AbstractContextManager[Any]:
-    undone = compensation.to_be_undone
-    return _Both(
-        patch.object(
-            compensation,
-            "to_be_undone",
-            lambda step: step if step.state is StepState.SKIPPED else undone(step),
-        ),
-        an_undo(lambda step, undo: step if isinstance(step.state, states.Skipped) else undo),
-    )
+    return an_undo(lambda step, undo: step if isinstance(step.state, states.Skipped) else undo)
 
 
 def takes_replies_to_what_has_failed() -> AbstractContextManager[Any]:
@@ -1016,10 +992,7 @@ def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
 
 
 def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
-    return _Both(
-        patch.object(changes, "_waits_since", lambda before, after, now: now),
-        patch.object(derive, "_ready_since", lambda before, after, now: now),
-    )
+    return patch.object(derive, "_ready_since", lambda before, after, now: now)
 
 
 def takes_the_newest_first() -> AbstractContextManager[Any]:
@@ -1194,10 +1167,7 @@ def never_sweeps_what_waits() -> AbstractContextManager[Any]:
 
 
 def keeps_nobody_s_lock() -> AbstractContextManager[Any]:
-    return _Both(
-        patch.object(changes, "_locked_by", lambda order: order.state.locked_by),
-        patch.object(derive, "_locked_by", lambda order: getattr(order.state, "instance", None)),
-    )
+    return patch.object(derive, "_locked_by", lambda order: getattr(order.state, "instance", None))
 
 
 def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:

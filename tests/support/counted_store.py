@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from answering import Answering
-from builders import orders, some
+from builders import orders, some, transition
 from transports import Recorder
 
 from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from bootstrap import bootstrap, functions
-from core.changes import Change, Event, HistoryEntry, transition
+from core.changes import Change, Event, HistoryEntry
 from core.gathering import run_all
 from core.keys import bucket_of
 from shop.business import SHOP

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import TIMEOUT, TOLERANCE, orders, scheduler, some, under_way
+from builders import TIMEOUT, TOLERANCE, orders, scheduler, some, transition, under_way
 from scale import both_sizes
 from stacks import running
 
@@ -15,7 +15,7 @@ from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
-from core.changes import Change, HistoryEntry, transition
+from core.changes import Change, HistoryEntry
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from operators.requests import OrdersPage

@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
-from builders import answer_to, orders, seconds, some, steps
+from builders import answer_to, orders, seconds, some, steps, transition
 from scale import both_sizes, in_soak
 from scheduling import Scheduling, Working, only
 
-from core.changes import HistoryEntry, transition
+from core.changes import HistoryEntry
 from core.errors import QueueRefusedError
 from core.life import ProcessState
 from scheduler.admission import FEW

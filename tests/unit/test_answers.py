@@ -22,7 +22,7 @@ from asking import (
     Work,
     office,
 )
-from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules, orders, steps
+from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules, orders, steps, withdrawn
 from faults import without_lines
 
 from bootstrap import bootstrap, functions
@@ -31,7 +31,6 @@ from core.actions import BY_NAME, Asked
 from core.agenda import Kind
 from core.alerts import STALLED
 from core.answers import Answer
-from core.compensation import withdrawn
 from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from core.faults import Fault, FaultCode
 from core.life import Direction, ProcessState, Situation, StepState

@@ -11,8 +11,8 @@ from builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 from core import answers, links
 from core.actions import Asked
 from core.answers import Answer
-from core.compensation import withdrawals, withdrawn
 from core.errors import InvalidError, InvalidLinkError, RefusedError
+from core.happenings import Withdrawn
 from core.life import StepState
 from core.workflow import LONGEST_WAIT, Workflows
 from kit import Trial
@@ -228,9 +228,10 @@ def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
 @pytest.mark.proves("SCH-12")
 def test_what_is_withdrawn_has_no_deadline_any_more(order):
     """Its attempt is named, so that the pages end its bar."""
-    step = withdrawn(order).step("pictures")
+    change = cancel(order, GRACE, NOW)
+    step = change.after.step("pictures")
     assert (step.state, step.complete_by) == (StepState.NOT_STARTED, None)
-    assert [(each.step, each.attempt) for each in withdrawals(order)] == [("pictures", 1)]
+    assert Withdrawn(step="pictures", attempt=1) in change.entry.happened
 
 
 # What operators decide about an order that has such a step

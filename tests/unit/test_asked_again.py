@@ -24,6 +24,7 @@ from builders import (
     steps,
     supervisor,
     timed_out,
+    turn_back,
 )
 
 from agents.protection import CircuitBreaker
@@ -31,7 +32,6 @@ from agents.service import OVERDUE
 from core.answers import Answer, answered
 from core.business import Agent
 from core.changes import Change, HistoryEntry
-from core.compensation import to_be_undone
 from core.errors import (
     AcceptedError,
     AskedToWaitError,
@@ -308,7 +308,7 @@ def refused_after(change, **said):
 def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
-    assert to_be_undone(step).in_doubt
+    assert turn_back(orders.having(claimed(), steps=[step])).step("payment").in_doubt
     assert step.given_up(refusal("no such operation")).in_doubt
     forgets = steps.with_key(step, known_until=NOW + step.timeout)
     assert (forgets.is_forgotten(NOW), step.is_forgotten(NOW)) == (True, False)

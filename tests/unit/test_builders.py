@@ -14,12 +14,13 @@ from builders import (
     seconds,
     steps,
     supervisor,
+    transition,
+    turn_back,
 )
 from builders import timed_out as time_is_up
 
 from core.agenda import Kind, obligations
-from core.changes import Change, HistoryEntry, transition
-from core.compensation import turn_back
+from core.changes import Change, HistoryEntry
 from core.life import Direction, Outcome, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, OnFailure
 from stores.orders import StateRecord, columns_of_record, record_of

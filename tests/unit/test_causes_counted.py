@@ -6,14 +6,25 @@ from datetime import timedelta
 import pytest
 from acting import resubmit
 from apps import app
-from builders import NOW, ORDER_ID, answer, claimed, orders, scheduler, seconds, some, steps
+from builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    claimed,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    transition,
+)
 from pydantic import ValidationError
 
 from core import alerts
 from core.actions import Asked
 from core.agenda import AgendaRow, summary
 from core.alerts import Acknowledgement, Alert
-from core.changes import Change, Event, HistoryEntry, transition
+from core.changes import Change, Event, HistoryEntry
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.overview import waiting_causes

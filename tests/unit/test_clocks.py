@@ -4,13 +4,13 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import NOW, TOLERANCE, answer_to, orders, refusal, seconds, some
+from builders import NOW, TOLERANCE, answer_to, orders, refusal, seconds, some, transition
 from clocks import Host
 from owed import events_owed
 from scheduling import Scheduling, only
 from ulid import ULID
 
-from core.changes import Change, HistoryEntry, transition
+from core.changes import Change, HistoryEntry
 from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from core.errors import UnavailableError
 from core.keys import buckets

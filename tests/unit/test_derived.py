@@ -15,12 +15,13 @@ from builders import (
     seconds,
     steps,
     supervisor,
+    transition,
 )
 
 from core import answers
 from core.actions import Asked
 from core.answers import Answer
-from core.changes import HistoryEntry, transition
+from core.changes import HistoryEntry
 from core.life import ProcessState
 from core.orders import OnFailure
 from operators.requests import OperatorRequest

@@ -10,14 +10,14 @@ import azure.functions as func
 import pytest
 from apps import set_to
 from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
-from builders import NOW, ORDER_ID, orders, steps
+from builders import NOW, ORDER_ID, orders, steps, transition
 
 from adapters.clock import new_right
 from adapters.code import CodeService
 from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
 from core.answers import question
-from core.changes import HistoryEntry, transition
+from core.changes import HistoryEntry
 from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from core.faults import Fault, FaultCode
 from core.happenings import Claimed

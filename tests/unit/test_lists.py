@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 from apps import app
-from builders import NOW, orders, seconds, some, steps
+from builders import NOW, orders, seconds, some, steps, transition
 
 from core.agenda import LISTS
-from core.changes import HistoryEntry, transition
+from core.changes import HistoryEntry
 from core.life import Outcome
 from kit.memory import in_memory
 from operators.requests import OrdersPage

@@ -15,13 +15,14 @@ from builders import (
     steps,
     supervisor,
     timed_out,
+    transition,
     under_way,
 )
 
 from adapters.clock import order_ids
 from core import agenda
 from core.agenda import AgendaRow, Kind
-from core.changes import Change, HistoryEntry, transition
+from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest

@@ -15,9 +15,10 @@ from builders import (
     seconds,
     steps,
     supervisor,
+    wake_up,
 )
 
-from core.changes import NotClaimed, wake_up
+from core.changes import NotClaimed
 from core.life import Direction, Outcome, ProcessState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure, Priority

@@ -18,11 +18,13 @@ from builders import (
     seconds,
     some,
     steps,
+    transition,
+    wake_up,
 )
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
-from core.changes import HistoryEntry, transition, wake_up
+from core.changes import HistoryEntry
 from core.errors import ConflictError
 from core.keys import bucket_of, buckets
 from core.life import ProcessState

@@ -17,11 +17,11 @@ from builders import (
     steps,
     supervisor,
     timed_out,
+    turn_back,
 )
 
 from core.agenda import Kind, obligations
 from core.changes import NotClaimed
-from core.compensation import turn_back
 from core.keys import sortable
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode

@@ -4,6 +4,7 @@
 """
 
 from . import orders, steps
+from .changes import transition, turn_back, wake_up, withdrawn
 from .deciders import (
     PAYLOAD,
     WORKFLOWS,
@@ -41,37 +42,10 @@ from .values import (
 )
 
 __all__ = [
-    "CONTENT",
-    "COOLDOWN",
-    "LONGEST_UPGRADE",
-    "NOW",
-    "ORDER_ID",
-    "PAYLOAD",
-    "PROVIDERS",
-    "SOMEWHERE",
-    "THRESHOLD",
-    "TIMEOUT",
-    "TOLERANCE",
-    "WORKFLOWS",
-    "Recovery",
-    "Rules",
-    "acting_rules",
-    "answer",
-    "answer_to",
-    "begun_by",
-    "claimed",
-    "failed_for_good",
-    "fault_of_all",
-    "next_try",
-    "not_attempted",
-    "orders",
-    "other_scheduler",
-    "refusal",
-    "scheduler",
-    "seconds",
-    "some",
-    "steps",
-    "supervisor",
-    "timed_out",
-    "under_way",
+    "CONTENT", "COOLDOWN", "LONGEST_UPGRADE", "NOW", "ORDER_ID", "PAYLOAD", "PROVIDERS",
+    "SOMEWHERE", "THRESHOLD", "TIMEOUT", "TOLERANCE", "WORKFLOWS", "Recovery", "Rules",
+    "acting_rules", "answer", "answer_to", "begun_by", "claimed", "failed_for_good", "fault_of_all",
+    "next_try", "not_attempted", "orders", "other_scheduler", "refusal", "scheduler", "seconds",
+    "some", "steps", "supervisor", "timed_out", "transition", "turn_back", "under_way", "wake_up",
+    "withdrawn",
 ]  # fmt: skip

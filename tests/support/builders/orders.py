@@ -16,13 +16,13 @@ from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
 from core.agenda import obligations
-from core.compensation import withdrawn
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
 from core.workflow import Workflow
 from engine.domain.causes import Cause
 
 from . import steps as make
+from .changes import withdrawn
 from .values import CONTENT, COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT
 
 
