@@ -110,11 +110,6 @@ class Action(Words):
             raise RefusedError(words_of(refused.cause)) from None
         return change_of(order, decided, f"operator/{asked.operator}")
 
-    def refusal(self, order: Snapshot, now: datetime) -> str:
-        """Return why the action is refused, in words; empty if it is not."""
-        cause = self.why_not(to_new(order), now)
-        return words_of(cause) if cause else ""
-
 
 def possible(order: Snapshot, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""

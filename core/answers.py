@@ -24,7 +24,6 @@ from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import CausedError
 from engine.decisions.external_event import ExternalEvent, record
 from engine.decisions.transitions import Transition
-from engine.features.external_events import CallbackUrls
 from engine.words import words_of
 
 
@@ -48,14 +47,6 @@ def awaiting(order: Snapshot, name: str) -> Step:
         names = ", ".join(step.name for step in order.steps if step.capability == OUTSIDE)
         raise RefusedError(f"{name} is no step that is answered from outside: {names or 'none'} is")
     return found
-
-
-def open_to_answers(order: Snapshot, name: str) -> Step:
-    """Return the step if an answer to it counts now; raises `RefusedError`."""
-    step = awaiting(order, name)
-    if why_not := why_closed(order, step):
-        raise RefusedError(why_not)
-    return step
 
 
 # What is asked, and what is said
@@ -173,10 +164,11 @@ def why_closed(order: Snapshot, step: Step) -> str:
 
 def with_new_link(order: Snapshot, asked: Asked, links: Links, now: datetime) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
-    record, urls = to_new(order), CallbackUrls(address=links.address, new_token=links.new_right)
+    record = to_new(order)
     with _refused_in_words():
         step = new_callback_url.step_of(record, asked.step or "")
-    return _changed(order, new_callback_url.decide(record, step, urls, asked.note, now), asked)
+    decided = new_callback_url.decide(record, step, links.new_right(), asked.note, now)
+    return _changed(order, decided, asked)
 
 
 def extended(order: Snapshot, asked: Asked, until: datetime, now: datetime) -> Change:

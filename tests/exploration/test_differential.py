@@ -39,12 +39,6 @@ CHANGED = (
         "since=after.updated_at",
     ),
     changed(
-        "a wake-up after a recovery names another age",
-        "engine/decisions/transitions.py",
-        "since=after.derived.ready_since",
-        "since=after.updated_at",
-    ),
-    changed(
         "a reply is in time at the tolerance no more",
         "engine/domain/steps.py",
         "now > self.complete_by + tolerance",

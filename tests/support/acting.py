@@ -4,11 +4,19 @@ from functools import partial
 
 from core import alerts
 from core.actions import BY_NAME
+from engine.conversion.records import to_new
+from engine.words import words_of
 
 
 def act(name, order, asked, now):
     """The change by which an operator does this; raises `RefusedError`."""
     return BY_NAME[name].act(order, asked, now)
+
+
+def refusal(name, order, now):
+    """Why the action makes no sense for the order, in words; empty if it does."""
+    cause = BY_NAME[name].why_not(to_new(order), now)
+    return words_of(cause) if cause else ""
 
 
 resubmit, skip, cancel, hold, release, hurry = (

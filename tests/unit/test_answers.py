@@ -590,8 +590,9 @@ def test_an_early_refusal_is_known_again_and_nothing_else_counts_after_it():
     for said in ({"content": YES}, {"refusal": "never"}):
         with pytest.raises(RefusedError):
             trial.answer(order, "approval", **said)
+    by_grace = Asked(operator="grace", note="again", step="approval")
     with pytest.raises(RefusedError):
-        answers.open_to_answers(snapshot(trial, order), "approval")
+        answers.reminded(snapshot(trial, order), by_grace, trial.now)
 
 
 @pytest.mark.proves("ANS-3", "OPR-3")

@@ -2,6 +2,7 @@
 
 import pytest
 from acting import cancel, resubmit, skip
+from acting import refusal as why_not
 from builders import (
     NOW,
     PAYLOAD,
@@ -19,7 +20,7 @@ from builders import (
 )
 
 from core import alerts
-from core.actions import BY_NAME, possible, why_customer_cannot_cancel
+from core.actions import possible, why_customer_cannot_cancel
 from core.changes import HistoryEntry
 from core.errors import RefusedError
 from core.happenings import ActedOn, Ended, UndoRequested
@@ -286,7 +287,7 @@ def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_
 @pytest.mark.parametrize("snapshot", [PROCESSED, STUCK], ids=["processed", "undo incomplete"])
 def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
     """It is refused with the reason."""
-    with pytest.raises(RefusedError, match=BY_NAME["cancel"].refusal(snapshot, NOW)):
+    with pytest.raises(RefusedError, match=why_not("cancel", snapshot, NOW)):
         cancel(snapshot, REQUEST, NOW)
 
 

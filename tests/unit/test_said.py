@@ -5,6 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 
 import pytest
+from acting import refusal as why_not
 from builders import (
     NOW,
     ORDER_ID,
@@ -21,7 +22,6 @@ from builders import (
 )
 
 from core import alerts, life
-from core.actions import BY_NAME
 from core.agenda import obligations, summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
@@ -249,7 +249,7 @@ def test_an_alert_says_what_is_still_to_be_undone():
 )
 def test_a_refusal_says_why(order, cancel, mend):
     """In the words that an operator reads."""
-    refusals = (BY_NAME[name].refusal(order, NOW) for name in ("cancel", "resubmit"))
+    refusals = (why_not(name, order, NOW) for name in ("cancel", "resubmit"))
     assert tuple(refusals) == (cancel, mend)
 
 

@@ -66,7 +66,8 @@ def test_a_step_that_was_done_is_completed_with_its_answer():
     assert (done.reason, done.for_operator) == (None, False)
     assert (change.after.state.process_state, change.after.state.reason) == ("Pending", None)
     assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
-    assert change.entry.happened[0].was_done
+    settled = change.entry.happened[0]
+    assert (settled.was_done, settled.note) == (True, said(True).note)
     case.took(change).claim().done("bill")
     assert case.ended == ("Processed", None)
 
@@ -188,7 +189,7 @@ def test_an_answer_is_not_checked_without_the_steps_definition():
 def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
     """Although another one is."""
     known = Workflows(Workflow(name="w", version=1, steps=(STOCK, SHIP, BILL)))
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError, match="ship"):  # the step that can be settled
         checked(in_doubt().order, said(True, step="stock", answer={}), known)
 
 

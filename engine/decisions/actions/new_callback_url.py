@@ -7,7 +7,7 @@ from engine.decisions.transitions import Transition, transition
 from engine.domain.events import Action, StepActionTaken
 from engine.domain.orders import Order
 from engine.domain.steps import Step
-from engine.features.external_events import CallbackUrls, with_callback_token
+from engine.features.external_events import with_callback_token
 
 
 def step_of(order: Order, name: str) -> Step:
@@ -15,10 +15,8 @@ def step_of(order: Order, name: str) -> Step:
     return open_step(order, name)
 
 
-def decide(
-    order: Order, step: Step, callbacks: CallbackUrls, note: str, now: datetime
-) -> Transition:
-    """Give the step a new token, also before its turn; the history does not have it."""
-    renewed = order.with_steps(with_callback_token(step, callbacks.new_token()))
+def decide(order: Order, step: Step, token: str, note: str, now: datetime) -> Transition:
+    """Give the step this new token, also before its turn; the history does not have it."""
+    renewed = order.with_steps(with_callback_token(step, token))
     taken = StepActionTaken(action=Action.NEW_CALLBACK_URL, step=step.name, note=note)
     return transition(order, renewed, now, (taken,))

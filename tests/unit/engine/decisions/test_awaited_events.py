@@ -77,7 +77,7 @@ def test_a_new_callback_url_ends_the_former_one():
     for it in (AWAITED, external()):
         known = order(with_callback_token(it, "former"), state=Processing("scheduler-1"))
         found = new_callback_url.step_of(known, "approve")
-        renewed = new_callback_url.decide(known, found, URLS, NOTE, NOW)
+        renewed = new_callback_url.decide(known, found, URLS.new_token(), NOTE, NOW)
         assert only_step(renewed).callback_token == URLS.new_token()
         assert only_step(renewed).state == it.state
         taken = {"action": e.Action.NEW_CALLBACK_URL, "step": "approve", "note": NOTE}
