@@ -42,7 +42,7 @@ from engine.domain import backoff, derive, states, verbs, work_index
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt, NotDone, doubted, next_generation
 from engine.domain.events import Claimed, ExternalEventRecorded
-from engine.domain.orders import InError, Order, Pending
+from engine.domain.orders import InError, Order, Pending, Processed
 from engine.domain.steps import Step as NewStep
 from engine.domain.steps import StepIn
 from engine.domain.table import TABLE, rows
@@ -543,7 +543,9 @@ def cancels_without_turning_back() -> AbstractContextManager[Any]:
 
 def cancels_what_is_over() -> AbstractContextManager[Any]:
     def cancel(decide, order, asked, now):
-        return replace(decide(replace(order, state=Pending()), asked, now), before=order)
+        pretended = isinstance(order.state, Processed)
+        known = replace(order, state=Pending()) if pretended else order
+        return replace(decide(known, asked, now), before=order)
 
     return _does_otherwise("cancel", cancel, why_not=lambda order, now: None)
 
