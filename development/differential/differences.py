@@ -111,7 +111,7 @@ def _expedited_undo(case: Case) -> bool:
 def _woken_anew(case: Case) -> bool:
     named = case.path[0] == "messages" and list(case.path[-2:]) == ["body", "steps"]
     goes_on = case.move.get("action") in ("resubmit", "skip", "renew", "settle")
-    return named and goes_on and case.base == MISSING
+    return named and goes_on and (case.base == MISSING or {*case.base} < {*case.new})
 
 
 def _one_list(case: Case) -> bool:
@@ -183,6 +183,11 @@ def _doubt_of_external(case: Case) -> bool:
     match list(case.path):
         case ["state", "Steps", name, "InDoubt" | "RefusedForGood" | "Round"]:
             return all(step.get("Capability") == "outside" for step in case.step(name))
+        case ["history", "Data", number, "round"]:
+            return (
+                case.new == MISSING
+                and _events(case.decisions[0])[int(number)].get("capability") == "outside"
+            )
     return False
 
 
@@ -325,8 +330,8 @@ DIFFERENCES: Sequence[Difference] = (
     ),
     Difference(
         name="doubt-of-an-external-step",
-        why="Nothing is sent for a step that an external event completes: nothing of it is in doubt, or refused for good. "
-        "Nobody reads what the base keeps of that.",
+        why="Nothing is sent for a step that an external event completes: nothing of it is in doubt, or refused for good "
+        "under a key. Nobody reads what the base keeps of that.",
         allows=_doubt_of_external,
     ),
     Difference(
