@@ -5,7 +5,6 @@ from dataclasses import replace
 from core.changes import Change, HistoryEntry
 from core.messages import BusMessage
 from core.orders import Snapshot
-from engine.conversion.changes import change_of, first_change
 from engine.conversion.records import old_step, to_new, to_old
 from engine.decisions import transitions
 from engine.domain.causes import Cause, Code
@@ -25,9 +24,9 @@ def transition(
     """Return the change from one version of an order to the next; `before` is None for a new one."""
     known = to_new(before) if before else None
     decided = transitions.transition(known, to_new(after), entry.at, (), messages)
-    made = change_of(before, decided, entry.actor) if before else first_change(decided, entry.actor)
-    kept = replace(made.after, order=after.order, etag=after.etag)
-    return replace(made, after=kept, entry=entry)
+    state = replace(to_old(decided.after).state, agenda=before.state.agenda if before else ())
+    made = replace(after, state=state)  # its steps are as the test made them
+    return Change(before=before, after=made, entry=entry, messages=decided.messages)
 
 
 def wake_up(order: Snapshot) -> BusMessage:
