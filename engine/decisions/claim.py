@@ -79,7 +79,7 @@ def noting_workflow_changes(transition: Transition, workflow: Workflow) -> Trans
     stale = [
         step
         for step in transition.after.steps
-        if step.rules.fingerprint and step.rules.fingerprint != fingerprints.get(step.name, "")
+        if step.rules.fingerprint and step.rules.fingerprint != fingerprints.get(step.name)
     ]
     if not stale:
         return transition

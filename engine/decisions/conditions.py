@@ -27,7 +27,6 @@ class EvaluationError(AppError):
     """A function of the workflow failed, or returned something else than it may."""
 
     def __init__(self, function: str, error: Exception) -> None:
-        super().__init__(function)
         self.function, self.error = function, error
 
 

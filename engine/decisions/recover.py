@@ -83,7 +83,7 @@ class _Verdict:
 
     step: Step
     events: tuple[HistoryEvent, ...]
-    is_counted: bool
+    is_counted: bool = False
 
 
 def _verdict(
@@ -103,7 +103,7 @@ def _verdict(
     if not report.has_begun:
         cause = Cause(Code.NOT_BEGUN, {"agent": step.agent})
         waiting = verbs.expire_uncounted(step, now, cause, delay=delay)
-        return _Verdict(waiting, (expired,), is_counted=False)
+        return _Verdict(waiting, (expired,))
     cause = Cause(Code.TIMED_OUT, {"fault": report.fault or ""})
     after = verbs.expire(step, now, cause, delay=delay, operator_decides=report.by_gateway)
     counted = replace(step, counts=replace(step.counts, failures=failures))
@@ -126,7 +126,7 @@ def _expired(step: Step, report: AttemptReport) -> AttemptExpired:
         agent=step.agent,
         threshold=step.rules.threshold,
         failure=step.counts.failures + 1 if report.has_begun else None,
-        fault=(report.fault or "") if report.has_begun else "",
+        fault=report.fault or "",
     )
 
 

@@ -19,7 +19,7 @@ from engine_records import (
 from engine_scheduling import CAPACITY, TOLERANCE, agent, definition, kinds, only_step, scheduler
 
 from core.life import Direction, Outcome, WhyNot
-from core.messages import AgentRequest, decode
+from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
 from core.workflow import Workflow, Workflows
 from engine.decisions.claim import NotClaimed, claim
@@ -88,6 +88,16 @@ def test_what_cannot_be_claimed_is_left():
     asked = in_doubt(Waiting(TIMED_OUT))
     elsewhere = claimed(asked, capacity={"bank": ("other-bank",)})
     assert elsewhere == NotClaimed(WhyNot.NO_ROOM_AT_ITS_OWN)
+
+
+def test_the_step_that_waits_longest_says_why_nothing_starts():
+    """SCH-1: an agent of its capability has capacity, but not one that leads to its provider."""
+    by = scheduler(definition(), definition("ship", capability="carrier"))
+    longer = in_doubt(BackingOff(NOW - HOUR, NOT_BEGUN))
+    left = claimed(
+        step(name="ship", capability="carrier"), longer, by=by, capacity={"bank": ("other-bank",)}
+    )
+    assert left == NotClaimed(WhyNot.NO_ROOM_AT_ITS_OWN)
 
 
 def test_a_step_of_an_agent_without_capacity_does_not_hold_up_another():
@@ -215,6 +225,21 @@ def test_conditions_are_evaluated_when_the_turn_of_a_step_comes():
     assert transition.events[-1] == e.Requeued(until=LATER, is_chosen=True)
 
 
+def test_the_conditions_of_steps_that_are_not_ready_or_were_removed_hold_up_no_other():
+    """SCH-14: a step that the workflow has no more fails when its request is to be made."""
+    by = scheduler(
+        definition("a"),
+        definition("b", after=("a",), when=is_large),
+        definition("c", when=is_large),
+    )
+    later = step(ConditionPending(), "b", after=("a",))
+    transition = claimed(step(name="a"), later, step(ConditionPending(), "c"), by=by)
+    assert transition.after.step("b").state == ConditionPending()
+    assert transition.after.step("c").state.reason is SkipReason.CONDITION
+    gone = claimed(step(ConditionPending(), "gone"))
+    assert only_step(gone).cause.code is Code.STEP_REMOVED
+
+
 def test_a_condition_that_is_met_is_recorded_with_the_start_alone():
     """A claim that starts nothing writes nothing."""
     by, pending = scheduler(definition(when=is_small)), step(ConditionPending())
@@ -256,6 +281,7 @@ def test_an_early_refusal_counts_once_the_condition_is_met():
     refused = claimed(early, by=needed)
     assert only_step(refused).state == Failed(DECLINED, condition_pending=True)
     assert refused.after.state == InError(Outcome.FAILED)
+    assert kinds(refused) == [e.Claimed, e.StepFailed, e.OrderEnded]
     unneeded = claimed(early, by=scheduler(replace(APPROVE, when=is_large)))
     assert only_step(unneeded).state.reason is SkipReason.CONDITION
     optional = external(ConditionPending(DECLINED), on_failure=OnFailure.GO_ON)
@@ -350,6 +376,7 @@ def test_a_definition_that_changed_under_an_order_is_noted_once():
     assert e.WorkflowChanged not in kinds(claimed(step(fingerprint=now)))
     gone = claimed(step(fingerprint=now), step(name="x", fingerprint="f"))
     assert gone.events[-1].steps == "x (gone)"
+    assert gone.after.step("x").rules.fingerprint == ""
 
 
 def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
@@ -358,3 +385,4 @@ def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
     transition = claimed(step(), in_doubt(BackingOff(LATER, NOT_BEGUN), name="b"), by=by)
     assert isinstance(transition.after.step("pay").state, Running)
     assert transition.messages[-1].not_before == LATER
+    assert decode(WakeUp, transition.messages[-1].body).steps == ()

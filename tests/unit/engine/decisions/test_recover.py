@@ -20,6 +20,7 @@ from engine.domain.states import (
     Completed,
     Delayed,
     Failed,
+    LateEffectsPossible,
     RequestCancelled,
     Running,
     SkipReason,
@@ -178,6 +179,21 @@ def test_a_step_that_expires_while_its_order_turns_back_is_undone():
     assert undone.effect == InDoubt(key=KEY)
     assert undone.counts == Counts(attempts=1)
     assert transition.events[0].failure == 1
+
+
+def test_the_undo_of_an_expired_step_waits_until_no_call_can_take_effect():
+    """UND-2."""
+    key = replace(KEY, effects_final_at=LATE + HOUR)
+    transition = recovered(running(key=key), direction=Direction.UNDO)
+    assert only_step(transition).state == UndoPending(
+        LateEffectsPossible(LATE + HOUR, LATE + HOUR + TIMEOUT)
+    )
+
+
+def test_the_wake_up_names_the_steps_that_may_start_since_the_recovery():
+    """SUP-3: an earlier wake-up has named the others."""
+    (message,) = recovered(running(), step(name="b")).messages
+    assert decode(WakeUp, message.body).steps == ("pay",)
 
 
 @pytest.mark.parametrize("direction", Direction)
