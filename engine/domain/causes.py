@@ -4,11 +4,9 @@ Decisions, groups, alerts and tests use the code. `engine.words` makes the text 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
-
-from pydantic import Field, WithJsonSchema
+from typing import Any
 
 from core.texts import plain, without_particulars
 from engine.domain.digests import digest_of
@@ -200,26 +198,27 @@ whole one.
 OPTIONAL_FACTS = frozenset({"type", "code", "digest"})
 
 
-AnyCode = Annotated[
-    Code | str, Field(union_mode="left_to_right"), WithJsonSchema({"type": "string"})
-]
-"""A code, or the text of one that only a newer version of the app knows (FLT-12)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why something is as it is. `facts` are JSON values; raises `ValueError` if one is missing."""
+    """Why something is as it is. `facts` are JSON values.
 
-    code: AnyCode
+    A decision of this app gives a `Code`, and exactly its facts: raises `ValueError` otherwise. A
+    text is the code of a cause that was read, perhaps from a newer version of the app (FLT-12).
+    Facts that this version does not know are kept. The text becomes a `Code` if that is known and
+    has all of its facts, so code that knows a `Code` may count on them.
+    """
+
+    code: str
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check the names of the facts."""
-        if not isinstance(self.code, Code):
-            return
-        expected, given = FACTS[self.code], self.facts.keys()
-        if not expected <= given or not given <= expected | OPTIONAL_FACTS:
-            raise ValueError(f"{self.code}: expected {sorted(expected)}, got {sorted(given)}")
+        if isinstance(self.code, Code):
+            expected, given = FACTS[self.code], self.facts.keys()
+            if not expected <= given or not given <= expected | OPTIONAL_FACTS:
+                raise ValueError(f"{self.code}: expected {sorted(expected)}, got {sorted(given)}")
+        elif self.code in FACTS and _has_facts(code := Code(self.code), self.facts):
+            object.__setattr__(self, "code", code)
 
     @property
     def digest(self) -> str:
@@ -234,7 +233,7 @@ class Cause:
             name: fact[:MAX_TEXT] if isinstance(fact, str) else fact
             for name, fact in self.facts.items()
         }
-        return replace(self, facts={**facts, "digest": self.digest})
+        return Cause(str(self.code), {**facts, "digest": self.digest})
 
     def as_json(self) -> Mapping[str, Any]:
         """Return the cause as a fact of another one."""
@@ -243,8 +242,21 @@ class Cause:
 
 def cause_in(fact: Mapping[str, Any]) -> Cause:
     """Return the cause that is a fact of another one."""
-    code = fact["code"]
-    return Cause(Code(code) if code in FACTS else code, fact["facts"])
+    return Cause(str(fact["code"]), fact["facts"])
+
+
+def _has_facts(code: Code, facts: Mapping[str, Any]) -> bool:
+    """Whether a cause that was read has all the facts of its code; `why` has to be a cause."""
+    if not FACTS[code] <= facts.keys():
+        return False
+    why = facts.get("why")
+    if why is None:
+        return code is not Code.STEP_FAILED
+    return (
+        isinstance(why, Mapping)
+        and isinstance(why.get("code"), str)
+        and isinstance(why.get("facts"), Mapping)
+    )
 
 
 def step_failed(step: str, cause: Cause) -> Cause:

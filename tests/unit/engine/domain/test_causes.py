@@ -9,10 +9,12 @@ from engine.domain.causes import (
     MAX_TEXT,
     Cause,
     Code,
+    cause_in,
     group_of,
     root_of,
     step_failed,
 )
+from engine.words import words_of
 
 
 def refusal(**facts):
@@ -31,6 +33,60 @@ def test_a_cause_has_the_facts_of_its_code_and_no_others():
     with pytest.raises(ValueError, match="agent"):
         Cause(Code.REFUSED, {"detail": "", "agent": "bank"})
     assert refusal(type="t", code="c").facts["type"] == "t"
+
+
+def test_a_cause_that_was_read_keeps_the_facts_that_only_a_newer_version_knows():
+    """FLT-12: it is grouped by those that are known, and written back as it was."""
+    fact = {"code": "refused", "facts": {"detail": "no " * 200, "advice": "call us"}}
+    newer = cause_in(fact)
+    assert newer.code is Code.REFUSED
+    assert newer.as_json() == fact
+    assert group_of(newer) == group_of(refusal(detail="no " * 200))
+    assert newer.digest != refusal(detail="no " * 200).digest
+    kept = newer.shortened()
+    assert (kept.code, kept.facts["advice"]) == (Code.REFUSED, "call us")
+    assert kept.digest == newer.digest
+
+
+REQUIRED = [(code, name) for code in Code for name in FACTS[code]]
+
+
+@pytest.mark.parametrize(("code", "missing"), REQUIRED)
+def test_a_cause_that_was_read_without_a_fact_of_its_code_is_an_unknown_one(code, missing):
+    """FLT-12: code that knows a `Code` counts on its facts."""
+    why = DECLINED.as_json()
+    facts = {name: why if name == "why" else "x" for name in FACTS[code]}
+    assert cause_in({"code": code.value, "facts": facts}).code is code
+    fact = {"code": code.value, "facts": {"renamed": facts.pop(missing), **facts}}
+    unknown = cause_in(fact)
+    assert not isinstance(unknown.code, Code)
+    assert unknown.as_json() == fact
+    assert root_of(unknown) is unknown
+    assert group_of(unknown).startswith(code)
+    assert words_of(unknown).startswith(code)
+    assert unknown.digest == cause_in(fact).digest
+
+
+@pytest.mark.parametrize("why", [None, "no", {}, {"code": 7, "facts": {}}, {"code": "refused"}])
+def test_a_cause_within_another_that_is_none_is_a_missing_fact(why):
+    """FLT-12."""
+    unknown = cause_in({"code": "step-failed", "facts": {"step": "pay", "why": why}})
+    assert root_of(unknown) is unknown
+    assert words_of(unknown) == group_of(unknown) == "step-failed"
+
+
+@pytest.mark.parametrize(
+    "facts", [{"detail": "card declined", "advice": "call us"}, {"text": "card declined"}]
+)
+def test_an_undo_because_of_a_step_is_readable_whatever_facts_its_cause_has(facts):
+    """FLT-12: as it is when the step itself has the cause."""
+    why = cause_in({"code": "refused", "facts": facts})
+    undone = cause_in({"code": "step-failed", "facts": {"step": "pay", "why": why.as_json()}})
+    assert undone.code is Code.STEP_FAILED
+    assert undone == step_failed("pay", why)
+    assert root_of(undone) == why
+    assert group_of(undone) == group_of(why)
+    assert words_of(undone) == f"pay: {words_of(why)}"
 
 
 def test_refusals_with_other_words_are_two_groups():
