@@ -3,6 +3,8 @@
 Decisions, groups, alerts and tests use the code. `engine.words` makes the text for people.
 """
 
+import json
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,8 +13,12 @@ from typing import Any
 from core.texts import plain, without_particulars
 from engine.domain.digests import digest_of
 
-MAX_TEXT = 300
-"""Maximum number of characters of each text fact that a step keeps; the history has all of it."""
+MAX_LENGTH = 400
+"""Maximum length of the facts that a step keeps, as JSON in UTF-16 units.
+
+So a row has room for those of 20 steps, whatever characters a service sends. The history has the
+whole cause.
+"""
 
 
 class Code(StrEnum):
@@ -226,18 +232,35 @@ class Cause:
         return self.facts.get("digest") or digest_of(self.as_json())
 
     def shortened(self) -> "Cause":
-        """Return the cause as a step keeps it: each text has at most `MAX_TEXT` characters."""
-        if all(len(fact) <= MAX_TEXT for fact in self.facts.values() if isinstance(fact, str)):
+        """Return the cause as a step keeps it: its facts have at most `MAX_LENGTH` as JSON.
+
+        The first text to be cut is `detail`, then the longest.
+        """
+        if _length(self.facts) <= MAX_LENGTH:
             return self
-        facts = {
-            name: fact[:MAX_TEXT] if isinstance(fact, str) else fact
-            for name, fact in self.facts.items()
-        }
-        return Cause(str(self.code), {**facts, "digest": self.digest})
+        texts = [name for name, fact in self.facts.items() if isinstance(fact, str)]
+        facts = {**self.facts, "digest": self.digest}
+        for name in sorted(texts, key=lambda name: (name != "detail", -len(facts[name]))):
+            if name != "digest":
+                facts[name] = _fitting(facts, name)
+        return Cause(str(self.code), facts)
 
     def as_json(self) -> Mapping[str, Any]:
         """Return the cause as a fact of another one."""
         return {"code": self.code, "facts": self.facts}
+
+
+def _length(facts: Mapping[str, Any]) -> int:
+    text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _fitting(facts: Mapping[str, Any], name: str) -> str:
+    """Return as much of this text as there is room for beside the other facts."""
+    text = facts[name][:MAX_LENGTH]
+    ends = range(1, len(text) + 1)
+    end = bisect_right(ends, MAX_LENGTH, key=lambda end: _length({**facts, name: text[:end]}))
+    return str(text[:end])
 
 
 def cause_in(fact: Mapping[str, Any]) -> Cause:
@@ -281,9 +304,9 @@ def group_of(cause: Cause) -> str:
     Lists, alerts and bulk actions take the causes of a group as one. The name is the code, and what
     the service said if it said anything: its `type` and `code`, or else its text without ids and
     times. So "card declined" and "address unknown" stay two groups. A shortened cause has the same
-    name.
+    name, since only what a step keeps counts.
     """
-    root = root_of(cause)
+    root = root_of(cause).shortened()
     facts = root.facts
     own = " ".join(str(facts[name]) for name in ("type", "code") if facts.get(name))
     word = own or _normalised(facts)
@@ -297,4 +320,4 @@ def code_in(group: str) -> str:
 
 def _normalised(facts: Mapping[str, Any]) -> str:
     text = str(facts.get("detail") or facts.get("fault") or facts.get("error") or "")
-    return " ".join(without_particulars(text[:MAX_TEXT]).casefold().split())
+    return " ".join(without_particulars(text).casefold().split())

@@ -23,7 +23,7 @@ from core.workflow import (
     Workflow,
     Workflows,
 )
-from engine.domain.causes import MAX_TEXT
+from engine.domain.causes import Cause, Code
 from operators.requests import OperatorRequest
 from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change
@@ -180,9 +180,21 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
     assert error.value.faults == [mismatch("name", name).within(f"{name} version 1")]
 
 
+LONG = {
+    "refused": {"detail": 300, "type": 300, "code": 300},
+    "condition-failed": {"workflow": 41, "step": 41, "function": 80, "error": 300},
+}
+"""The lengths of the texts of long causes."""
+
+
 @pytest.mark.proves("SUB-2")
-def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
-    """With the longest names and reasons, all begin, expire, are given up and turned back."""
+@pytest.mark.parametrize("character", ['"', "\\", "\x01", "\U0001f9a0"])
+@pytest.mark.parametrize("code", LONG)
+def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, character):
+    """With the longest names and causes, all begin, expire, are given up and turned back."""
+    texts = {name: length * character for name, length in LONG[code].items()}
+    version = {} if code == Code.REFUSED else {"version": 1}
+    cause = Cause(Code(code), texts | version)
     workflow = flow(
         *(
             step(name, compensation="y", threshold=1, on_failure=OnFailure.UNDO)
@@ -205,8 +217,8 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     for change in (claimed, given_up, turned_back, undo, stuck, ended):
         full = [
             steps.with_texts(
-                steps.with_rules(each, after=LONG_NAMES[:place]),
-                reason=MAX_TEXT * "\U0001f9a0",
+                steps.with_rules(each, after=LONG_NAMES[:place], title=MAX_TITLE * "x"),
+                reason=cause,
                 result={"kept": MAX_KEPT * "x"},
             )
             for place, each in enumerate(change.after.steps)

@@ -21,7 +21,7 @@ from core.life import Direction, Outcome
 from core.orders import ERASED, OnFailure
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.domain import events as e
-from engine.domain.causes import MAX_TEXT, Cause, Code
+from engine.domain.causes import MAX_LENGTH, Cause, Code
 from engine.domain.effects import Answered, Done, InDoubt, NotDone
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import (
@@ -93,7 +93,7 @@ def test_sameness_is_what_an_event_says_and_not_how_it_is_written():
     assert recorded(done, event=again) is None
     other = replace(again, result={"sum": 10, "said": 1})
     assert refusal(done, event=other) is Code.EVENT_AFTER_COMPLETION
-    long = "too dear for us".ljust(MAX_TEXT)
+    long = "too dear for us".ljust(MAX_LENGTH)
     failed = only_step(recorded(AWAITED, event=replace(NO, refusal=f"{long} this year")))
     ended = {"state": InError(Outcome.FAILED)}
     assert recorded(failed, event=replace(NO, refusal=f"{long} this year"), **ended) is None

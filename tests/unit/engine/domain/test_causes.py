@@ -3,10 +3,11 @@
 import pytest
 from engine_records import DECLINED
 
+from core.messages import json_text, utf16_units
 from engine.domain.causes import (
     FACTS,
+    MAX_LENGTH,
     MAX_NAME,
-    MAX_TEXT,
     Cause,
     Code,
     cause_in,
@@ -167,18 +168,55 @@ def test_an_undo_because_of_a_step_is_grouped_with_the_failure_of_that_step():
     assert root_of(DECLINED) is DECLINED
 
 
-def test_a_step_keeps_short_texts_alone():
-    """A row has room for them; numbers stay as they are."""
-    short = refusal(detail="x" * MAX_TEXT)
+def length_of(cause):
+    """The length of the facts in a row."""
+    return utf16_units(json_text(cause.facts))
+
+
+def test_a_short_cause_is_kept_as_it_is():
+    """Up to the limit."""
+    room = MAX_LENGTH - length_of(refusal())
+    short = refusal(detail="x" * room)
     assert short.shortened() is short
-    long = Cause(Code.THRESHOLD_REACHED, {"step": "pay", "failures": 3, "fault": "x" * 301})
-    kept = {"step": "pay", "failures": 3, "fault": "x" * 300, "digest": long.digest}
-    assert long.shortened().facts == kept
+    assert refusal(detail="x" * (room + 1)).shortened().facts["digest"]
+
+
+TEXTS = ["x", '"', "\\", "\n", "\x01", "\U0001f9a0", "\ud800"]
+
+
+@pytest.mark.parametrize("character", TEXTS)
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"type": "t" * 90, "code": "c" * 90}, {"type": "t" * 500, "code": "c" * 300}],
+    ids=["alone", "type and code", "long type and code"],
+)
+def test_a_step_keeps_no_more_of_a_cause_than_its_row_has_room_for(character, others):
+    """As much of it as fits, whatever characters the service sends; first `detail` is cut."""
+    long = refusal(detail=character * 1000, **others)
+    kept = long.shortened()
+    per_character = utf16_units(json_text(character)) - 2
+    assert MAX_LENGTH - per_character < length_of(kept) <= MAX_LENGTH
+    assert kept.facts.keys() == {*long.facts, "digest"}
+    assert kept.digest == long.digest
+    assert all(long.facts[name].startswith(kept.facts[name]) for name in long.facts)
+    assert group_of(kept) == group_of(long)
+    assert kept.shortened() is kept
+    is_cut = {name for name in long.facts if kept.facts[name] != long.facts[name]}
+    assert is_cut == ({"detail", "type"} if len(others.get("code", "")) > 200 else {"detail"})
+
+
+def test_of_the_other_texts_the_longest_is_cut():
+    """Numbers stay as they are."""
+    facts = {"workflow": "w", "version": 1, "step": "pay", "function": "f", "error": "x" * 500}
+    long = Cause(Code.CONDITION_FAILED, facts)
+    kept = long.shortened()
+    assert {**kept.facts, "error": facts["error"]} == {**facts, "digest": long.digest}
+    assert length_of(kept) == MAX_LENGTH
 
 
 def test_a_shortened_cause_is_known_again_by_its_digest():
     """Two texts that differ behind the kept characters stay two."""
-    one, other = (refusal(detail="x" * MAX_TEXT + end) for end in "ab")
+    one, other = (refusal(detail="x" * MAX_LENGTH + end) for end in "ab")
     assert one.shortened().digest == one.digest
     assert one.shortened().shortened().digest == one.digest
     assert one.digest != other.shortened().digest
