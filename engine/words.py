@@ -178,7 +178,7 @@ _WORDS: Mapping[Code, Callable[[Facts], str]] = {
     Code.TIMED_OUT: lambda facts: f"timed out{last_answer(facts['fault'])}",
     Code.NOT_BEGUN: lambda facts: f"{facts['agent']} is not known to have begun it",
     Code.NO_EXTERNAL_EVENT: lambda facts: "nobody has answered in time",
-    Code.NOT_ATTEMPTED: lambda facts: str(facts["detail"]),
+    Code.NOT_ATTEMPTED: lambda facts: facts["detail"] or NO_REASON,
     Code.REFUSED: lambda facts: facts["detail"] or NO_REASON,
     Code.CALL_REJECTED: lambda facts: facts["detail"] or NO_REASON,
     Code.RESULT_TOO_LONG: lambda facts: (

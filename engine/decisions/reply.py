@@ -152,7 +152,7 @@ def _not_attempted(step: Step, reply: AgentReply, now: datetime) -> tuple[Step, 
     """
     pause = timedelta(seconds=0 if reply.circuit_open else reply.retry_after or 0)
     waiting = verbs.not_attempted(step, now, retry_after=pause, unanswered=reply.in_doubt)
-    cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.reason})
+    cause = Cause(Code.NOT_ATTEMPTED, {"detail": reply.reason or ""})
     return waiting, NotAttempted(step=step.name, attempt=step.counts.attempts, cause=cause)
 
 

@@ -20,8 +20,8 @@ def test_a_timeout_says_the_last_fault_that_is_known(fault):
     assert known.endswith(fault)
 
 
-@pytest.mark.parametrize("code", [Code.REFUSED, Code.CALL_REJECTED])
-def test_a_refusal_without_a_word_of_its_service_says_so(code):
+@pytest.mark.parametrize("code", [Code.REFUSED, Code.CALL_REJECTED, Code.NOT_ATTEMPTED])
+def test_a_reply_without_a_reason_says_so(code):
     """There is a text in any case."""
     assert words_of(Cause(code, {"detail": ""})) == NO_REASON
 

@@ -13,7 +13,7 @@ from core.orders import MAX_KEPT, OnFailure
 from core.workflow import Workflow, Workflows
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.domain import events as e
-from engine.domain.causes import Code
+from engine.domain.causes import Cause, Code
 from engine.domain.derive import changed
 from engine.domain.effects import Done, InDoubt
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
@@ -151,6 +151,12 @@ def test_a_request_that_was_not_made_comes_again():
     assert kinds(waits) == [e.NotAttempted, e.Requeued]
     circuit = reply("notTried", reason="open", retry_after=3600.0, circuit_open=True)
     assert only_step(received(reply=circuit)).not_before < LATER
+
+
+def test_a_reply_that_no_call_was_made_may_say_no_reason():
+    """AGT-8: the fact is there in any case, as that of a refusal is."""
+    (event,) = received(reply=reply("notTried")).events[:1]
+    assert event.cause == Cause(Code.NOT_ATTEMPTED, {"detail": ""})
 
 
 def test_an_order_on_hold_waits_for_its_release():
