@@ -10,11 +10,16 @@ from datetime import datetime
 from typing import Any
 
 from engine.decisions.errors import CausedError
-from engine.decisions.transitions import Draft, Transition, after_failure, failure_of
+from engine.decisions.transitions import Draft, Transition, after_answer, after_failure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of
-from engine.domain.events import EarlyRefusalRecorded, ExternalEventRecorded, HistoryEvent
+from engine.domain.events import (
+    EarlyRefusalRecorded,
+    ExternalEventRecorded,
+    HistoryEvent,
+    StepFailed,
+)
 from engine.domain.orders import PROCESS_STATE, Order, Processing
 from engine.domain.states import (
     Completed,
@@ -62,10 +67,8 @@ def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | No
         return None
     if cause := why_closed(order, step):
         raise EventNotAcceptedError(cause)
-    after, events = _recorded(step, event)
-    if order.is_undo:  # it was requested while the step ran
-        after = verbs.request_undo(after)
-    draft = Draft(before=order, order=order.with_steps(after), now=now, events=events)
+    after, recorded = _recorded(step, event)
+    draft = after_answer(order, step, after, recorded, now)
     if isinstance(after.state, Failed) and not order.is_undo:
         return after_failure(draft)
     return _go_on(draft)
@@ -112,20 +115,20 @@ def why_closed(order: Order, step: Step) -> Cause | None:
     return None
 
 
-def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, tuple[HistoryEvent, ...]]:
+def _recorded(step: Step, event: ExternalEvent) -> tuple[Step, HistoryEvent]:
     if event.refusal is None:
         completed = external_events.complete_by_event(step, event.result or {})
         recorded = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
-        return completed, (recorded,)
+        return completed, recorded
     cause = _refusal(event)
     if isinstance(step.state, ConditionPending):
         early = external_events.refuse_early(step, cause)
-        return early, (EarlyRefusalRecorded(step=step.name, cause=cause),)
+        return early, EarlyRefusalRecorded(step=step.name, cause=cause)
     # A call that asks again for accepted work may come after its refusal: unless the service would
     # refuse its key again, it may do the work then.
     asks_again = isinstance(step.state, UnderWay) and step.answer_by is not None
     refused = verbs.refuse(step, cause, unanswered=asks_again, for_good=event.for_good)
-    return refused, failure_of(refused, cause)
+    return refused, StepFailed(step=step.name, attempt=step.counts.attempts, cause=cause)
 
 
 def _go_on(draft: Draft) -> Transition:

@@ -13,21 +13,20 @@ from core.orders import MAX_KEPT
 from core.workflow import StepDefinition
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.requests import step_removed
-from engine.decisions.transitions import Draft, Transition
+from engine.decisions.transitions import Transition, after_answer
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import (
     AttemptDeferred,
     HistoryEvent,
     NotAttempted,
-    OptionalStepFailed,
     ReplyRefused,
     StepCompleted,
     StepFailed,
     StepUndone,
 )
 from engine.domain.orders import Order, Pending
-from engine.domain.states import PATTERN_STATE, Running, Skipped, Undoing
+from engine.domain.states import PATTERN_STATE, Running, Undoing
 from engine.domain.steps import Step
 
 
@@ -66,13 +65,7 @@ def receive(
     if step is None or workflow is None or definition is None:
         raise NewerWorkflowError
     answered, event = _answered(step, reply, definition, scheduler, now)
-    events = [event]
-    if order.is_undo and isinstance(step.state, Running):  # the undo was requested meanwhile
-        answered = verbs.request_undo(answered)
-    elif isinstance(answered.state, Skipped):
-        events.append(OptionalStepFailed(step=step.name))
-    after = order.with_steps(answered)
-    draft = Draft(before=order, order=after, now=now, events=tuple(events))
+    draft = after_answer(order, step, answered, event, now)
     if isinstance(order.state, Pending):  # another step timed out: the next claim goes on
         return draft.commit()
     proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)

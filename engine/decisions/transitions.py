@@ -6,7 +6,7 @@ from datetime import datetime
 from core.life import Outcome
 from core.messages import BusMessage, WakeUp, later
 from core.orders import OnFailure
-from engine.domain import work_index
+from engine.domain import verbs, work_index
 from engine.domain.causes import Cause, step_failed
 from engine.domain.derive import changed
 from engine.domain.events import (
@@ -17,7 +17,7 @@ from engine.domain.events import (
     UndoRequested,
 )
 from engine.domain.orders import Order, Pending
-from engine.domain.states import AtWork, Failed, Skipped
+from engine.domain.states import AtWork, Failed, Running, Skipped
 from engine.domain.steps import Step
 from engine.features.external_events import cancel_requests
 
@@ -87,6 +87,25 @@ def wake_up(before: Order | None, after: Order) -> BusMessage:
         priority=after.priority,
         since=after.derived.ready_since,
     ).to_bus()
+
+
+# The answer to a step
+
+
+def after_answer(
+    order: Order, before: Step, answered: Step, event: HistoryEvent, now: datetime
+) -> Draft:
+    """Return the draft of an order whose step was answered, by an agent or from outside (ANS-6).
+
+    If an undo was requested while the step ran, it concerns the step from now on (UND-1). Only an
+    order that is not undone goes on without an optional step (SCH-13).
+    """
+    events: tuple[HistoryEvent, ...] = (event,)
+    if order.is_undo and isinstance(before.state, Running):
+        answered = verbs.request_undo(answered)
+    elif isinstance(answered.state, Skipped):
+        events = (event, OptionalStepFailed(step=answered.name))
+    return Draft(before=order, order=order.with_steps(answered), now=now, events=events)
 
 
 # The end of an order

@@ -1032,7 +1032,7 @@ def counts_an_answer_twice() -> AbstractContextManager[Any]:
 
     def record_again(step, event):
         again = ExternalEventRecorded(step=step.name, attempt=step.counts.attempts)
-        return (step, (again,)) if isinstance(step.state, states.Completed) else record(step, event)
+        return (step, again) if isinstance(step.state, states.Completed) else record(step, event)
 
     return _Both(
         patch.object(external_event, "_is_known", lambda step, event: False),

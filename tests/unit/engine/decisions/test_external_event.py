@@ -179,3 +179,10 @@ def test_the_answer_of_a_service_counts_while_the_order_turns_back():
     refused = recorded(LATE, event=NO, direction=Direction.UNDO, state=BY)
     assert isinstance(only_step(refused).state, UndoPending)
     assert refused.after.direction is Direction.UNDO
+
+
+def test_no_order_goes_on_without_a_step_while_it_is_undone():
+    """SCH-13: the history says so of no refusal, whoever brings it."""
+    optional = in_doubt(Running(UP), name="approve", on_failure=OnFailure.GO_ON)
+    assert kinds(recorded(optional, event=NO, direction=Direction.UNDO, state=BY)) == [e.StepFailed]
+    assert e.OptionalStepFailed in kinds(recorded(optional, event=NO, state=BY))

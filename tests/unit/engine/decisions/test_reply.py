@@ -172,6 +172,9 @@ def test_a_step_that_ran_when_its_order_turned_back_is_undone():
     kept = received(running(undoable=False), direction=Direction.UNDO, reply=reply("failed"))
     assert isinstance(only_step(kept).state, Failed)
     assert kept.after.state == InError(Outcome.UNDONE)
+    optional = running(undoable=False, on_failure=OnFailure.GO_ON)
+    back = received(optional, direction=Direction.UNDO, reply=reply("failed"))
+    assert kinds(back) == [e.StepFailed, e.OrderEnded]
 
 
 def test_a_reply_to_an_undo_ends_it():
