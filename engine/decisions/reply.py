@@ -1,6 +1,5 @@
 """The scheduler's decision about an agent's reply (SCH-5, SCH-6, SCH-8)."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from engine.decisions.requests import step_removed
 from engine.decisions.transitions import Transition, after_answer
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
+from engine.domain.digests import digest_of
 from engine.domain.events import (
     AttemptDeferred,
     HistoryEvent,
@@ -195,7 +195,8 @@ def _why_useless(order: Order, reply: AgentReply, scheduler: Scheduler) -> Cause
 
 def _refused(delivery: Delivery, cause: Cause) -> RefusedReply:
     reply = delivery.reply
-    content = f"{delivery.agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
-    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+    digest = digest_of(
+        [delivery.agent, reply.request_id, reply.outcome, reply.reason, reply.result]
+    )
     event = ReplyRefused(step=reply.step, attempt=reply.attempt, cause=cause)
     return RefusedReply(f"reply-{reply.attempt}-{digest}", event)

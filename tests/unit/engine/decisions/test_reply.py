@@ -83,6 +83,18 @@ def test_any_other_reply_changes_nothing(why):
     assert refused.note_id == received(reply=reply(**content), **delivery).note_id
 
 
+def test_refused_replies_are_the_same_by_what_they_say():
+    """SCH-6: how their JSON is written makes no difference, and a missing reason is no word."""
+
+    def note(**changes):
+        return received(at=LATER, reply=reply(**changes)).note_id
+
+    one = note(result={"amount": 10, "reference": "r"})
+    assert note(result={"reference": "r", "amount": 10.0}) == one
+    assert note(result={"reference": "r", "amount": "10"}) != one
+    assert note(reason="None") != note()
+
+
 def test_a_reply_in_the_tolerance_counts():
     """SCH-6, FLT-9."""
     assert only_step(received(at=UP + timedelta(seconds=1))).state == Completed()
