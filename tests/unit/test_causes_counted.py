@@ -25,6 +25,8 @@ from core.actions import Asked
 from core.agenda import AgendaRow, summary
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry
+from core.happenings import Ended
+from core.life import Outcome
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.overview import waiting_causes
@@ -99,6 +101,13 @@ def test_an_order_and_its_alert_name_the_same_cause(reason):
     (told,) = alerts.of(refused.after, refused.entry)
     assert told.data["cause"] == summary(refused.after)["Cause"]
     assert told.data["cause"].startswith("refused: ")
+
+
+def test_the_alert_of_an_end_without_a_cause_names_none():
+    """The cause of an order that was undone is optional."""
+    ended = HistoryEntry(at=NOW, actor="t", happened=(Ended(what="undone"),))
+    (told,) = alerts.of(orders.in_error(outcome=Outcome.UNDONE), ended)
+    assert (told.data["cause"], told.data["reason"]) == (None, None)
 
 
 @pytest.mark.proves("OPR-7")
