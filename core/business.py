@@ -22,8 +22,9 @@ from core.messages import (
     requests_queue,
     utf16_units,
 )
-from core.orders import OUTSIDE, Step
+from core.orders import OUTSIDE
 from core.workflow import DeclarationError, Workflows
+from engine.domain.steps import Step
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
@@ -394,16 +395,16 @@ def _faults_of_times(agent: Agent) -> Iterator[Fault]:
 def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield a fault for each time after which a service may have forgotten a step's key."""
     for step in steps:
-        place = f"step {step.name}"
-        attempts = step.timeout * step.threshold
+        place, rules = f"step {step.name}", step.rules
+        attempts = rules.timeout * rules.threshold
         for agent in agents:
-            if agent.offers != step.capability or agent.keys_last is None:
+            if agent.offers != rules.capability or agent.keys_last is None:
                 continue
-            if step.cooldown > agent.keys_last:
+            if rules.cooldown > agent.keys_last:
                 yield Fault(
                     FaultCode.COOLDOWN_OUTLASTS_KEY,
                     place,
-                    time=step.cooldown,
+                    time=rules.cooldown,
                     agent=agent.name,
                     keys_last=agent.keys_last,
                 )
@@ -411,7 +412,7 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator
                 yield Fault(
                     FaultCode.ATTEMPTS_OUTLAST_KEY,
                     place,
-                    attempts=step.threshold,
+                    attempts=rules.threshold,
                     time=attempts,
                     agent=agent.name,
                     keys_last=agent.keys_last,

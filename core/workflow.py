@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
@@ -12,7 +12,9 @@ from typing import Any
 
 from core.faults import Fault, FaultCode, StartUpError
 from core.messages import OPERATION, STEP_NAME
-from core.orders import OUTSIDE, OnFailure, Order, Snapshot, Step
+from core.orders import OUTSIDE, OnFailure, Order, Snapshot
+from engine.domain.states import ConditionPending, Waiting
+from engine.domain.steps import Rules, Step, StepIn, StepKind
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
 """The longest timeout of one attempt.
@@ -129,6 +131,27 @@ class StepDefinition:
         """Whether an order may go on without the step, by the workflow's own rules."""
         return self.on_failure is OnFailure.GO_ON or self.when is not None
 
+    def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> Rules:
+        """Return the copy of the rules that an order keeps; the arguments are the settings."""
+        cools_down = self.on_failure is OnFailure.COOLDOWN
+        return Rules(
+            kind=StepKind.EXTERNAL if self.capability == OUTSIDE else StepKind.AGENT,
+            capability=self.capability,
+            title=self.title,
+            timeout=self.timeout or timeout,
+            threshold=self.threshold or threshold,
+            on_failure=self.on_failure,
+            after=self.after,
+            uses=tuple(step for step in self.uses if step not in self.may_lack),
+            undoable=self.compensation is not None,
+            pivot=self.pivot,
+            cooldown=(self.cooldown or cooldown) if cools_down else timedelta(),
+            max_cooldowns=self.max_cooldowns if cools_down else 0,
+            late_effect_window=self.late_effect_window,
+            personal=self.personal,
+            fingerprint=self.fingerprint,
+        )
+
     @cached_property
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
@@ -188,36 +211,14 @@ class Workflow:
         cooldown: timedelta,
     ) -> tuple[Step, ...]:
         """Return the step records of a new order, each with a copy of its rules."""
-
-        def record(definition: StepDefinition) -> Step:
-            goes_on = definition.on_failure is OnFailure.GO_ON
-            step = Step(
+        return tuple(
+            StepIn(
                 name=definition.name,
-                title=definition.title,
-                capability=definition.capability,
-                agent=definition.capability,
-                timeout=definition.timeout or timeout,
-                threshold=definition.threshold or threshold,
-                on_failure=OnFailure.ERROR if goes_on else definition.on_failure,
-                goes_on=goes_on,
-                pivot=definition.pivot,
-                unjudged=bool(definition.judges),
-                after=definition.after,
-                uses=tuple(each for each in definition.uses if each not in definition.may_lack),
-                personal=definition.personal,
-                undoable=definition.compensation is not None,
-                late_effect_window=definition.late_effect_window,
-                fingerprint=definition.fingerprint,
+                rules=definition.rules(timeout=timeout, threshold=threshold, cooldown=cooldown),
+                state=ConditionPending() if definition.judges else Waiting(),
             )
-            if definition.on_failure is not OnFailure.COOLDOWN:
-                return step
-            return replace(
-                step,
-                cooldown=definition.cooldown or cooldown,
-                max_cooldowns=definition.max_cooldowns,
-            )
-
-        return tuple(record(definition) for definition in self.steps)
+            for definition in self.steps
+        )
 
     def faults(self, capabilities: Container[str]) -> Iterator[Fault]:
         """Yield every fault of the definition, given the capabilities of the app's agents."""

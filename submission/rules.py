@@ -16,7 +16,7 @@ from core.messages import Moment, Submission, decode, json_text, payload_in
 from core.orders import Order, Snapshot
 from core.workflow import Workflow, Workflows
 from engine.conversion.changes import first_change
-from engine.decisions.submit import StepDefaults, Wishes, is_same, submit
+from engine.decisions.submit import Wishes, is_same, submit
 from engine.domain.causes import Cause, Code
 from engine.words import words_of
 
@@ -104,11 +104,11 @@ def new_order(
 
     Implements SUB-2 and SUB-6. An order for a later time waits for a poll (SUB-9).
     """
-    defaults = StepDefaults(
+    steps = workflow.initial_steps(
         timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
     )
     wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
-    submitted = submit(_recorded(message, terms), workflow, wishes, defaults, now)
+    submitted = submit(_recorded(message, terms), workflow, steps, wishes, now)
     return first_change(submitted, actor)
 
 

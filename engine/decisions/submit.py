@@ -4,29 +4,18 @@ The message has been read: the order, as it is recorded, comes with its digest a
 """
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core.business import Payload
-from core.orders import OUTSIDE, OnFailure, Priority
 from core.orders import Order as SubmittedOrder
-from core.workflow import StepDefinition, Workflow
+from core.orders import Priority
+from core.workflow import Workflow
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import SubmissionRefused, Submitted
 from engine.domain.orders import Derived, Order
-from engine.domain.states import ConditionPending, Waiting
-from engine.domain.steps import Rules, Step, StepIn, StepKind
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepDefaults:
-    """The settings of steps of which the workflow says nothing else."""
-
-    timeout: timedelta
-    threshold: int
-    cooldown: timedelta
+from engine.domain.steps import Step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +38,8 @@ class RefusedSubmission:
 def submit(
     submitted: SubmittedOrder,
     workflow: Workflow,
+    steps: tuple[Step, ...],
     wishes: Wishes,
-    defaults: StepDefaults,
     now: datetime,
 ) -> Transition:
     """Record the order with all its steps in one write, then wake a scheduler (SUB-2, SUB-6).
@@ -63,7 +52,7 @@ def submit(
         workflow_version=workflow.version,
         priority=wishes.priority,
         reply_to=wishes.reply_to,
-        steps=tuple(_steps(workflow, defaults)),
+        steps=steps,
         updated_at=now,
         derived=Derived(ready_since=now),
     )
@@ -93,31 +82,3 @@ def is_same(recorded: SubmittedOrder, sent: SubmittedOrder, payload: Payload) ->
     content = payload.erased(sent.payload) if is_erased else sent.payload
     # An operator may have changed the priority since, but not the digest.
     return recorded.payload == content and recorded.submission_digest == sent.submission_digest
-
-
-def _steps(workflow: Workflow, defaults: StepDefaults) -> Iterator[Step]:
-    for definition in workflow.steps:
-        state = ConditionPending() if definition.judges else Waiting()
-        yield StepIn(name=definition.name, rules=rules_of(definition, defaults), state=state)
-
-
-def rules_of(definition: StepDefinition, defaults: StepDefaults) -> Rules:
-    """Return the rules of a step: the copy of its definition that the order keeps."""
-    cools_down = definition.on_failure is OnFailure.COOLDOWN
-    return Rules(
-        kind=StepKind.EXTERNAL if definition.capability == OUTSIDE else StepKind.AGENT,
-        capability=definition.capability,
-        title=definition.title,
-        timeout=definition.timeout or defaults.timeout,
-        threshold=definition.threshold or defaults.threshold,
-        on_failure=definition.on_failure,
-        after=definition.after,
-        uses=tuple(step for step in definition.uses if step not in definition.may_lack),
-        undoable=definition.compensation is not None,
-        pivot=definition.pivot,
-        cooldown=(definition.cooldown or defaults.cooldown) if cools_down else timedelta(),
-        max_cooldowns=definition.max_cooldowns if cools_down else 0,
-        late_effect_window=definition.late_effect_window,
-        personal=definition.personal,
-        fingerprint=definition.fingerprint,
-    )

@@ -81,5 +81,7 @@ def test_the_fraud_check_rests_while_its_service_is_away():
     hour = timedelta(hours=1)
     steps = CLAIM.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=hour)
     assert {
-        step.name: step.cooldown for step in steps if step.on_failure is OnFailure.COOLDOWN
+        step.name: step.rules.cooldown
+        for step in steps
+        if step.rules.on_failure is OnFailure.COOLDOWN
     } == {"fraud": hour}

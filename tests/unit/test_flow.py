@@ -304,7 +304,7 @@ def test_operators_read_the_first_line_of_a_function():
     (step,) = flow.workflow().initial_steps(
         timeout=timedelta(1), threshold=1, cooldown=timedelta(1)
     )
-    assert step.title == "Book the room"
+    assert step.rules.title == "Book the room"
 
     @flow.step(kitchen.cook)
     def supper(stay: Stay) -> Wish:

@@ -242,7 +242,7 @@ def test_all_faults_are_reported_at_once():
 def test_the_steps_of_an_order_say_what_they_come_after():
     """So whoever looks at an order knows what can go on, without its workflow."""
     steps = ORDER.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(0))
-    assert [step.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
+    assert [step.rules.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
 
 
 def test_new_orders_start_with_the_latest_version():

@@ -19,6 +19,7 @@ from core.agenda import obligations
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
 from core.workflow import Workflow
+from engine.conversion.records import old_step
 from engine.domain.causes import Cause
 
 from . import steps as make
@@ -76,7 +77,7 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Snap
 
 def on(workflow: Workflow, /, **details: Unpack[Details]) -> Snapshot:
     """Return an order on this workflow, which need not be one of the app, as it is recorded."""
-    steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    steps = _steps_of(workflow)
     details.setdefault("workflow", workflow.name)
     details.setdefault("workflow_version", workflow.version)
     return new(steps, **details)
@@ -198,7 +199,12 @@ def _initial_steps(workflow: str, version: int) -> tuple[Step, ...] | None:
     known = MEASURED.workflows.find(workflow, version)
     if known is None:
         return None
-    return known.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    return _steps_of(known)
+
+
+def _steps_of(workflow: Workflow) -> tuple[Step, ...]:
+    steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    return tuple(map(old_step, steps))
 
 
 def _made(order: Snapshot | None, steps: Iterable[Step] | None, details: Details) -> Snapshot:

@@ -17,11 +17,15 @@ from typing import Any, TypedDict, Unpack
 from bench.workflows import PAYMENT_ONLY
 from core.life import StepState
 from core.orders import OUTSIDE, OnFailure, Step
+from engine.conversion.records import old_step
 from engine.domain.causes import Cause, Code
 
 from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
 
-(PAYMENT,) = PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+(PAYMENT,) = map(
+    old_step,
+    PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN),
+)
 """The step that is made unless a test gives another one: an agent does it, and it can be undone."""
 
 TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})

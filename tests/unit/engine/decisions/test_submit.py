@@ -9,7 +9,7 @@ from engine_scheduling import definition
 from bench.workflows import MEASURED
 from core.orders import OUTSIDE, OnFailure, Priority
 from core.workflow import Workflow
-from engine.decisions.submit import StepDefaults, Wishes, rules_of, submit, submit_again
+from engine.decisions.submit import Wishes, submit, submit_again
 from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.orders import Pending
@@ -17,7 +17,7 @@ from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import StepKind
 
 PAYLOAD = MEASURED.payload
-DEFAULTS = StepDefaults(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(seconds=60))
+SETTINGS = {"timeout": timedelta(seconds=5), "threshold": 3, "cooldown": timedelta(seconds=60)}
 CONTENT = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
@@ -35,12 +35,13 @@ def recorded(it):
 
 
 def rules(**changes):
-    return rules_of(definition(**changes), DEFAULTS)
+    return definition(**changes).rules(**SETTINGS)
 
 
 def submitted(not_before=None, *steps):
     workflow = Workflow(name="claim", version=2, steps=steps or (definition(),))
-    return submit(replace(SUBMITTED, not_before=not_before), workflow, WISHES, DEFAULTS, NOW)
+    kept = workflow.initial_steps(**SETTINGS)
+    return submit(replace(SUBMITTED, not_before=not_before), workflow, kept, WISHES, NOW)
 
 
 def test_an_order_is_recorded_with_its_steps_and_wakes_a_scheduler():
@@ -78,7 +79,7 @@ def test_a_step_with_a_condition_or_a_start_time_waits_for_its_evaluation():
 
 def test_a_step_has_the_settings_of_its_workflow_or_else_of_the_app():
     """SUP-3."""
-    assert (rules().timeout, rules().threshold) == (DEFAULTS.timeout, DEFAULTS.threshold)
+    assert (rules().timeout, rules().threshold) == (SETTINGS["timeout"], 3)
     own = rules(timeout=HOUR, threshold=7)
     assert (own.timeout, own.threshold) == (HOUR, 7)
 
@@ -87,7 +88,7 @@ def test_only_a_step_with_that_rule_cools_down():
     """SUP-3: for the time of its workflow, or else of the app."""
     assert (rules().cooldown, rules().max_cooldowns) == (timedelta(), 0)
     cooling = rules(on_failure=OnFailure.COOLDOWN, max_cooldowns=2)
-    assert (cooling.cooldown, cooling.max_cooldowns) == (DEFAULTS.cooldown, 2)
+    assert (cooling.cooldown, cooling.max_cooldowns) == (SETTINGS["cooldown"], 2)
     assert rules(on_failure=OnFailure.COOLDOWN, cooldown=HOUR).cooldown == HOUR
 
 
@@ -104,7 +105,7 @@ def test_a_step_keeps_a_copy_of_its_definition():
         late_effect_window=HOUR,
         on_failure=OnFailure.GO_ON,
     )
-    kept = rules_of(made, DEFAULTS)
+    kept = made.rules(**SETTINGS)
     assert (kept.title, kept.capability, kept.kind) == ("Pay", "bank", StepKind.AGENT)
     assert (kept.uses, kept.after) == (("a",), ("a", "b"))
     assert (kept.pivot, kept.undoable, rules().undoable) == (True, False, True)
