@@ -54,7 +54,8 @@ def test_an_order_is_put_on_hold_once_and_only_while_it_is_open():
     assert held.events == (e.ActionTaken(action=e.Action.HOLD, note=NOTE),)
     assert hold.refusal(order(step())) is None
     assert code_of(hold.refusal(held.after)) is Code.ON_HOLD_ALREADY
-    assert code_of(hold.refusal(order(step(), state=Processed()))) is Code.NOTHING_TO_HOLD
+    ended = Cause(Code.NOTHING_TO_HOLD, {"state": "Processed"})
+    assert hold.refusal(order(step(), state=Processed())) == ended
 
 
 def test_a_release_moves_the_deadline_of_an_external_event():
@@ -67,6 +68,8 @@ def test_a_release_moves_the_deadline_of_an_external_event():
     assert len(released.messages) == 1
     assert release.refusal(both) is None
     assert code_of(release.refusal(released.after)) is Code.NOT_ON_HOLD
+    again = release.decide(released.after, NOTE, NOW)
+    assert again.after.step("approve") == released.after.step("approve")
 
 
 def test_an_expedited_order_is_claimed_before_others():
@@ -78,7 +81,8 @@ def test_an_expedited_order_is_claimed_before_others():
     assert len(fast.messages) == 1
     assert code_of(expedite.refusal(fast.after)) is Code.EXPEDITED_ALREADY
     assert expedite.refusal(order(cooling, priority=Priority.HIGH)) is None
-    assert code_of(expedite.refusal(order(state=Processed()))) is Code.NOTHING_TO_EXPEDITE
+    ended = Cause(Code.NOTHING_TO_EXPEDITE, {"state": "Processed"})
+    assert expedite.refusal(order(state=Processed())) == ended
 
 
 def test_expediting_ends_the_cooldown_of_an_undo_too():

@@ -23,6 +23,7 @@ from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
 from core.workflow import Workflow, Workflows
 from engine.decisions.claim import NotClaimed, claim
+from engine.decisions.requests import idempotency_key
 from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.derive import changed
@@ -386,3 +387,11 @@ def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
     assert isinstance(transition.after.step("pay").state, Running)
     assert transition.messages[-1].not_before == LATER
     assert decode(WakeUp, transition.messages[-1].body).steps == ()
+
+
+def test_the_key_of_a_step_says_its_generation_from_the_second_on():
+    """AGT-3: before the first request there is none to say."""
+    known = step(effect=NotDone(key=KEY))
+    renewed = step(effect=NotDone(key=replace(KEY, generation=1)))
+    keys = [idempotency_key("b00-1", one) for one in (step(), known, renewed)]
+    assert keys == ["b00-1:pay", "b00-1:pay", "b00-1:pay:1"]

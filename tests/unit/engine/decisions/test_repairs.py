@@ -307,6 +307,7 @@ def test_a_step_that_was_found_not_done_leaves_the_order_to_another_action():
     assert only_step(after).effect == NotDone(key=replace(KEY, provider=None))
     (event,) = after.events
     assert (event.was_done, event.resumes, event.late_effect_possible) == (False, False, False)
+    assert (event.step, event.note) == ("a", NOTE)
     assert after.messages == ()
 
 
@@ -344,6 +345,7 @@ def test_nothing_is_settled_in_an_undo_or_an_order_that_has_not_failed():
     back = step(UndoFailed(DECLINED), effect=UndoInDoubt(key=KEY))
     assert code_of(settle.refusal(stuck(back))) is Code.BEING_UNDONE
     waiting = order(in_doubt(Waiting(TIMED_OUT)))
-    assert code_of(settle.refusal(waiting)) is Code.NOT_IN_ERROR
+    facts = {"action": e.Action.SETTLE, "state": "Pending"}
+    assert settle.refusal(waiting) == Cause(Code.NOT_IN_ERROR, facts)
     certain = failed_order(refused(FAILED))
     assert code_of(settle.refusal(certain)) is Code.NOTHING_IN_DOUBT

@@ -22,8 +22,8 @@ from engine_scheduling import TOLERANCE, agent, only_step
 from core.life import Direction, Outcome
 from engine.decisions.actions import restore, settle
 from engine.domain import events as e
-from engine.domain.effects import Done, InDoubt, Reverted, UndoInDoubt
-from engine.domain.orders import InError, Processed, Processing
+from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
+from engine.domain.orders import InError, Processed, Processing, WorkItem
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
@@ -60,6 +60,7 @@ def key_after(step, *agents):
 def test_a_restored_order_keeps_its_age_and_wakes_nobody():
     """OPR-11: polls find it by its work items."""
     it = order(step(), version=4, updated_at=AT, ready_since=AT, etag="old")
+    it = replace(it, derived=replace(it.derived, work_items=(WorkItem(key="!pending"),)))
     copied = restore.Copied(at=AT, agents=(BANK,), clock_tolerance=TOLERANCE)
     made = restore.decide(it, copied, "gone", NOW)
     assert (made.before.etag, made.before.derived.work_items) == (None, ())
@@ -126,6 +127,8 @@ def test_only_the_provider_that_may_have_been_asked_is_asked_again():
     assert (unknown.provider, unknown.known_until) == (None, AT)
     known = key_after(refused(Waiting()), BANK, agent("other"), agent("ship", "carrier"))
     assert (known.provider, known.generation) == ("psp", 0)
+    second = step(Waiting(), effect=NotDone(key=replace(KEY, generation=1)))
+    assert key_after(second, BANK).generation == 1
     assert key_after(step(), BANK, agent("ship", "carrier")).provider == "bank"
 
 
@@ -137,6 +140,8 @@ def test_a_key_counts_from_the_copy_for_as_long_as_its_services_remember_it():
     assert key_after(step(), FORGETFUL, briefly).known_until == AT + MINUTE
     for tried in (running(key=replace(KEY, known_until=AT)), in_doubt(Waiting())):
         assert key_after(tried, FORGETFUL).known_until == tried.key.known_until
+    done = step(Completed(), effect=Done(key=replace(KEY, provider="bank", known_until=NOW + HOUR)))
+    assert key_after(done, FORGETFUL).known_until == AT + HOUR
 
 
 def test_an_undo_waits_until_no_request_since_the_copy_takes_effect():
