@@ -17,8 +17,7 @@ from adapters.remote import HttpRemoteService
 from adapters.tables.transactions import TableTransactions
 from bench.counters import Counters, Marks
 from core.changes import Change
-from core.life import ProcessState
-from core.orders import Snapshot
+from engine.domain.orders import Order, Processed
 from scheduler.service import SchedulerService
 from stores.orders import OrderStore
 from stores.tables import Stored
@@ -146,9 +145,9 @@ def _mark_processed(marks: Marks) -> None:
     original = OrderStore.commit
 
     @wraps(original)
-    async def commit(self: OrderStore, change: Change) -> Snapshot:
+    async def commit(self: OrderStore, change: Change) -> Order:
         committed = await original(self, change)
-        if change.after.state.process_state is ProcessState.PROCESSED:
+        if isinstance(change.after.state, Processed):
             marks.add(change.after.order_id)
         return committed
 

@@ -14,10 +14,8 @@ from typing import Any
 from core.agenda import Kind
 from core.changes import Change
 from core.errors import RefusedError
-from core.life import Direction, Outcome, StepState
-from core.orders import Snapshot, Step
+from core.life import Outcome
 from engine.conversion.changes import change_of
-from engine.conversion.records import to_new
 from engine.decisions.actions import (
     cancel,
     expedite,
@@ -31,9 +29,10 @@ from engine.decisions.actions import (
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import forgotten_steps
 from engine.decisions.transitions import Transition
-from engine.domain import orders as new
-from engine.domain import steps as new_steps
 from engine.domain.causes import Cause
+from engine.domain.orders import InError, Order
+from engine.domain.states import Startable
+from engine.domain.steps import Step
 from engine.words import words_of
 
 
@@ -86,67 +85,63 @@ class Words:
 class Action(Words):
     """An action on an order."""
 
-    why_not: Callable[[new.Order, datetime], Cause | None]
+    why_not: Callable[[Order, datetime], Cause | None]
     """Returns why the action makes no sense for the order now; None if it does."""
-    decide: Callable[[new.Order, Asked, datetime], Transition]
+    decide: Callable[[Order, Asked, datetime], Transition]
     """Raises `ActionRefusedError`; called only where the above returns None."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed, or are in doubt."""
     of_outcome: bool = False
     """Whether the operator says if the step was done."""
-    steps_of: Callable[[new.Order, datetime], tuple[new_steps.Step, ...]] = lambda order, now: ()
+    steps_of: Callable[[Order, datetime], tuple[Step, ...]] = lambda order, now: ()
     """Returns the steps of which it can concern one."""
     lists: tuple[Kind, ...]
     """The lists in which a bulk action finds its orders."""
 
-    def act(self, order: Snapshot, asked: Asked, now: datetime) -> Change:
+    def act(self, order: Order, asked: Asked, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
-        record = to_new(order)
-        if cause := self.why_not(record, now):
+        if cause := self.why_not(order, now):
             raise RefusedError(words_of(cause))
         try:
-            decided = self.decide(record, asked, now)
+            decided = self.decide(order, asked, now)
         except ActionRefusedError as refused:
             raise RefusedError(words_of(refused.cause)) from None
-        return change_of(order, decided, f"operator/{asked.operator}")
+        return change_of(decided, f"operator/{asked.operator}")
 
 
-def possible(order: Snapshot, now: datetime) -> list[str]:
+def possible(order: Order, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""
-    record = to_new(order)
-    return [action.name for action in ACTIONS if not action.why_not(record, now)]
+    return [action.name for action in ACTIONS if not action.why_not(order, now)]
 
 
-def possible_at(order: Snapshot, step: Step, now: datetime) -> list[str]:
+def possible_at(order: Order, step: Step, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now for this step."""
-    record = to_new(order)
-    sensible = [each for each in ACTIONS if not each.why_not(record, now)]
+    sensible = [each for each in ACTIONS if not each.why_not(order, now)]
     return [
         each.name
         for each in sensible
-        if any(found.name == step.name for found in each.steps_of(record, now))
+        if any(found.name == step.name for found in each.steps_of(order, now))
     ]
 
 
-def step_to_settle(order: Snapshot, name: str | None) -> Step:
+def step_to_settle(order: Order, name: str | None) -> Step:
     """Return the step in doubt of this name, or the only one; raises `RefusedError` otherwise."""
     try:
-        found = settle.step_of(to_new(order), name)
+        return settle.step_of(order, name)
     except ActionRefusedError as refused:
         raise RefusedError(words_of(refused.cause)) from None
-    return next(step for step in order.steps if step.name == found.name)
 
 
-def _skip(order: new.Order, asked: Asked, now: datetime) -> Transition:
+def _skip(order: Order, asked: Asked, now: datetime) -> Transition:
     return skip.decide(order, skip.step_of(order, asked.step), asked.note, now)
 
 
-def _renew(order: new.Order, asked: Asked, now: datetime) -> Transition:
+def _renew(order: Order, asked: Asked, now: datetime) -> Transition:
     step = retry_with_new_key.step_of(order, asked.step, now)
     return retry_with_new_key.decide(order, step, asked.note, now)
 
 
-def _settle(order: new.Order, asked: Asked, now: datetime) -> Transition:
+def _settle(order: Order, asked: Asked, now: datetime) -> Transition:
     finding = settle.Finding(
         result=(asked.answer or {}) if asked.was_done else None,
         confirms_late_effect=asked.confirm_late_effect,
@@ -157,24 +152,25 @@ def _settle(order: new.Order, asked: Asked, now: datetime) -> Transition:
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 
 
-def why_customer_cannot_cancel(order: Snapshot, until: str | None) -> str:
+def why_customer_cannot_cancel(order: Order, until: str | None) -> str:
     """Return why its customer cannot cancel the order, in words for customers; empty if possible.
 
     `until` names the step that must not have begun; None means that customers never may.
     """
     if until is None:
         return "such an order cannot be cancelled"
-    if order.state.direction is Direction.UNDO or order.state.outcome is Outcome.UNDONE:
+    was_undone = isinstance(order.state, InError) and order.state.outcome is Outcome.UNDONE
+    if order.is_undo or was_undone:
         return "the order is being taken back, or was taken back, already"
     step = order.step(until)
-    if step is None or step.attempts or step.state is not StepState.NOT_STARTED:
+    if step is None or step.counts.attempts or not isinstance(step.state, Startable):
         return TOO_LATE
     if order.passed_pivots():
         return TOO_LATE
-    return "the order is done" if cancel.refusal(to_new(order)) else ""
+    return "the order is done" if cancel.refusal(order) else ""
 
 
-def cancel_for_customer(order: Snapshot, until: str | None, now: datetime) -> Change:
+def cancel_for_customer(order: Order, until: str | None, now: datetime) -> Change:
     """Cancel the order at its customer's wish (SUB-8).
 
     Raises `RefusedError` if the step `until` has begun, or the order does not allow it.
@@ -182,7 +178,7 @@ def cancel_for_customer(order: Snapshot, until: str | None, now: datetime) -> Ch
     if why_not := why_customer_cannot_cancel(order, until):
         raise RefusedError(why_not)
     note = "the customer asked for it"
-    return change_of(order, cancel.decide(to_new(order), cancel.CUSTOMER, note, now), "customer")
+    return change_of(cancel.decide(order, cancel.CUSTOMER, note, now), "customer")
 
 
 ACTIONS = (

@@ -19,6 +19,7 @@ from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
 from core.life import ORDER_FAILED, ORDER_UNDONE, Direction
 from core.orders import Snapshot, Step
+from engine.conversion.records import to_new
 from engine.domain.causes import group_of
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
@@ -156,7 +157,7 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
             "failureCount": state.failure_count,
             "stillToBeUndone": to_undo,
         }
-        | _asks_for(*possible(after, now)),
+        | _asks_for(*possible(to_new(after), now)),
     )
 
 

@@ -15,15 +15,17 @@ from core.changes import Change
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.links import Links
 from core.messages import json_text
-from core.orders import ERASED, MAX_KEPT, OUTSIDE, Snapshot, Step
-from core.workflow import StepDefinition, Workflows, results_for
+from core.orders import MAX_KEPT
+from core.workflow import StepDefinition, Workflows
 from engine.conversion.changes import change_of
-from engine.conversion.records import to_new
 from engine.decisions import external_event
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import CausedError
 from engine.decisions.external_event import ExternalEvent, record
+from engine.decisions.requests import results_for
 from engine.decisions.transitions import Transition
+from engine.domain.orders import Order
+from engine.domain.steps import Step
 from engine.words import words_of
 
 
@@ -40,11 +42,11 @@ class Answer:
     """Whether the service that refused would repeat that for its key (AGT-3)."""
 
 
-def awaiting(order: Snapshot, name: str) -> Step:
+def awaiting(order: Order, name: str) -> Step:
     """Return the step of this name that is answered from outside; raises `RefusedError`."""
     found = order.step(name)
-    if found is None or found.capability != OUTSIDE:
-        names = ", ".join(step.name for step in order.steps if step.capability == OUTSIDE)
+    if found is None or not found.is_external:
+        names = ", ".join(step.name for step in order.steps if step.is_external)
         raise RefusedError(f"{name} is no step that is answered from outside: {names or 'none'} is")
     return found
 
@@ -52,12 +54,12 @@ def awaiting(order: Snapshot, name: str) -> Step:
 # What is asked, and what is said
 
 
-def definition_of(order: Snapshot, step: str, workflows: Workflows) -> StepDefinition:
+def definition_of(order: Order, step: str, workflows: Workflows) -> StepDefinition:
     """Return the definition of a step; raises `RefusedError` if this app has none.
 
     Raises `UnavailableError` if only a newer version of the app knows the order's workflow.
     """
-    name, version = order.state.workflow, order.state.workflow_version
+    name, version = order.workflow, order.workflow_version
     workflow = workflows.find(name, version)
     if workflow is None and not workflows.was_retired(name, version):
         raise UnavailableError(f"only a newer version of the app knows {name} {version}")
@@ -68,7 +70,7 @@ def definition_of(order: Snapshot, step: str, workflows: Workflows) -> StepDefin
 
 
 def read(
-    order: Snapshot,
+    order: Order,
     step: str,
     workflows: Workflows,
     content: Mapping[str, Any] | None,
@@ -102,7 +104,7 @@ def _is_same(
         return False
 
 
-def checked(order: Snapshot, asked: Asked, workflows: Workflows) -> Asked:
+def checked(order: Order, asked: Asked, workflows: Workflows) -> Asked:
     """Return the request with the answer of its step as it is kept, if the step was done (OPR-12).
 
     Raises `InvalidError` with every fault, `RefusedError` if no such step is in doubt, and as
@@ -127,10 +129,10 @@ def _kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str
     return kept
 
 
-def question(order: Snapshot, definition: StepDefinition) -> Mapping[str, Any]:
+def question(order: Order, definition: StepDefinition) -> Mapping[str, Any]:
     """Return what is asked of somebody outside; raises `RefusedError` if it cannot be made."""
     try:
-        return definition.request(order.order, results_for(order, definition))
+        return definition.request(order.submitted, results_for(order, definition))
     except Exception as error:
         raise RefusedError(f"the question of {definition.name} cannot be made") from error
 
@@ -138,7 +140,7 @@ def question(order: Snapshot, definition: StepDefinition) -> Mapping[str, Any]:
 # The decision
 
 
-def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Change | None:
+def answered(order: Order, answer: Answer, actor: str, now: datetime) -> Change | None:
     """Record an answer; None if the same was recorded before (ANS-3).
 
     Raises `RefusedError`, which says why the answer changes nothing.
@@ -150,41 +152,36 @@ def answered(order: Snapshot, answer: Answer, actor: str, now: datetime) -> Chan
         for_good=answer.for_good,
     )
     with _refused_in_words():
-        decided = record(to_new(order), event, now)
-    return change_of(order, decided, actor) if decided else None
+        decided = record(order, event, now)
+    return change_of(decided, actor) if decided else None
 
 
-def why_closed(order: Snapshot, step: Step) -> str:
+def why_closed(order: Order, step: Step) -> str:
     """Return why no answer to the step counts; empty if one does."""
-    record = to_new(order)
-    found = record.step(step.name)
-    cause = external_event.why_closed(record, found) if found else None
+    cause = external_event.why_closed(order, step)
     return words_of(cause) if cause else ""
 
 
-def with_new_link(order: Snapshot, asked: Asked, links: Links, now: datetime) -> Change:
+def with_new_link(order: Order, asked: Asked, links: Links, now: datetime) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
-    record = to_new(order)
     with _refused_in_words():
-        step = new_callback_url.step_of(record, asked.step or "")
-    decided = new_callback_url.decide(record, step, links.new_right(), asked.note, now)
-    return _changed(order, decided, asked)
+        step = new_callback_url.step_of(order, asked.step or "")
+    decided = new_callback_url.decide(order, step, links.new_right(), asked.note, now)
+    return _changed(decided, asked)
 
 
-def extended(order: Snapshot, asked: Asked, until: datetime, now: datetime) -> Change:
+def extended(order: Order, asked: Asked, until: datetime, now: datetime) -> Change:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
-    record = to_new(order)
     with _refused_in_words():
-        step = extend_deadline.step_of(record, asked.step or "")
-    return _changed(order, extend_deadline.decide(record, step, until, asked.note, now), asked)
+        step = extend_deadline.step_of(order, asked.step or "")
+    return _changed(extend_deadline.decide(order, step, until, asked.note, now), asked)
 
 
-def reminded(order: Snapshot, asked: Asked, now: datetime) -> Change:
+def reminded(order: Order, asked: Asked, now: datetime) -> Change:
     """Remind of an answer now; its deadline stays (ANS-7). Raises `RefusedError`."""
-    record = to_new(order)
     with _refused_in_words():
-        step = remind.step_of(record, asked.step or "")
-    return _changed(order, remind.decide(record, step, asked.note, now), asked)
+        step = remind.step_of(order, asked.step or "")
+    return _changed(remind.decide(order, step, asked.note, now), asked)
 
 
 @contextmanager
@@ -196,23 +193,6 @@ def _refused_in_words() -> Iterator[None]:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _changed(order: Snapshot, decided: Transition, asked: Asked) -> Change:
+def _changed(decided: Transition, asked: Asked) -> Change:
     """Return the change of an operator to how an answer is awaited."""
-    return change_of(order, decided, f"operator/{asked.operator}")
-
-
-def erased(step: Step) -> Step:
-    """Return the step without the personal data in its answer."""
-    if step.result is None or not step.personal:
-        return step
-    kept = {name: _blank(name, value, step) for name, value in step.result.items()}
-    return replace(step, result=kept)
-
-
-def _blank(name: str, value: Any, step: Step) -> Any:
-    """Return the value, or what stands for it if it is personal; of a list, one part stays."""
-    if name not in (step.personal) or value is None:
-        return value
-    if isinstance(value, list):
-        return [ERASED] if value else []
-    return ERASED
+    return change_of(decided, f"operator/{asked.operator}")

@@ -10,9 +10,13 @@ from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
 from core.keys import newest_first
-from core.life import StepState, WhyNot
+from core.life import WhyNot
 from core.messages import BusMessage
-from core.orders import Snapshot, Step
+from engine.conversion.records import to_old
+from engine.domain.derive import amended
+from engine.domain.orders import Order
+from engine.domain.states import AtWork, State
+from engine.domain.steps import Step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,9 +59,9 @@ class Event:
 class Change:
     """A transition of one order: all its rows in one conditional transaction, then its messages."""
 
-    before: Snapshot | None
+    before: Order | None
     """None when the order is recorded for the first time (SUB-2)."""
-    after: Snapshot
+    after: Order
     entry: HistoryEntry
     messages: tuple[BusMessage, ...] = ()
     """The messages to send after the commit; the work to be done is in the state."""
@@ -71,13 +75,13 @@ class Change:
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
 
-    def seconds(self, *now: StepState) -> dict[str, float]:
+    def seconds(self, *now: type[State]) -> dict[str, float]:
         """Return the duration of each attempt that ended in one of these states, by step.
 
         How long an answer from outside took is no measure of the system, and is left out.
         """
-        ended = {step.name for step in self.after.in_state(*now)}
-        running_before = self.before.at_work() if self.before else ()
+        ended = {step.name for step in self.after.steps if isinstance(step.state, now)}
+        running_before = self.before.in_state(AtWork) if self.before else ()
         return {
             step.name: (self.entry.at - step.started_at).total_seconds()
             for step in running_before
@@ -95,9 +99,10 @@ class Change:
 
         An order that is over is owed nothing; its one row lists it.
         """
-        before = self.before.state.agenda if self.before else ()
-        owed = agenda.obligations(self.after) | agenda.listed_end(self.after)
-        return [key for key in before if key not in owed], owed
+        written = self.before.derived.work_items if self.before else ()
+        after = to_old(self.after)
+        owed = agenda.obligations(after) | agenda.listed_end(after)
+        return [item.key for item in written if item.key not in owed], owed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,11 +140,9 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> AgendaRow | N
 Decision = Change | Note | NotClaimed | None
 
 
-def amendment(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+def amendment(before: Order, after: Order, entry: HistoryEntry) -> Change:
     """Return the change of an order's records that moves nothing of it, such as an erasure.
 
     The order keeps its last change, its age and its place in every list, and wakes nobody.
     """
-    return Change(
-        before=before, after=after.with_state(version=before.state.version + 1), entry=entry
-    )
+    return Change(before=before, after=amended(before, after), entry=entry)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from core.errors import InvalidLinkError
-from core.orders import Snapshot, Step
+from engine.domain.orders import Order
+from engine.domain.steps import Step
 
 RIGHT = re.compile(r"(\?right=)[\w-]+")
 """The right in a link."""
@@ -26,7 +27,9 @@ class Links:
 
     def with_right(self, step: Step) -> Step:
         """Return the step with a right; one that it has stays as it is."""
-        return step if step.right else replace(step, right=self.new_right())
+        if step.callback_token:
+            return step
+        return replace(step, callback_token=self.new_right())
 
     def of(self, order_id: str, step: Step) -> str | None:
         """Return the link by which the step is answered; None if it has no right."""
@@ -35,18 +38,18 @@ class Links:
 
 def link(address: str | None, order_id: str, step: Step) -> str | None:
     """Return the link by which the step is answered at the app's address; None without a right."""
-    if address is None or step.right is None:
+    if address is None or step.callback_token is None:
         return None
-    return f"{address}/api/answers/{order_id}/{step.name}?right={step.right}"
+    return f"{address}/api/answers/{order_id}/{step.name}?right={step.callback_token}"
 
 
-def step_of(order: Snapshot, name: str, right: str) -> Step:
+def step_of(order: Order, name: str, right: str) -> Step:
     """Return the step that this right is for; raises `InvalidLinkError`.
 
     The comparison takes the same time whatever the right is.
     """
     step = order.step(name)
-    kept = step.right if step else None
+    kept = step.callback_token if step else None
     is_right = hmac.compare_digest((kept or "").encode(), right.encode("utf-8", "replace"))
     if step is None or kept is None or not is_right:
         raise InvalidLinkError

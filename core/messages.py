@@ -19,9 +19,10 @@ from pydantic_core import ErrorDetails
 
 from core.errors import InvalidError, NewerMessageError
 from core.keys import ORDER_ID
-from core.life import StepState
-from core.orders import Priority, Step
+from core.orders import Priority
 from core.texts import plain
+from engine.domain.states import Undoing
+from engine.domain.steps import Step
 
 MESSAGE_VERSION = 1
 """The `schema_version` of all messages."""
@@ -181,8 +182,8 @@ def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
 
 def request_id_of(order_id: str, step: Step) -> str:
     """Return the message id of the request of the step's running attempt."""
-    action = "undo" if step.state is StepState.UNDOING else "do"
-    return request_id(order_id, step.name, step.attempts, action)
+    action = "undo" if isinstance(step.state, Undoing) else "do"
+    return request_id(order_id, step.name, step.counts.attempts, action)
 
 
 class AttemptMessage(Message):

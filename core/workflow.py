@@ -12,7 +12,7 @@ from typing import Any
 
 from core.faults import Fault, FaultCode, StartUpError
 from core.messages import OPERATION, STEP_NAME
-from core.orders import OUTSIDE, OnFailure, Order, Snapshot
+from core.orders import OUTSIDE, OnFailure, Order
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import Rules, Step, StepIn, StepKind
 
@@ -166,12 +166,6 @@ class StepDefinition:
         values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
-
-
-def results_for(order: Snapshot, definition: StepDefinition) -> Results:
-    """Return what the functions of a step get: the results of the steps that it uses."""
-    used = (each for each in order.steps if each.name in definition.uses)
-    return {each.name: each.result for each in used if each.result is not None}
 
 
 def _as_text(value: Any) -> Any:

@@ -11,10 +11,10 @@ from core import answers
 from core.changes import Change
 from core.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from core.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
-from core.orders import Snapshot
 from core.ports import Bus, Clock
 from core.workflow import Workflows
 from customers.links import ACTOR
+from engine.domain.orders import Order
 from entrypoints.answers import Said
 from entrypoints.unread import Delivered, Unread
 from stores.poison import Arrival, PoisonStore
@@ -82,7 +82,7 @@ class AnswerInbox:
             await self._reject(message, body, str(fault), arrival)
 
     async def _record(self, message: QueuedAnswer) -> None:
-        def decide(order: Snapshot, now: datetime) -> Change | None:
+        def decide(order: Order, now: datetime) -> Change | None:
             answers.awaiting(order, message.step)
             said = answers.read(
                 order, message.step, self.workflows, message.answer, message.refusal

@@ -13,9 +13,9 @@ from core import answers, links
 from core.changes import Change
 from core.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from core.messages import OrderId, StepName
-from core.orders import OUTSIDE, Snapshot
 from core.ports import Clock
 from core.workflow import Workflows
+from engine.domain.orders import Order
 from entrypoints.answers import AnswerTaken, Said
 from entrypoints.models import Parameters, View
 from stores.transitions import Transitions
@@ -97,7 +97,7 @@ class LinkService:
         app knows the order's workflow.
         """
 
-        def decide(order: Snapshot, now: datetime) -> Change | None:
+        def decide(order: Order, now: datetime) -> Change | None:
             self._check(order, step, right)
             answer = answers.read(order, step, self.workflows, said.answer, said.refusal)
             answer = replace(answer, for_good=self._asked(order, step) in self.remembering)
@@ -122,12 +122,12 @@ class LinkService:
         self._check(order, step, right)
         return self._shown(order, step)
 
-    def _asked(self, order: Snapshot, name: str) -> str | None:
+    def _asked(self, order: Order, name: str) -> str | None:
         """Return the agent that was asked; None if there is no such step."""
         step = order.step(name)
         return step.agent if step else None
 
-    def _check(self, order: Snapshot, step: str, right: Right) -> None:
+    def _check(self, order: Order, step: str, right: Right) -> None:
         """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
         try:
             links.step_of(order, step, right.right)
@@ -135,19 +135,19 @@ class LinkService:
             self.wrong_tries.add(order.order_id)
             raise
 
-    def _shown(self, order: Snapshot, name: str) -> Shown:
+    def _shown(self, order: Order, name: str) -> Shown:
         step = next(each for each in order.steps if each.name == name)
         closed = answers.why_closed(order, step)
-        asks = step.capability == OUTSIDE and not closed
+        asks = step.is_external and not closed
         return Shown(
             order_id=order.order_id,
             step=step.name,
-            title=step.title,
+            title=step.rules.title,
             is_open=not closed,
             why_closed=closed or None,
             until=step.complete_by,
             question=dict(self._question(order, name)) if asks else None,
         )
 
-    def _question(self, order: Snapshot, step: str) -> Mapping[str, Any]:
+    def _question(self, order: Order, step: str) -> Mapping[str, Any]:
         return answers.question(order, answers.definition_of(order, step, self.workflows))

@@ -19,6 +19,8 @@ from core.errors import InvalidError, UnknownOrderError
 from core.life import Outcome, ProcessState
 from core.messages import NotBefore, OrderId, Submission
 from core.orders import Snapshot
+from engine.conversion.records import to_new, to_old
+from engine.domain.orders import Order
 from entrypoints.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200
@@ -185,7 +187,7 @@ def followed(order: Snapshot, door: Door) -> FollowedOrder:
         placed_at=order.order.placed_at,
         updated_at=state.updated_at,
         outcome=state.outcome,
-        can_be_cancelled=not why_customer_cannot_cancel(order, door.cancel_until),
+        can_be_cancelled=not why_customer_cannot_cancel(to_new(order), door.cancel_until),
         retry_after=None if state.meaning.is_over else ASK_AGAIN_IN[state.process_state],
     )
 
@@ -197,8 +199,8 @@ def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
     )
 
 
-def cancelled(order: Snapshot, door: Door, now: datetime) -> Change:
+def cancelled(order: Order, door: Door, now: datetime) -> Change:
     """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
-    if not is_of(order, door):
+    if not is_of(to_old(order), door):
         raise UnknownOrderError
     return cancel_for_customer(order, door.cancel_until, now)

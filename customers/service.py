@@ -16,6 +16,7 @@ from core.orders import Snapshot
 from core.ports import Clock, TextQueue
 from customers import rules
 from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
+from engine.conversion.records import to_old
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 
@@ -100,7 +101,7 @@ class CustomerService:
         """
         order = await self.transitions.store.load(order_id)
         if order:
-            return order
+            return to_old(order)
         with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
             placed_at = self.placed_at(order_id)
             if await self._may_be_queued(placed_at):

@@ -14,8 +14,10 @@ from core.changes import Change
 from core.errors import RefusedError, UnknownOrderError
 from core.links import Links
 from core.messages import Moment, Text
-from core.orders import Snapshot
 from core.workflow import StepDefinition, Workflows
+from engine.domain.orders import Order
+from engine.domain.states import AwaitingExternalEvent
+from engine.features.external_events import without_personal_data
 from entrypoints.answers import AnswerTaken, Said
 from entrypoints.models import View
 from operators.requests import OperatorRequest
@@ -88,7 +90,7 @@ class AnswerService:
         """
         actor = f"operator/{request.operator}"
 
-        def decide(order: Snapshot, now: datetime) -> Change | None:
+        def decide(order: Order, now: datetime) -> Change | None:
             answers.awaiting(order, step)
             said = answers.read(order, step, self.workflows, request.answer, request.refusal)
             return answers.answered(order, said, actor, now)
@@ -113,19 +115,20 @@ class AnswerService:
         return QuestionView(
             order_id=order_id,
             step=step,
-            title=found.title,
+            title=found.rules.title,
             why_closed=answers.why_closed(order, found) or None,
             until=found.complete_by,
-            asked=found.failure_count + found.waits,
-            asks=found.threshold,
+            asked=found.counts.failures + isinstance(found.state, AwaitingExternalEvent),
+            asks=found.rules.threshold,
             question=_question(self._hidden(order), definition),
             fields=list(definition.result_fields),
         )
 
-    def _hidden(self, order: Snapshot) -> Snapshot:
+    def _hidden(self, order: Order) -> Order:
         """Return the order as its workflow sees it where personal data is hidden."""
-        submitted = replace(order.order, payload=self.payload.hidden(order.order.payload))
-        return replace(order, order=submitted, steps=tuple(map(answers.erased, order.steps)))
+        payload = self.payload.hidden(order.submitted.payload)
+        steps = tuple(map(without_personal_data, order.steps))
+        return replace(order, submitted=replace(order.submitted, payload=payload), steps=steps)
 
     async def extend(self, order_id: str, step: str, request: ExtendRequest) -> Acted:
         """Wait longer for an answer, or shorter (ANS-7).
@@ -162,7 +165,7 @@ class AnswerService:
         asked = _asked(step, request)
         made: dict[str, str | None] = {}
 
-        def decide(order: Snapshot, now: datetime) -> Change:
+        def decide(order: Order, now: datetime) -> Change:
             change = answers.with_new_link(order, asked, links, now)
             made["url"] = links.of(order_id, answers.awaiting(change.after, step))
             return change
@@ -172,7 +175,7 @@ class AnswerService:
         return NewLink(order_id=order_id, step=step, answer_url=made["url"] or "")
 
 
-def _question(order: Snapshot, definition: StepDefinition) -> dict[str, Any] | None:
+def _question(order: Order, definition: StepDefinition) -> dict[str, Any] | None:
     try:
         return dict(answers.question(order, definition))
     except RefusedError:

@@ -28,6 +28,8 @@ from core.keys import sortable
 from core.orders import OrderState, Snapshot
 from core.ports import Clock
 from core.workflow import Workflows
+from engine.conversion.records import to_old
+from engine.domain.orders import Order
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
@@ -156,8 +158,8 @@ class BulkService:
         action, where = BY_NAME[request.action], request.where
         asked = asked_for(action, request, where.step if action.of_step else None)
 
-        def decide(order: Snapshot, now: datetime) -> Change | None:
-            if not meant_by(order, action, where, until):
+        def decide(order: Order, now: datetime) -> Change | None:
+            if not meant_by(to_old(order), action, where, until):
                 return None
             return action.act(order, checked(order, asked, self.workflows), now)
 
@@ -172,7 +174,7 @@ class BulkService:
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
             return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
-        return decision.after.state if isinstance(decision, Change) else None
+        return to_old(decision.after).state if isinstance(decision, Change) else None
 
 
 def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:

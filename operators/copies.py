@@ -8,7 +8,7 @@ key (AGT-3, AGT-12).
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.business import Agent
@@ -16,12 +16,12 @@ from core.changes import Change
 from core.errors import InvalidError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import bucket_of, order_key, state_key
-from core.orders import Snapshot
 from core.ports import Clock
 from engine.conversion.changes import change_of
 from engine.conversion.records import to_new
 from engine.decisions.actions import restore
 from engine.decisions.actions.restore import Copied
+from engine.domain.orders import Order
 from entrypoints.models import View
 from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 from stores.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
@@ -66,11 +66,10 @@ class EndOfRestoring(View):
     ended: str
 
 
-def restored(order: Snapshot, request: OperatorRequest, copied: Copied, now: datetime) -> Change:
+def restored(order: Order, request: OperatorRequest, copied: Copied, now: datetime) -> Change:
     """Return the change that records a copied order anew, with the agenda that follows from it."""
-    unwritten = replace(order.with_state(agenda=()), etag=None)  # no row of it is there
-    decided = restore.decide(to_new(unwritten), copied, request.note, now)
-    return change_of(unwritten, decided, f"operator/{request.operator}", at=now)
+    decided = restore.decide(order, copied, request.note, now)
+    return change_of(decided, f"operator/{request.operator}", at=now)
 
 
 Outcome = bool | RefusedLine | None
@@ -173,7 +172,9 @@ class CopyDesk:
         if order is None:
             return None
         copied = Copied(at=line.at, agents=self.agents, clock_tolerance=self.clock_tolerance)
-        return await self.transitions.carry_out(restored(order, request, copied, self.clock()))
+        return await self.transitions.carry_out(
+            restored(to_new(order), request, copied, self.clock())
+        )
 
 
 def _is_of(order_id: str, key: str) -> bool:

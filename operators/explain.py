@@ -14,8 +14,10 @@ from typing import Literal
 from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
-from core.messages import request_id_of
+from core.messages import request_id
 from core.orders import OrderState, Snapshot, Step
+from engine.conversion.records import to_new, to_old
+from engine.domain.orders import Order
 from entrypoints.models import View
 from operators.agents import hold_in_words
 from stores.agent_health import AgentHealth, closed_until, fault_of, hold_of, silent_since
@@ -23,10 +25,10 @@ from stores.agent_health import AgentHealth, closed_until, fault_of, hold_of, si
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
 
-Claim = Callable[[Snapshot, datetime, Mapping[str, Sequence[str]]], Decision]
+Claim = Callable[[Order, datetime, Mapping[str, Sequence[str]]], Decision]
 """The scheduler's claim; its last argument are the agents with room now, by capability."""
 
-Recover = Callable[[Snapshot, datetime, Sequence[AgentHealth]], Decision]
+Recover = Callable[[Order, datetime, Sequence[AgentHealth]], Decision]
 """The supervisor's recovery; its last argument are the agents' health reports."""
 
 
@@ -75,7 +77,7 @@ class ActingRules:
             return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
 
         room = {capability: open_of(agents) for capability, agents in self.offers.items()}
-        return self.claim(order, at, room)
+        return self.claim(to_new(order), at, room)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,7 +222,7 @@ def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | 
     if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
-    decision = rules.recover(order, at, rules.agent_health)
+    decision = rules.recover(to_new(order), at, rules.agent_health)
     change = decision if isinstance(decision, Change) else None
     return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
 
@@ -370,7 +372,9 @@ def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
     if step.waits:
         asked = f"time {step.failure_count + 1} of {step.threshold} that it is asked"
         return f"an answer from outside to {called}, {asked}"
-    fault = fault_of(rules.agent_health, request_id_of(order_id, step))
+    action = "undo" if step.state is StepState.UNDOING else "do"
+    request = request_id(order_id, step.name, step.attempts, action)
+    fault = fault_of(rules.agent_health, request)
     so_far = f" (so far: {fault.text})" if fault and fault.text else ""
     return f"agent {step.agent}'s answer to {what} {called}, attempt {step.attempts}{so_far}"
 
@@ -402,7 +406,7 @@ def _effect(change: Change) -> str:
 
 
 def _becomes(change: Change) -> str:
-    before, state = (change.before or change.after).state, change.after.state
+    before, state = to_old(change.before or change.after).state, to_old(change.after).state
     if state.process_state is ProcessState.ERROR:
         return f"the order ends in Error ({state.outcome})"
     if state.direction is not before.direction:

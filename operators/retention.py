@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from core import answers, keys
+from core import keys
 from core.business import Payload
 from core.changes import Change, HistoryEntry, amendment
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.happenings import ActedOn
-from core.orders import Snapshot
 from core.ports import Clock
+from engine.domain.orders import Order
+from engine.features.external_events import without_personal_data
 from entrypoints.models import View
 from operators import views
 from operators.overview import SHOWN
@@ -56,7 +57,7 @@ class Found(View):
     continuation: str | None = None
 
 
-def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
+def erase(order: Order, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
     """Return the change that erases the customer's data, also from answers (ANS-5).
 
     Order, state and history stay, with the times by which lists and retention go. Of its business
@@ -64,14 +65,14 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
     now. The history records who erased it and why. Raises `RefusedError` if nothing is left to
     erase.
     """
-    erased = payload.erased(order.order.payload)
-    steps = tuple(map(answers.erased, order.steps))
-    if order.order.payload == erased and steps == order.steps:
+    erased = payload.erased(order.submitted.payload)
+    steps = tuple(map(without_personal_data, order.steps))
+    if order.submitted.payload == erased and steps == order.steps:
         raise RefusedError("the customer's data was erased already")
     left = {keys.business_key(key, order.order_id) for key in payload.distinct_keys(erased)}
-    key_rows = tuple(key for key in order.order.key_rows if key in left)
-    submitted = replace(order.order, payload=erased, key_rows=key_rows)
-    after = replace(order, order=submitted, steps=steps)
+    key_rows = tuple(key for key in order.submitted.key_rows if key in left)
+    submitted = replace(order.submitted, payload=erased, key_rows=key_rows)
+    after = replace(order, submitted=submitted, steps=steps)
     happened = (ActedOn(what="erased", note=request.note),)
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
     return amendment(order, after, entry)

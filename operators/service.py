@@ -20,6 +20,8 @@ from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
 from core.workflow import Workflows
+from engine.conversion.records import to_new, to_old
+from engine.domain.orders import Order
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operators.requests import (
@@ -138,7 +140,7 @@ class OperatorService:
         except UnreadableRowError as fault:
             unreadable = AgendaRow(key=row, order_id=order_id, fault=str(fault))
             return views.listed(unreadable, "Error")
-        return views.found(order) if order else None
+        return views.found(to_old(order)) if order else None
 
     async def audit(self, page: AuditPage) -> AuditList:
         """List what operators did to orders, the newest first; also that they saw personal data."""
@@ -189,7 +191,7 @@ class OperatorService:
         if isinstance(order, datetime):
             return accepted(order_id)
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
-        return explain(order, possible(order, now), acting, now)
+        return explain(order, possible(to_new(order), now), acting, now)
 
     async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
         """Carry out an action on an order (OPR-3, OPR-4).
@@ -200,7 +202,7 @@ class OperatorService:
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
 
-        def decide(order: Snapshot, now: datetime) -> Change:
+        def decide(order: Order, now: datetime) -> Change:
             return action.act(order, checked(order, asked, self.workflows), now)
 
         decision = await self.transitions.apply(order_id, decide)

@@ -19,7 +19,9 @@ from core.happenings import ActedOn, UndoRequested, as_data
 from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OUTSIDE, OnFailure, Priority, Snapshot, Step
+from engine.conversion.records import old_step, to_new
 from engine.domain.causes import cause_in
+from engine.features.external_events import without_personal_data
 from engine.words import words_of
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
@@ -140,7 +142,7 @@ def order_view(
         keys=[key_in(row) for row in order.order.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in entries],
-        actions=possible(order, now),
+        actions=possible(to_new(order), now),
     )
 
 
@@ -194,10 +196,12 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
 
 
 def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
-    shown = answers.erased(step)
+    order_now = to_new(order)
+    found = next(each for each in order_now.steps if each.name == step.name)
+    shown = old_step(without_personal_data(found))
     own = {each.name for each in fields(shown)}
     kept = {name: getattr(shown, name) for name in StepView.model_fields if name in own}
-    takes_answer = step.capability == OUTSIDE and not answers.why_closed(order, step)
+    takes_answer = step.capability == OUTSIDE and not answers.why_closed(order_now, found)
     if step.state is StepState.NOT_STARTED and (begins := order.begins_at(step)) and begins > now:
         kept["not_before"] = begins
     return StepView(
@@ -205,7 +209,7 @@ def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
         reason=step.reason,
         effects_final_at=step.effects_final_at,
         takes_answer=takes_answer,
-        actions=possible_at(order, step, now),
+        actions=possible_at(order_now, found, now),
     )
 
 

@@ -8,15 +8,13 @@ from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, NotClaimed, Note
 from core.links import Links
 from core.messages import AgentReply
-from core.orders import Snapshot
 from core.workflow import Workflows
 from engine.conversion.changes import change_of
 from engine.conversion.history import happening_of
-from engine.conversion.records import old_step, to_new
 from engine.decisions import claim
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
-from engine.decisions.transitions import Transition
+from engine.domain.orders import Order
 from engine.domain.steps import Step
 from engine.features.external_events import CallbackUrls
 
@@ -41,15 +39,15 @@ class SchedulerRules:
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
     """
 
-    def claim(self, order: Snapshot, now: datetime, room: Capacity) -> Change | NotClaimed:
+    def claim(self, order: Order, now: datetime, room: Capacity) -> Change | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
         Return the reason instead if the order is not claimed.
         """
-        decided = claim.claim(to_new(order), now, room, self._scheduler())
+        decided = claim.claim(order, now, room, self._scheduler())
         if isinstance(decided, claim.NotClaimed):
             return NotClaimed(why=decided.why)
-        return self._change(order, decided)
+        return change_of(decided, self._actor)
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app may claim orders on this workflow version (FLT-12).
@@ -59,27 +57,24 @@ class SchedulerRules:
         return claim.can_claim(self._scheduler(), workflow, version, waited)
 
     def receive(
-        self, order: Snapshot, reply: AgentReply, now: datetime, room: Capacity, agent: str
+        self, order: Order, reply: AgentReply, now: datetime, room: Capacity, agent: str
     ) -> Change | Note:
         """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
 
         `agent` is the agent whose queue delivered the reply. Raises `NewerWorkflowError` for a
         valid reply on which only a newer version of the app can act (FLT-12).
         """
-        decided = receive(to_new(order), Delivery(reply, agent), now, room, self._scheduler())
+        decided = receive(order, Delivery(reply, agent), now, room, self._scheduler())
         if isinstance(decided, RefusedReply):
             return self._note(order, decided, now)
-        return self._change(order, decided)
+        return change_of(decided, self._actor)
 
-    def _change(self, order: Snapshot, transition: Transition) -> Change:
-        return change_of(order, transition, self._actor)
-
-    def _note(self, order: Snapshot, refused: RefusedReply, now: datetime) -> Note:
+    def _note(self, order: Order, refused: RefusedReply, now: datetime) -> Note:
         happened = (happening_of(refused.event),)
         return Note(
             note_id=refused.note_id,
             order_id=order.order_id,
-            version=order.state.version,
+            version=order.version,
             entry=HistoryEntry(at=now, actor=self._actor, happened=happened),
         )
 
@@ -109,7 +104,7 @@ class _OfLinks(CallbackUrls):
 
     def token_for(self, step: Step) -> str:
         """See `CallbackUrls.token_for`."""
-        return self.links.with_right(old_step(step)).right or ""
+        return self.links.with_right(step).callback_token or ""
 
 
 def _urls_of(links: Links) -> CallbackUrls:

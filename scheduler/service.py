@@ -16,7 +16,9 @@ from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownO
 from core.gathering import run_all
 from core.life import WhyNot
 from core.messages import AgentReply, WakeUp
-from core.orders import Snapshot, Step
+from engine.domain.orders import Order
+from engine.domain.states import UnderWay
+from engine.domain.steps import Step
 from scheduler.admission import LATELY, Admission, Candidate, said_in
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealth, AgentHealthLog, has_spoken
@@ -104,18 +106,18 @@ class SchedulerService:
         self.admission.learn(said_in(reply, agent, self.transitions.clock()))
         await _beside_a_reply(self._claim_what_fits(agent))
 
-    def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
+    def _received(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
         room = self.admission.room(order.order_id, runs_at, said_in(reply, agent, now))
         return self.rules.receive(order, reply, now, room, agent)
 
-    def _intend(self, order: Snapshot, decision: Decision) -> None:
+    def _intend(self, order: Order, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
         after = decision.after if isinstance(decision, Change) else order
         self.admission.is_at(order.order_id, _agents(after))
 
-    def _recorded(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
+    def _recorded(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply without a clock that can be trusted (FLT-9).
 
         A step that no supervisor has recovered counts as in time, and no step is started.
@@ -177,7 +179,7 @@ class SchedulerService:
         is_offered = candidate.needs in (agenda.NOTHING, *self.admission.offers)
         return refused.why in FOR_OTHERS or (refused.why is WhyNot.NO_ROOM and not is_offered)
 
-    def _claimed(self, order: Snapshot, now: datetime) -> Decision:
+    def _claimed(self, order: Order, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""
         return self.rules.claim(order, now, self.admission.room(order.order_id, _agents(order)))
 
@@ -266,6 +268,6 @@ async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
         log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
 
 
-def _agents(order: Snapshot, but: Step | None = None) -> list[str]:
+def _agents(order: Order, but: Step | None = None) -> list[str]:
     """Return the agents at which the steps of the order run, except for the step `but`."""
-    return [step.agent for step in order.running() if step is not but]
+    return [step.agent for step in order.in_state(UnderWay) if step is not but]

@@ -17,9 +17,11 @@ from core.changes import Change
 from core.errors import AppError
 from core.happenings import Ended, Processed
 from core.keys import sortable
-from core.life import Outcome, StepState
+from core.life import Outcome
 from core.ports import Clock, NewId
 from core.time_limit import unlimited
+from engine.domain.orders import InError
+from engine.domain.states import Completed
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
 
 log = logging.getLogger(__name__)
@@ -82,10 +84,12 @@ def minute_of(time: datetime) -> datetime:
 def figures_of(change: Change, now: datetime) -> Figures:
     """Return the figures that a change adds to the present minute."""
     steps = {}
-    for name, seconds in change.seconds(StepState.COMPLETED).items():
+    for name, seconds in change.seconds(Completed).items():
         milliseconds = max(0, round(1000 * seconds))
         steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
-    undone = change.after.state.outcome is Outcome.UNDONE and isinstance(change.ended, Ended)
+    state = change.after.state
+    is_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
+    undone = is_undone and isinstance(change.ended, Ended)
     return Figures(
         at=minute_of(now),
         processed=int(isinstance(change.ended, Processed)),

@@ -27,6 +27,9 @@ from core.keys import (
 )
 from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Snapshot, Step
+from engine.conversion.records import to_new, to_old
+from engine.domain.orders import Order as NewOrder
+from engine.domain.orders import WorkItem
 from stores import outbox
 from stores.tables import (
     Columns,
@@ -192,15 +195,17 @@ def _steps(columns: Columns) -> Iterator[Step]:
         yield STEP.record({**step, "Result": columns[name]} if name in columns else step)
 
 
-def of_change(change: Change, address: str | None = None) -> tuple[Snapshot, list[Operation]]:
+def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
     The written order holds the row keys of its obligations. Links in notices are of the app at this
     address.
     """
     met, owed = change.obligations()
-    before, after = change.before, change.after.with_state(agenda=tuple(owed))
-    return after, [
+    written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in owed))
+    order = replace(change.after, derived=written)
+    before, after = to_old(change.before) if change.before else None, to_old(order)
+    return order, [
         *_of_order(before, after),
         Insert(history_key(after.order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
@@ -288,15 +293,16 @@ class OrderStore:
         """Return the same store by another access to its table."""
         return self if table is self.table else OrderStore(table, self.buckets, self._address)
 
-    async def load(self, order_id: str) -> Snapshot | None:
+    async def load(self, order_id: str) -> NewOrder | None:
         """Return the order with its state and steps, without its history; None if there is none.
 
         Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
         """
         stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
-        return snapshot_of((self.record_of(row), row.etag) for row in stored)
+        found = snapshot_of((self.record_of(row), row.etag) for row in stored)
+        return to_new(found) if found else None
 
-    async def commit(self, change: Change) -> Snapshot:
+    async def commit(self, change: Change) -> NewOrder:
         """Write all rows of the change, or none; return the order with its new ETag.
 
         Raises `ConflictError` when another writer was first, or when this change was written and
@@ -312,7 +318,7 @@ class OrderStore:
     async def committed(self, change: Change) -> bool:
         """Return whether the history shows that this very change made its version."""
         order_id = change.after.order_id
-        key = history_key(order_id, change.after.state.version)
+        key = history_key(order_id, change.after.version)
         row = await self.table.get(bucket_of(order_id), key)
         entry = self.record_of(row) if row else None
         return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id

@@ -27,6 +27,7 @@ from core.life import Direction
 from core.links import link
 from core.messages import OPERATORS, BusMessage
 from core.orders import Snapshot
+from engine.conversion.records import to_new
 from stores.tables import Form
 
 EVENT = Form(Event, texts=("data",))
@@ -93,7 +94,8 @@ def _asked(
     for each, step in alerts.asks_in(after, entry):
         event = "answer-reminded" if alerts.is_reminder(each, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
-        url = link(address, after.order_id, step)
+        (found,) = (each for each in to_new(after).steps if each.name == step.name)
+        url = link(address, after.order_id, found)
         yield event, {"step": step.name, "until": until, "answerUrl": url}
 
 

@@ -10,18 +10,19 @@ from core.errors import (
     UnavailableError,
     UnknownOrderError,
 )
-from core.life import StepState
-from core.orders import Snapshot
 from core.ports import Bus, Clock, NewId
+from engine.conversion.records import to_old
+from engine.domain.orders import PROCESS_STATE, Order
+from engine.domain.states import PATTERN_STATE, Completed, Undone
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)
 
-Decide = Callable[[Snapshot, datetime], Decision]
+Decide = Callable[[Order, datetime], Decision]
 """A pure function, since it may be called several times."""
 
-Intend = Callable[[Snapshot, Decision], None]
-"""Gets each decision, with the snapshot that it was made on, before it is written."""
+Intend = Callable[[Order, Decision], None]
+"""Gets each decision, with the order that it was made on, before it is written."""
 
 MAX_CONFLICTS = 20
 """Each conflict means that another writer made progress, so this many in a row point to a fault."""
@@ -30,14 +31,15 @@ MAX_CONFLICTS = 20
 def _in_brief(change: Change) -> dict[str, object]:
     """Return a change for telemetry: without words of operators or services."""
     after, ended = change.after, change.ended
+    changed = {step.name: str(PATTERN_STATE[type(step.state)]) for step in change.changed_steps()}
     return {
         "order_id": after.order_id,
         "event": change.entry.event,
-        "state": str(after.state.process_state),
+        "state": str(PROCESS_STATE[type(after.state)]),
         "ended": ended.what if ended else None,
-        "alert": after.state.meaning.alert if ended else None,
-        "steps": {step.name: str(step.state) for step in change.changed_steps()},
-        "seconds": change.seconds(StepState.COMPLETED, StepState.UNDONE),
+        "alert": to_old(after).state.meaning.alert if ended else None,
+        "steps": changed,
+        "seconds": change.seconds(Completed, Undone),
     }
 
 
@@ -75,18 +77,18 @@ class Transitions:
         `ConflictError` after `MAX_CONFLICTS`, and all errors of `decide`.
         """
         for _ in range(MAX_CONFLICTS):
-            snapshot = await self._load(order_id)
-            decision = decide(snapshot, self.clock())
-            intend(snapshot, decision)
+            order = await self._load(order_id)
+            decision = decide(order, self.clock())
+            intend(order, decision)
             if await self.carry_out(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
-    async def _load(self, order_id: str) -> Snapshot:
-        snapshot = await self.store.load(order_id)
-        if snapshot is None:
+    async def _load(self, order_id: str) -> Order:
+        order = await self.store.load(order_id)
+        if order is None:
             raise UnknownOrderError(f"no order {order_id} is recorded")
-        return snapshot
+        return order
 
     async def carry_out(self, decision: Decision) -> bool:
         """Write a decision and send its messages; False if another writer was first."""

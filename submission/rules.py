@@ -13,11 +13,12 @@ from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
-from core.orders import Order, Snapshot
+from core.orders import Order as SubmittedOrder
 from core.workflow import Workflow, Workflows
-from engine.conversion.changes import first_change
+from engine.conversion.changes import change_of
 from engine.decisions.submit import Wishes, is_same, submit
 from engine.domain.causes import Cause, Code
+from engine.domain.orders import Order
 from engine.words import words_of
 
 
@@ -109,13 +110,13 @@ def new_order(
     )
     wishes = Wishes(priority=message.priority, reply_to=message.reply_to)
     submitted = submit(_recorded(message, terms), workflow, steps, wishes, now)
-    return first_change(submitted, actor)
+    return change_of(submitted, actor)
 
 
-def _recorded(message: Submission, terms: Terms) -> Order:
+def _recorded(message: Submission, terms: Terms) -> SubmittedOrder:
     """Return the order as it is recorded, with the rows by which its business finds it."""
     keys = terms.payload.distinct_keys(message.payload)
-    return Order(
+    return SubmittedOrder(
         order_id=message.order_id,
         placed_at=message.placed_at,
         payload=message.payload,
@@ -145,27 +146,25 @@ def _canonical(value: object) -> str:
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
-def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
+def same_submission(existing: Order, new: Order, business: Payload) -> bool:
     """Whether a repeated message has the content that was submitted for the order (SUB-3)."""
-    return is_same(existing.order, new.order, business)
+    return is_same(existing.submitted, new.submitted, business)
 
 
 OTHER_CONTENT = Cause(Code.SUBMISSION_CONFLICT)
 
 
-def refusal_of(
-    existing: Snapshot, body: bytes, arrived: datetime, now: datetime, actor: str
-) -> Note:
+def refusal_of(existing: Order, body: bytes, arrived: datetime, now: datetime, actor: str) -> Note:
     """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
-    state = existing.state
-    event_id, why = f"{state.order_id}:refused:{digest}", words_of(OTHER_CONTENT)
+    order_id = existing.order_id
+    event_id, why = f"{order_id}:refused:{digest}", words_of(OTHER_CONTENT)
     return Note(
         note_id=f"refused-{digest}",
-        order_id=state.order_id,
-        version=state.version,
+        order_id=order_id,
+        version=existing.version,
         entry=HistoryEntry(at=now, actor=actor, happened=(SubmissionRefused(cause=OTHER_CONTENT),)),
-        events=(alerts.submission_rejected(state.order_id, why, event_id, arrived),),
+        events=(alerts.submission_rejected(order_id, why, event_id, arrived),),
     )
 
 

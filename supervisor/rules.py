@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from core.changes import Change
 from core.messages import request_id_of
-from core.orders import Snapshot
 from engine.conversion.changes import change_of
-from engine.conversion.records import to_new
 from engine.decisions.recover import AttemptReport, recover
+from engine.domain.orders import Order
+from engine.domain.states import AtWork
 from stores.agent_health import AgentHealth, fault_of, has_begun, has_spoken
 
 
@@ -20,39 +20,37 @@ class SupervisorRules:
     instance: str
     clock_tolerance: timedelta
 
-    def recover(
-        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
-    ) -> Change | None:
+    def recover(self, order: Order, now: datetime, heard: Sequence[AgentHealth]) -> Change | None:
         """Let the expired steps be tried again, or give them up; None if no step has expired.
 
         `heard` are the agents' health reports.
         """
         reports = _reports_of(order, heard)
-        transition = recover(to_new(order), now, reports, self.clock_tolerance)
+        transition = recover(order, now, reports, self.clock_tolerance)
         if transition is None:
             return None
-        return change_of(order, transition, f"supervisor/{self.instance}")
+        return change_of(transition, f"supervisor/{self.instance}")
 
     def asked_in_vain(
-        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
+        self, order: Order, now: datetime, heard: Sequence[AgentHealth]
     ) -> Iterator[tuple[str, datetime]]:
         """Yield the agents of expired steps that have not reported since they were asked, and when.
 
         `heard` are the agents' health reports.
         """
-        for step in order.at_work():
+        for step in order.in_state(AtWork):
             asked_at = step.started_at
             if (
                 asked_at
-                and step.expired(now, self.clock_tolerance)
+                and step.is_expired(now, self.clock_tolerance)
                 and not has_spoken(heard, step.agent, asked_at)
             ):
                 yield step.agent, asked_at
 
 
-def _reports_of(order: Snapshot, heard: Sequence[AgentHealth]) -> Mapping[str, AttemptReport]:
+def _reports_of(order: Order, heard: Sequence[AgentHealth]) -> Mapping[str, AttemptReport]:
     """Return what agents have reported of each attempt that is under way, by its request."""
-    requests = (request_id_of(order.order_id, step) for step in order.at_work())
+    requests = (request_id_of(order.order_id, step) for step in order.in_state(AtWork))
     return {request: _report_of(request, heard) for request in requests}
 
 

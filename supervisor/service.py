@@ -12,8 +12,8 @@ from core.agenda import Kind
 from core.changes import Decision
 from core.errors import UnavailableError
 from core.gathering import run_all
-from core.orders import Snapshot
 from core.ports import Leadership
+from engine.domain.orders import Order
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
 from stores.clock_guard import ClockGuard
 from stores.sweeps import Sweep, SweepLog
@@ -114,7 +114,7 @@ class SupervisorService:
         self,
         heard: Sequence[AgentHealth],
         silent: dict[str, datetime],
-        order: Snapshot,
+        order: Order,
         now: datetime,
     ) -> Decision:
         """Decide about an order, and add to `silent` the agents that have not reported since."""

@@ -23,8 +23,10 @@ from core.links import Links
 from core.messages import AgentReply, BusMessage, decode
 from core.orders import OnFailure, Snapshot
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.conversion.records import to_new, to_old
 from engine.decisions.actions.restore import Copied
 from engine.domain.causes import cause_in
+from engine.domain.orders import Order
 from engine.words import words_of
 from operators import copies, retention
 from operators.requests import OperatorRequest
@@ -66,7 +68,7 @@ class Side:
         now = datetime.fromisoformat(move["at"])
         self._right = f"right-{now:%H%M%S%f}"
         try:
-            decision = _KINDS[move["do"]](self, before, move, now)
+            decision = _KINDS[move["do"]](self, to_new(before) if before else None, move, now)
         except InvalidError:
             return {"decided": "invalid"}, None
         except RefusedError:
@@ -77,7 +79,7 @@ class Side:
             return {"decided": "error", "error": repr(error)}, None
         return _neutral(decision)
 
-    def submit(self, before: Snapshot | None, move: Json, now: datetime) -> Change | Note | None:
+    def submit(self, before: Order | None, move: Json, now: datetime) -> Change | Note | None:
         """Record the order, or compare its message with the recorded one."""
         body = json.dumps(move["body"]).encode()
         message, workflow = submission.read(body, self._terms)
@@ -88,25 +90,25 @@ class Side:
             return None
         return submission.refusal_of(before, body, now, now, "submission/one")
 
-    def claim(self, before: Snapshot, move: Json, now: datetime) -> Change | NotClaimed:
+    def claim(self, before: Order, move: Json, now: datetime) -> Change | NotClaimed:
         """Let a scheduler claim the order."""
         return self._scheduler(move["by"]).claim(before, now, move["room"])
 
     def receive(
-        self, before: Snapshot, move: Json, now: datetime
+        self, before: Order, move: Json, now: datetime
     ) -> Change | Note | NotClaimed | None:
         """Let a scheduler receive a reply."""
         reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **move["reply"]}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
-    def recover(self, before: Snapshot, move: Json, now: datetime) -> Change | None:
+    def recover(self, before: Order, move: Json, now: datetime) -> Change | None:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
         return supervisor.recover(before, now, [_health(each, now) for each in move["heard"]])
 
-    def act(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def act(self, before: Order, move: Json, now: datetime) -> Change:
         """Let an operator act on the order."""
         asked = Asked(
             operator=OPERATOR,
@@ -119,7 +121,7 @@ class Side:
         workflows = self._workflows
         return BY_NAME[move["action"]].act(before, answers.checked(before, asked, workflows), now)
 
-    def answer(self, before: Snapshot, move: Json, now: datetime) -> Change | None:
+    def answer(self, before: Order, move: Json, now: datetime) -> Change | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
         said = answers.read(
             before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
@@ -127,28 +129,28 @@ class Side:
         said = replace(said, for_good=move.get("forGood", False))
         return answers.answered(before, said, move["by"], now)
 
-    def extend(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def extend(self, before: Order, move: Json, now: datetime) -> Change:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
         return answers.extended(before, _asked(move), until, now)
 
-    def remind(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def remind(self, before: Order, move: Json, now: datetime) -> Change:
         """Remind of an answer."""
         return answers.reminded(before, _asked(move), now)
 
-    def renew_callback(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def renew_callback(self, before: Order, move: Json, now: datetime) -> Change:
         """Make a new callback address for a step."""
         return answers.with_new_link(before, _asked(move), self._links, now)
 
-    def cancel_for_customer(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def cancel_for_customer(self, before: Order, move: Json, now: datetime) -> Change:
         """Cancel the order for its customer."""
         return cancel_for_customer(before, move["until"], now)
 
-    def erase(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def erase(self, before: Order, move: Json, now: datetime) -> Change:
         """Erase the customer's data."""
         return retention.erase(before, REQUEST, PAYLOAD, now)
 
-    def restore(self, before: Snapshot, move: Json, now: datetime) -> Change:
+    def restore(self, before: Order, move: Json, now: datetime) -> Change:
         """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
         copied = Copied(
@@ -226,7 +228,7 @@ def _of_change(change: Change) -> tuple[Json, Snapshot]:
     after, operations = of_change(change.identified("change"), ADDRESS)
     messages = [_message(each) for each in change.messages]
     decided = {"decided": "transition", "rows": _rows(operations), "messages": messages}
-    return decided, replace(after, etag="1")
+    return decided, replace(to_old(after), etag="1")
 
 
 def _rows(operations: Iterable[Operation]) -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 
 from core import actions
 from core.agenda import Kind
-from core.changes import Change, HistoryEntry, Note
+from core.changes import HistoryEntry, Note
 from core.happenings import (
     Accepted,
     ActedOn,
@@ -29,9 +29,12 @@ from core.happenings import (
 )
 from core.keys import history_key, sortable
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
-from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
+from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id
 from core.orders import OUTSIDE, OnFailure, Snapshot, Step
-from core.workflow import StepDefinition, Workflows, results_for
+from core.workflow import StepDefinition, Workflows
+from engine.conversion.changes import OldChange
+from engine.conversion.records import to_new
+from engine.decisions.requests import results_for
 from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on
@@ -119,7 +122,7 @@ def _has_a_way_out(world: World, order: Snapshot) -> None:
     if order.state.process_state is not ProcessState.ERROR or not forward:
         return
     certain = [step.name for step in order.passed_pivots() if not step.effect_unknown]
-    ways = {"cancel", "settle"} & {*actions.possible(order, world.now)}
+    ways = {"cancel", "settle"} & {*actions.possible(to_new(order), world.now)}
     demand(ways or certain, f"the order is in Error, and nothing can end its doubt: {ways}")
 
 
@@ -220,7 +223,7 @@ def _begun_in_time(world: World, order: Snapshot) -> None:
 
 
 def _time_of(order: Snapshot, definition: StepDefinition) -> datetime | None:
-    return definition.begins(order.order, results_for(order, definition))
+    return definition.begins(order.order, results_for(to_new(order), definition))
 
 
 def _one_round_stands(world: World, order: Snapshot) -> None:
@@ -435,7 +438,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
     )
 
 
-def _failures_counted_once(change: Change) -> None:
+def _failures_counted_once(change: OldChange) -> None:
     """What expires at the same time counts once, until the order begins afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
     if change.entry.event in {"resubmitted", "skipped", "renewed", "settled"}:
@@ -445,7 +448,7 @@ def _failures_counted_once(change: Change) -> None:
         demand(0 <= after - before <= most, f"FailureCount {before}, then {after}")
 
 
-def _counted_by_the_rules(change: Change, after: Step) -> None:
+def _counted_by_the_rules(change: OldChange, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh.
 
     A full count makes it rest, or fail (SUP-3, SUP-4).
@@ -478,7 +481,7 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     )
 
 
-def _asked_anew(change: Change, before: Step) -> bool:
+def _asked_anew(change: OldChange, before: Step) -> bool:
     """Whether an order goes on from Error whose answer from outside was withdrawn (SCH-12)."""
     was, now = change.before.state, change.after.state
     goes_on = was.process_state is ProcessState.ERROR is not now.process_state
@@ -486,14 +489,14 @@ def _asked_anew(change: Change, before: Step) -> bool:
     return goes_on and now.direction is Direction.FORWARD and waited
 
 
-def _expired(change: Change, before: Step) -> bool:
+def _expired(change: OldChange, before: Step) -> bool:
     """Whether a supervisor says that the time of the step's attempt is up."""
     is_over = before.complete_by and not change.after.step(before.name).complete_by
     by_supervisor = change.entry.actor.startswith("supervisor/")
     return bool(by_supervisor and is_over and not _withdrawn(change, before))
 
 
-def _withdrawn(change: Change, before: Step) -> bool:
+def _withdrawn(change: OldChange, before: Step) -> bool:
     """Whether an answer from outside is awaited no longer, since the order goes another way."""
     after = change.after.step(before.name)
     waited = before.runs and before.capability == OUTSIDE
@@ -501,7 +504,12 @@ def _withdrawn(change: Change, before: Step) -> bool:
     return waited and after.state is StepState.NOT_STARTED and same
 
 
-def check_charged(handler: Handler, change: Change) -> None:
+def _request_of(order: Snapshot, step: Step) -> str:
+    action = "undo" if step.state is StepState.UNDOING else "do"
+    return request_id(order.order_id, step.name, step.attempts, action)
+
+
+def check_charged(handler: Handler, change: OldChange) -> None:
     """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
@@ -509,7 +517,7 @@ def check_charged(handler: Handler, change: Change) -> None:
     said = {request for row in heard for request in row.begun}
     over = [step for step in change.before.running() if _expired(change, step)]
     expired = {
-        step.name: step.capability == OUTSIDE or request_id_of(change.before.order_id, step) in said
+        step.name: step.capability == OUTSIDE or _request_of(change.before, step) in said
         for step in over
     }
     counted = change.after.state.failure_count - change.before.state.failure_count
@@ -527,7 +535,7 @@ def check_charged(handler: Handler, change: Change) -> None:
         )
 
 
-def check_blamed(handler: Handler, change: Change) -> None:
+def check_blamed(handler: Handler, change: OldChange) -> None:
     """Check that only a fault of a step's own service requests the undo, and does (SUP-3).
 
     What a gateway turned away is for an operator, whatever becomes of other requests.
@@ -537,9 +545,7 @@ def check_blamed(handler: Handler, change: Change) -> None:
     faults = [fault for answer in handler.log for row in health_in(answer) for fault in row.faults]
     at_door = {request for fault in faults if fault.at_door for request in fault.requests}
     over = [step for step in change.before.at_work() if _expired(change, step)]
-    turned_away = {
-        step.name for step in over if request_id_of(change.before.order_id, step) in at_door
-    }
+    turned_away = {step.name for step in over if _request_of(change.before, step) in at_door}
     requested = [each for each in change.entry.happened if isinstance(each, UndoRequested)]
     blamed = turned_away.intersection(each.step for each in requested)
     demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
@@ -587,7 +593,7 @@ def _alerted_once(world: World) -> None:
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
 
-def check_commit(world: World, change: Change) -> None:
+def check_commit(world: World, change: OldChange) -> None:
     """Check a write at the moment at which the store carries it out."""
     stored = world.order()
     if change.before is None or stored is None:
@@ -617,7 +623,7 @@ def check_commit(world: World, change: Change) -> None:
         _over_in_time(world, change, step)
 
 
-def _over_in_time(world: World, change: Change, step: Step) -> None:
+def _over_in_time(world: World, change: OldChange, step: Step) -> None:
     """An attempt ends by a reply in its time, or by a supervisor after it (SCH-6, SUP-2)."""
     now, actor = change.after.step(step.name), change.entry.actor
     if now and now.runs and now.attempts == step.attempts:
@@ -635,7 +641,7 @@ def _over_in_time(world: World, change: Change, step: Step) -> None:
         demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
-def _due_again(change: Change, name: str) -> None:
+def _due_again(change: OldChange, name: str) -> None:
     """A step that is tried again says by when that attempt should be over (SUP-3).
 
     The request to undo the order is another thing: what is undone then is not tried again.
@@ -648,7 +654,7 @@ def _due_again(change: Change, name: str) -> None:
         demand(right, f"{name} is tried again by {step.retry_by}, and not by {by} (SUP-3)")
 
 
-def _out_of_error_by_people(change: Change) -> None:
+def _out_of_error_by_people(change: OldChange) -> None:
     """What has failed stays so until an operator acts, or the customer cancels it (SUB-8)."""
     out = (
         change.before.state.process_state
@@ -660,14 +666,14 @@ def _out_of_error_by_people(change: Change) -> None:
     demand(not out or by_people, f"{actor} took the order out of Error")
 
 
-def _comes_to_something(change: Change) -> None:
+def _comes_to_something(change: OldChange) -> None:
     """A claim begins something, or ends it; else it would write nothing (SCH-2)."""
     if change.entry.event in {"claimed", "step-started"}:
         begun = [step for step in change.after.running() if step not in change.before.running()]
         demand(begun, f"“{change.entry.event}”, and nothing has begun")
 
 
-def _tells_what_changed(change: Change) -> None:
+def _tells_what_changed(change: OldChange) -> None:
     """The history tells of each attempt that begins, each step done or undone, and each end."""
     before, after = change.before, change.after
     was = {step.name: step for step in before.steps}
@@ -694,7 +700,7 @@ def _settled(order: Snapshot) -> list[str]:
     return [step.name for step in order.steps if step.state not in WAITS]
 
 
-def _keeps_its_place(world: World, change: Change) -> None:
+def _keeps_its_place(world: World, change: OldChange) -> None:
     """An order goes to the end of its queue when something has come of it (SCH-11).
 
     So it does when somebody has acted on it.
@@ -714,7 +720,7 @@ def _keeps_its_place(world: World, change: Change) -> None:
     )
 
 
-def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
+def _attempted_by_the_rules(world: World, change: OldChange, after: Step) -> None:
     """Attempts grow by one, take their timeout, and begin when they may (SUP-3, UND-2)."""
     before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
@@ -745,7 +751,7 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
         )
 
 
-def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
+def _apart_from_the_last(world: World, change: OldChange, after: Step) -> None:
     """What has counted as no failure is repeated after a pause that grows (SCH-16)."""
     before = [each for entry in world.history() for each in entry.happened]
     uncounted = _uncounted([*before, *change.entry.happened], after)
@@ -806,7 +812,7 @@ def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> No
         )
 
 
-def check_answered(handler: Handler, change: Change) -> None:
+def check_answered(handler: Handler, change: OldChange) -> None:
     """Check what a reply changes: the step that it names, at its current attempt (SCH-6)."""
     if handler.job.kind != "reply" or change.before is None:
         return
@@ -824,7 +830,7 @@ def check_answered(handler: Handler, change: Change) -> None:
     _keeps_the_pause(change, reply)
 
 
-def _keeps_the_pause(change: Change, reply: AgentReply) -> None:
+def _keeps_the_pause(change: OldChange, reply: AgentReply) -> None:
     """A step waits for as long as its agent says, unless that is one instance's circuit (AGT-8)."""
     turned = reply.action == "do" and change.after.state.direction is Direction.UNDO
     named = reply.outcome == "notTried" and not reply.circuit_open and reply.retry_after
@@ -835,7 +841,7 @@ def _keeps_the_pause(change: Change, reply: AgentReply) -> None:
         demand(kept, f"{reply.step} waits until {step.not_before}, and not until {until} (AGT-8)")
 
 
-def _nothing_begun_after_a_failure(change: Change) -> None:
+def _nothing_begun_after_a_failure(change: OldChange) -> None:
     ran = {(step.name, step.attempts) for step in change.before.running()}
     now = (step for step in change.changed_steps() if step.state is StepState.RUNNING)
     begun = [step.name for step in now if (step.name, step.attempts) not in ran]
@@ -843,7 +849,7 @@ def _nothing_begun_after_a_failure(change: Change) -> None:
     demand(not (begun and failed), f"{begun} begun although another step has failed (SCH-12)")
 
 
-def _nothing_begun_while_it_is_held(change: Change) -> None:
+def _nothing_begun_while_it_is_held(change: OldChange) -> None:
     """What runs while an order is held ran before (OPR-7)."""
     ran = {(step.name, step.attempts) for step in change.before.steps}
     begun = [step.name for step in change.after.steps if (step.name, step.attempts) not in ran]
@@ -853,7 +859,7 @@ def _nothing_begun_while_it_is_held(change: Change) -> None:
     )
 
 
-def _deadlines_move_by_the_time_held(change: Change) -> None:
+def _deadlines_move_by_the_time_held(change: OldChange) -> None:
     """What is awaited has the time that it had when the order was held, and counts none (OPR-7)."""
     since = change.before.state.held_since
     if since is None:
@@ -870,7 +876,7 @@ def _deadlines_move_by_the_time_held(change: Change) -> None:
         demand(counted <= 0, f"{step.name} counts a failure while the order is held (OPR-7)")
 
 
-def check_held(handler: Handler, change: Change) -> None:
+def check_held(handler: Handler, change: OldChange) -> None:
     """Check that a scheduler sends nothing to an agent that was held at its last look (OPR-9)."""
     if change.before is None:
         return
@@ -881,7 +887,7 @@ def check_held(handler: Handler, change: Change) -> None:
     demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
 
 
-def _cancelled_in_time(world: World, change: Change) -> None:
+def _cancelled_in_time(world: World, change: OldChange) -> None:
     """A customer cancels until the step begins that the door names (SUB-8)."""
     if change.entry.actor != CUSTOMER:
         return
@@ -890,7 +896,7 @@ def _cancelled_in_time(world: World, change: Change) -> None:
     demand(not step.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
 
 
-def _answered_in_its_time(change: Change, before: Step) -> None:
+def _answered_in_its_time(change: OldChange, before: Step) -> None:
     """An answer counts, early or late, until somebody has given up, and never later (ANS-2)."""
     after, was = change.after.step(before.name), change.before.state
     if before.capability != OUTSIDE or after.state is before.state:
@@ -906,14 +912,14 @@ def _answered_in_its_time(change: Change, before: Step) -> None:
         demand(asked == "operator", f"{asked} has completed {before.name} (ANS-1)")
 
 
-def _nothing_done_again(change: Change) -> None:
+def _nothing_done_again(change: OldChange) -> None:
     """What is completed is only ever undone (SCH-9)."""
     completed = {step.name for step in change.before.in_state(StepState.COMPLETED)}
     again = completed.intersection(step.name for step in change.after.in_state(*OPEN))
     demand(not again, f"{again} completed, and to be done again (SCH-9)")
 
 
-def _by_one_who_knows_it(world: World, change: Change) -> None:
+def _by_one_who_knows_it(world: World, change: OldChange) -> None:
     """A scheduler leaves alone what is newer than it knows: workflows, and providers (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
     if role != "scheduler":

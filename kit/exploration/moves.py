@@ -19,6 +19,9 @@ from core.errors import (
 from core.keys import bucket_of
 from core.messages import BusMessage
 from core.orders import OUTSIDE, Snapshot
+from engine.conversion.changes import old_change
+from engine.conversion.records import to_new, to_old
+from engine.domain.orders import Order
 from kit.exploration import callbacks, invariants, restoring
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
 from kit.exploration.deployment import (
@@ -255,7 +258,7 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
     order = world.order()
     if order is None:
         return
-    for kind in possible(order, world.now):
+    for kind in possible(to_new(order), world.now):
         pending = kind in ("renew", "settle") and callbacks.undecided(world)
         if kind in world.operator and not pending and invariants.is_true(world, order, kind):
             yield "operator", kind
@@ -263,7 +266,7 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
         yield "operator", ERASE
     door = world.deployed.door_of(order.state.workflow)
     until = door.cancel_until if door else None
-    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
+    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(to_new(order), until):
         yield "customer", CUSTOMER_CANCEL
 
 
@@ -314,7 +317,7 @@ def _rights(world: World, handler: Handler) -> Iterator[str]:
     """Yield the rights of links that a handler has read, where services answer over them."""
     if world.deployed.called_back:
         values = (each.value for each in handler.log if isinstance(each, Returned))
-        yield from (str(rights_in(each)) for each in values if isinstance(each, Snapshot))
+        yield from (str(rights_in(to_old(each))) for each in values if isinstance(each, Order))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -387,7 +390,8 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
         sweeps = handler.job.kind == "sweep"
         return world, Returned(HealthRows(begun_by(world) if sweeps else _circuits(world)))
     if effect.name == "load":
-        return world, Returned(world.about(*effect.args).order())
+        order = world.about(*effect.args).order()
+        return world, Returned(to_new(order) if order else None)
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 
@@ -467,19 +471,19 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
 
 
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
-    what = f"commits “{change.entry.event}”"
-    invariants.check_answered(handler, change)
-    invariants.check_charged(handler, change)
-    invariants.check_blamed(handler, change)
-    invariants.check_held(handler, change)
-    check_turn(world, handler, change)
+    what, old = f"commits “{change.entry.event}”", old_change(change)
+    invariants.check_answered(handler, old)
+    invariants.check_charged(handler, old)
+    invariants.check_blamed(handler, old)
+    invariants.check_held(handler, old)
+    check_turn(world, handler, old)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
     if written is None:
         yield f"{what}: another writer was first", world, conflict, False
     else:
         after, snapshot = written
-        check_room(after, change)
+        check_room(after, old)
         yield what, after, Returned(snapshot), False
         yield f"{what}, the answer is lost", after, away, True
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
@@ -498,7 +502,7 @@ def _write(world: World, change: Change) -> tuple[World, Any] | None:
     after = world.but(
         rows=Rows(store.rows[bucket_of(world.order_id)]), landed=world.landed - {order_id}
     )
-    invariants.check_commit(world.about(order_id), change)
+    invariants.check_commit(world.about(order_id), old_change(change))
     return after.saying(after.begun), snapshot
 
 

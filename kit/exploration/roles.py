@@ -14,8 +14,8 @@ from core.actions import BY_NAME
 from core.business import Agent
 from core.links import Links
 from core.messages import AgentReply, AgentRequest, WakeUp
-from core.orders import Step
 from customers.links import Right
+from engine.domain.steps import Step
 from entrypoints.answers import Said
 from kit.exploration.beliefs import recalled
 from kit.exploration.deployment import (
@@ -69,7 +69,8 @@ class CountedLinks(Links):
 
     def with_right(self, step: Step) -> Step:
         """See `Links.with_right`."""
-        return step if step.right else replace(step, right=f"after-attempt-{step.attempts}")
+        token = step.callback_token or f"after-attempt-{step.counts.attempts}"
+        return replace(step, callback_token=token)
 
 
 class Explored(App):

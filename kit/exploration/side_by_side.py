@@ -1,15 +1,15 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
 from core.agenda import Kind
-from core.changes import Change
 from core.orders import Priority, Snapshot, Step
+from engine.conversion.changes import OldChange
 from kit.exploration.driving import Handler, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
 
 
-def check_turn(world: World, handler: Handler, change: Change) -> None:
+def check_turn(world: World, handler: Handler, change: OldChange) -> None:
     """Check that of several orders the first is claimed: the urgent, then the oldest.
 
     Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
@@ -64,7 +64,7 @@ def _needs(order: Snapshot) -> set[str]:
     return {step.capability for step in order.steps if not step.runs}
 
 
-def check_room(after: World, change: Change) -> None:
+def check_room(after: World, change: OldChange) -> None:
     """Check that no more orders are at an agent than it has slots (WRK-2).
 
     It has as many for each process that looks for itself.

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from core import alerts
 from core.actions import possible
 from core.agenda import AgendaRow, Kind
-from core.changes import Change, Event, HistoryEntry
+from core.changes import Event, HistoryEntry
 from core.happenings import Ended, Settled, StepCompleted, StepStarted
 from core.life import ORDER_FAILED, ORDER_UNDONE, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
 from core.orders import Snapshot, Step
+from engine.conversion.changes import OldChange
+from engine.conversion.records import to_new
 from engine.domain.causes import group_of
 from kit.exploration.violations import demand
 from kit.exploration.world import World
@@ -38,7 +40,7 @@ def stands(step: Step) -> bool:
     return step.undoable and (step.state in (StepState.COMPLETED, StepState.UNDOING) or doubtful)
 
 
-def check_alert(change: Change) -> None:
+def check_alert(change: OldChange) -> None:
     """Check that who ends an order in `Error` tells operators what stands and what they can do."""
     of_ends = [each for each in alerts.of(change.after, change.entry) if each.type in OF_ENDS]
     state, (told, *more) = change.after.state, of_ends or [None]
@@ -68,7 +70,7 @@ def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
         (told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}"
     )
     _names_the_cause(order, entry, told)
-    can = possible(order, entry.at)
+    can = possible(to_new(order), entry.at)
     offered = told.data["actions"]
     demand(offered == can, f"operators can {can}, and are told {offered}")
 

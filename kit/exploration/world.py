@@ -19,6 +19,8 @@ from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.messages import request_id_of
 from core.orders import OrderState, Snapshot
+from engine.conversion.records import to_new, to_old
+from engine.domain.states import UnderWay
 from kit.exploration.beliefs import text_of_belief
 from kit.exploration.deployment import Deployment
 from kit.exploration.driving import Handler, settled
@@ -65,8 +67,8 @@ class Rows(dict[str, tuple[int, Any]]):
         )
         if order_id is None:
             return None
-        order: Snapshot = settled(self.store(order_id).load(order_id))
-        return order
+        order = settled(self.store(order_id).load(order_id))
+        return to_old(order) if order else None
 
     @cached_property
     def history(self) -> list[HistoryEntry]:
@@ -267,7 +269,9 @@ class World:
         """
         orders = [order for part in self.each() if begun and (order := part.order())]
         running = {
-            request_id_of(order.order_id, step) for order in orders for step in order.running()
+            request_id_of(order.order_id, step)
+            for order in map(to_new, orders)
+            for step in order.in_state(UnderWay)
         }
         kept = frozenset(fault for fault in self.faults if fault[0] in running)
         return self.but(begun=tuple(sorted(running.intersection(begun))), faults=kept)

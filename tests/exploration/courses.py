@@ -25,6 +25,7 @@ from core.changes import Change
 from core.orders import OUTSIDE, OnFailure
 from customers import rules as customers
 from development.differential.courses import Courses, wishes
+from engine.conversion.records import to_old
 from exploration import worlds
 from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore
@@ -136,9 +137,9 @@ class Recorder:
             after = None
             try:
                 decision = decide(*args)
-                after = decision.after if isinstance(decision, Change) else None
+                after = to_old(decision.after) if isinstance(decision, Change) else None
             finally:
-                self._add(order and key_of(order), after, {**move, "at": at.isoformat()})
+                self._add(order and key_of(to_old(order)), after, {**move, "at": at.isoformat()})
             return decision
 
         return deciding

@@ -3,6 +3,7 @@
 from builders import LONGEST_UPGRADE
 
 from core.actions import BY_NAME, possible
+from engine.conversion.records import to_old
 from kit.exploration.invariants import EVENTS_OF, health_in
 from kit.exploration.moves import begun_by, moves
 from kit.exploration.violations import demand
@@ -52,7 +53,8 @@ def effect(order, entry):
 
 
 def foreseen(prospect):
-    return effect(prospect.change.after, prospect.change.entry) if prospect.change else None
+    change = prospect.change
+    return effect(to_old(change.after), change.entry) if change else None
 
 
 class Judge:

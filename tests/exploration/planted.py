@@ -30,7 +30,7 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply, BusMessage
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
-from engine.conversion.records import to_new
+from engine.conversion.changes import change_of
 from engine.decisions import claim as claim_decisions
 from engine.decisions import external_event, proceed, repair, requests, transitions
 from engine.decisions import reply as reply_decisions
@@ -166,17 +166,8 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
         return Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)(draft)
 
     def claim(self, order, now, room):
-        it = to_new(order)
-        found = None if it.has_ended else claimed(it, now, room, self._scheduler())
-        return found and as_if_it_ran(self._change(order, found))
-
-    def as_if_it_ran(change):
-        again = (
-            replace(step, complete_by=was.complete_by)
-            for was, step in zip(change.before.steps, change.after.steps, strict=True)
-            if was.state is StepState.RUNNING and step.state is StepState.NOT_STARTED
-        )
-        return replace(change, after=change.after.with_steps(*again))
+        found = None if order.has_ended else claimed(order, now, room, self._scheduler())
+        return found and change_of(found, self._actor)
 
     return patch.object(SchedulerRules, "claim", claim)
 

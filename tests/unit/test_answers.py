@@ -36,6 +36,7 @@ from core.faults import Fault, FaultCode
 from core.life import Direction, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, Order
 from core.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
+from engine.domain.states import Completed
 from flow import GO_ON, UNDO, Flow, Model, Personal, business
 from flow.drawing import mermaid
 from kit import Trial
@@ -333,7 +334,7 @@ def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
     trial, order = begun()
     waiting = snapshot(trial, order)
     change = answers.answered(waiting, sent(), "operator/x", trial.now + DAYS)
-    assert change.seconds(StepState.COMPLETED) == {}
+    assert change.seconds(Completed) == {}
 
 
 def test_a_wait_needs_no_room_and_no_lane_of_an_agent():

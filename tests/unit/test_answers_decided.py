@@ -15,6 +15,7 @@ from core.errors import InvalidError, InvalidLinkError, RefusedError
 from core.happenings import Withdrawn
 from core.life import StepState
 from core.workflow import LONGEST_WAIT, Workflows
+from engine.features.external_events import without_personal_data
 from kit import Trial
 
 GRACE = Asked(operator="grace", note="they called", step="pictures")
@@ -125,7 +126,7 @@ def test_of_a_personal_list_one_part_stays_and_of_an_empty_one_none(order, urls,
     """How many there were is personal too; that there were none is not."""
     step = steps.completed(order.step("pictures"), result={"urls": urls, "by": "Ada"})
     step = steps.with_rules(step, personal=("urls",))
-    assert answers.erased(step).result == {"urls": left, "by": "Ada"}
+    assert without_personal_data(step).result == {"urls": left, "by": "Ada"}
 
 
 @pytest.mark.proves("ANS-3", "ANS-5")
@@ -134,7 +135,7 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
     pictures = steps.with_rules(order.step("pictures"), personal=("urls",))
     personal = orders.with_steps(order, pictures)
     recorded = answers.answered(personal, yes(order), "grace", NOW).after
-    erased = orders.with_steps(recorded, answers.erased(recorded.step("pictures")))
+    erased = orders.with_steps(recorded, without_personal_data(recorded.step("pictures")))
     assert erased != recorded
     assert answers.answered(erased, yes(order), "grace", NOW) is None
     with pytest.raises(RefusedError):

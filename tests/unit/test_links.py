@@ -27,6 +27,7 @@ from core.messages import AgentRequest, decode
 from core.orders import OUTSIDE
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
+from engine.conversion.records import to_old
 from entrypoints.answers import Said
 from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from kit import Trial
@@ -582,7 +583,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     order = await app.store.load(ORDER_ID)
     right = "r" * 22
     step = steps.with_link(order.step("pictures"), right)
-    await app.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
+    await app.transitions.apply(ORDER_ID, lambda order, now: _with(to_old(order), step, now))
     status, body, headers = await call("customers_question", right)
     assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
     assert headers["Cache-Control"] == "no-store"

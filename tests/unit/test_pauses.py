@@ -268,7 +268,7 @@ async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
     world.now += seconds(5)
     with patch.object(world.store, "load", wraps=world.store.load) as load:
         await one.poll()
-    assert paused not in [each.args[0] for each in load.await_args_list]
+    assert paused not in [each.args[0] for each in load.call_args_list]
     assert {each.order_id for each in world.requests()} == {*others}
     world.now += seconds(4)
     await one.poll()

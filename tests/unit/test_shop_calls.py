@@ -8,6 +8,7 @@ from apps import app, shop_of
 from builders import ORDER_ID, claimed, orders
 
 from core.life import Outcome
+from engine.conversion.records import to_new
 from entrypoints.api import blueprint
 from kit.memory import in_memory
 from shop.triggers import routes
@@ -52,7 +53,7 @@ class Caller:
 
     async def follow(self, order, known=""):
         async def load(order_id):
-            return order
+            return to_new(order)
 
         self.shop.customers.transitions.store.load = load
         return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)

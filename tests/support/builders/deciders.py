@@ -9,6 +9,8 @@ from bench.workflows import MEASURED
 from core.happenings import Claimed, Ended, Happening, Processed, Submitted, Unknown
 from core.messages import AgentReply, AttemptMessage, request_id_of
 from core.orders import Snapshot
+from engine.conversion.records import to_new
+from engine.domain.states import UnderWay
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
@@ -54,7 +56,8 @@ def fault_of_all(text: str, *, at_door: bool = False) -> AttemptFault:
 
 def under_way(order: Snapshot) -> tuple[str, ...]:
     """The ids of the requests of all attempts of an order that are under way."""
-    return tuple(request_id_of(order.order_id, step) for step in order.running())
+    running = to_new(order).in_state(UnderWay)
+    return tuple(request_id_of(order.order_id, step) for step in running)
 
 
 class Rules(SchedulerRules):
