@@ -85,6 +85,12 @@ def test_a_further_start_keeps_what_is_known_under_the_key_of_this_attempt():
     assert again.not_before is None
 
 
+def test_a_start_keeps_what_a_newer_version_has_added():
+    """FLT-12."""
+    newer = replace(step(), unknown={"Colour": "red"})
+    assert verbs.start(newer, KEY, UP).unknown == {"Colour": "red"}
+
+
 def test_the_start_of_an_undo_keeps_the_result_that_it_needs():
     """UND-3."""
     assert undoing().state == Undoing(UP)
