@@ -637,6 +637,8 @@ def _over_in_time(world: World, change: OldChange, step: Step) -> None:
         demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
         _due_again(change, step.name)
     else:
+        named = [getattr(each, "step", None) for each in change.entry.happened]
+        demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
         in_time = change.entry.at <= step.complete_by + world.deployed.tolerance
         demand(in_time, f"a reply of {step.name} counted that came too late")
 
