@@ -13,7 +13,16 @@ from typing import Any, TypeVar, cast
 from pydantic import AwareDatetime
 
 from core.errors import AppError
-from core.life import Direction, Outcome, ProcessState, WhyNot
+from core.life import (
+    MEANINGS,
+    Direction,
+    Meaning,
+    Outcome,
+    ProcessState,
+    Situation,
+    WhyNot,
+    situation_of,
+)
 from core.orders import Order as SubmittedOrder
 from core.orders import Priority
 from engine.domain import verbs
@@ -195,12 +204,16 @@ class Order:
         return any(isinstance(step.state, states) for step in self.steps)
 
     def overdue(self, now: datetime, tolerance: timedelta) -> tuple[StepIn[UnderWay], ...]:
-        """Return the steps whose time is up (SUP-2).
+        """Return the steps whose time is up (SUP-2)."""
+        return tuple(step for step in self.with_deadline() if step.is_expired(now, tolerance))
 
-        An external event is not due while the order is on hold: the release moves its deadline.
+    def with_deadline(self) -> tuple[StepIn[UnderWay], ...]:
+        """Return the steps for which a supervisor looks once their time is up (SUP-2).
+
+        While the order is on hold, no external event is one: the release moves its deadline
+        (OPR-7).
         """
-        due = self.in_state(AtWork) if self.hold else self.in_state(UnderWay)
-        return tuple(step for step in due if step.is_expired(now, tolerance))
+        return self.in_state(AtWork) if self.hold else self.in_state(UnderWay)
 
     def passed_pivots(self) -> tuple[Step, ...]:
         """Return the steps by which the order is past its point of no return (UND-6)."""
@@ -211,6 +224,36 @@ class Order:
         return _closure(tuple((step.name, step.rules.after) for step in self.steps))
 
     # What it is
+
+    @property
+    def process_state(self) -> ProcessState:
+        """The documented word of its state."""
+        return PROCESS_STATE[type(self.state)]
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended in `Error`; None if it did not."""
+        return self.state.outcome if isinstance(self.state, InError) else None
+
+    @property
+    def situation(self) -> Situation:
+        """The state as people see it; one that awaits only external events has its own (ANS-1)."""
+        found = situation_of(
+            self.process_state,
+            self.outcome,
+            self.direction,
+            failed_before=self.failures > 0,
+            is_held=self.hold is not None,
+        )
+        is_handled = self.derived.locked_by is not None
+        is_free = isinstance(self.state, Processing) and not is_handled
+        under_way = (Situation.PROCESSING, Situation.AGAIN)
+        return Situation.AWAITING if is_free and found in under_way else found
+
+    @property
+    def meaning(self) -> Meaning:
+        """The meaning of that situation."""
+        return MEANINGS[self.situation]
 
     @property
     def is_undo(self) -> bool:

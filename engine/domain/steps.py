@@ -16,10 +16,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
+from core.life import StepState
 from core.orders import OnFailure
 from engine.domain.causes import Cause
 from engine.domain.effects import Doubt, Effect, Key, NothingSent, Sent, WithResult
 from engine.domain.states import (
+    PATTERN_STATE,
     BackingOff,
     Completed,
     ConditionPending,
@@ -118,6 +120,11 @@ class StepIn(Generic[S_co]):
     """The secret in its callback URL (ANS-6); None without a URL."""
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """What a newer version of the app has added, written back unchanged (FLT-12)."""
+
+    @property
+    def pattern_state(self) -> StepState:
+        """The documented word of its state."""
+        return PATTERN_STATE[type(self.state)]
 
     @property
     def is_external(self) -> bool:
