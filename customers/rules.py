@@ -18,8 +18,6 @@ from core.changes import Change
 from core.errors import InvalidError, UnknownOrderError
 from core.life import Outcome, ProcessState
 from core.messages import NotBefore, OrderId, Submission
-from core.orders import Snapshot
-from engine.conversion.records import to_new, to_old
 from engine.domain.orders import Order
 from entrypoints.models import Parameters, View
 
@@ -173,22 +171,21 @@ def check_length(message: str) -> None:
         raise InvalidError([f"body: {told}; a queue takes {LARGEST_MESSAGE}"])
 
 
-def is_of(order: Snapshot, door: Door) -> bool:
+def is_of(order: Order, door: Door) -> bool:
     """Whether the order came for the workflow of this door; its versions have one door."""
-    return order.state.workflow == door.workflow
+    return order.workflow == door.workflow
 
 
-def followed(order: Snapshot, door: Door) -> FollowedOrder:
+def followed(order: Order, door: Door) -> FollowedOrder:
     """Return how far a recorded order is."""
-    state = order.state
     return FollowedOrder(
         order_id=order.order_id,
-        process_state=state.process_state,
-        placed_at=order.order.placed_at,
-        updated_at=state.updated_at,
-        outcome=state.outcome,
-        can_be_cancelled=not why_customer_cannot_cancel(to_new(order), door.cancel_until),
-        retry_after=None if state.meaning.is_over else ASK_AGAIN_IN[state.process_state],
+        process_state=order.process_state,
+        placed_at=order.submitted.placed_at,
+        updated_at=order.updated_at,
+        outcome=order.outcome,
+        can_be_cancelled=not why_customer_cannot_cancel(order, door.cancel_until),
+        retry_after=None if order.is_over else ASK_AGAIN_IN[order.process_state],
     )
 
 
@@ -201,6 +198,6 @@ def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
 
 def cancelled(order: Order, door: Door, now: datetime) -> Change:
     """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
-    if not is_of(to_old(order), door):
+    if not is_of(order, door):
         raise UnknownOrderError
     return cancel_for_customer(order, door.cancel_until, now)

@@ -12,11 +12,10 @@ from pydantic import BaseModel
 from core.business import Door, Payload
 from core.errors import RefusedError, UnknownOrderError
 from core.messages import Submission
-from core.orders import Snapshot
 from core.ports import Clock, TextQueue
 from customers import rules
 from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
-from engine.conversion.records import to_old
+from engine.domain.orders import Order
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 
@@ -93,7 +92,7 @@ class CustomerService:
             raise RefusedError("this Idempotency-Key was used for an order with other content")
         return bound_id
 
-    async def find(self, order_id: str) -> Snapshot | datetime:
+    async def find(self, order_id: str) -> Order | datetime:
         """Return the order; or when it was placed, if it is accepted but not recorded yet.
 
         Raises `UnknownOrderError`. The id contains the time of the order, so a new order is known
@@ -101,7 +100,7 @@ class CustomerService:
         """
         order = await self.transitions.store.load(order_id)
         if order:
-            return to_old(order)
+            return order
         with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
             placed_at = self.placed_at(order_id)
             if await self._may_be_queued(placed_at):

@@ -159,7 +159,7 @@ class World:
     async def cancel(self, order_id: str) -> None:
         """Cancel an order as its customer."""
         order = await self.app.customers.find(order_id)
-        workflow = None if isinstance(order, datetime) else order.state.workflow
+        workflow = None if isinstance(order, datetime) else order.workflow
         door = next((each for each in self.app.business.doors if each.workflow == workflow), None)
         if door is None:
             raise LookupError(f"the workflow {workflow} has no door")

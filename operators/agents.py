@@ -4,15 +4,23 @@ A hold is a row beside the agent's health: schedulers send no requests until it 
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import InvalidError, RefusedError, UnknownAgentError
 from core.ports import Clock
+from engine.words import CLOCK
 from entrypoints.models import View
 from operators.requests import HoldRequest, OperatorRequest
-from stores.agent_health import OPERATOR, AgentHealth, AgentHealthLog, hold_of
+from stores.agent_health import (
+    OPERATOR,
+    AgentHealth,
+    AgentHealthLog,
+    closed_until,
+    hold_of,
+    silent_since,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +64,38 @@ def held_agent(hold: AgentHealth) -> HeldAgent:
 
 def hold_in_words(hold: AgentHealth) -> str:
     """Return the hold in words."""
-    until = f"{hold.held_until:%Y-%m-%d %H:%M:%S} UTC"
+    until = f"{hold.held_until:{CLOCK}}"
     return f"{hold.held_by} holds {hold.agent} until {until}, because: {hold.held_because}"
+
+
+def closed_in_words(health: Sequence[AgentHealth], agents: Iterable[str], now: datetime) -> str:
+    """Return why those of the agents that make no calls make none; the others are left out."""
+    closed = ((agent, closed_until(health, agent, now)) for agent in agents)
+    return "; ".join(_closed(health, agent, until, now) for agent, until in closed if until)
+
+
+def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: datetime) -> str:
+    if hold := hold_of(health, agent, now):
+        return hold_in_words(hold)
+    reports = (report for report in health if report.agent == agent)
+    if any(report.asked_until and report.asked_until > now for report in reports):
+        return f"the service of {agent} asks not to be called, until {until:{CLOCK}}"
+    return f"circuit of {agent} open, until {until:{CLOCK}}"
+
+
+def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> str:
+    """Return the load that the agent's instances report, or since when the agent is silent."""
+    lately = [report for report in health if report.agent == agent and report.counts_until > now]
+    if hold := hold_of(lately, agent, now):
+        return hold_in_words(hold)
+    if silent := silent_since(lately, agent, now):
+        return f"nobody has taken {agent}'s requests since {silent:{CLOCK}}"
+    reports = [report for report in lately if report.is_report]
+    if not reports:
+        return f"{agent}: not heard of lately"
+    running = sum(report.running for report in reports)
+    rate = sum(report.rate for report in reports)
+    return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,6 @@ from core.errors import (
 )
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import OrderState, Snapshot
 from core.ports import Clock
 from core.workflow import Workflows
 from engine.conversion.records import to_old
@@ -140,11 +139,11 @@ class BulkService:
 
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
-    ) -> tuple[list[OrderState], list[NotDone]]:
+    ) -> tuple[list[Order], list[NotDone]]:
         outcomes = await run_all(
             (self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE
         )
-        done = [outcome for outcome in outcomes if isinstance(outcome, OrderState)]
+        done = [outcome for outcome in outcomes if isinstance(outcome, Order)]
         log.info(
             "operators.bulk_page",
             extra={"action": request.action, "done": len(done), "meant": len(meant)},
@@ -153,13 +152,13 @@ class BulkService:
 
     async def _one(
         self, order_id: str, request: BulkRequest, until: datetime
-    ) -> OrderState | NotDone | None:
-        """Act on one order that still matches; return its new state, or why it was not done."""
+    ) -> Order | NotDone | None:
+        """Act on one order that still matches; return it as it is then, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
         asked = asked_for(action, request, where.step if action.of_step else None)
 
         def decide(order: Order, now: datetime) -> Change | None:
-            if not meant_by(to_old(order), action, where, until):
+            if not meant_by(order, action, where, until):
                 return None
             return action.act(order, checked(order, asked, self.workflows), now)
 
@@ -174,7 +173,7 @@ class BulkService:
         except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
             return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
-        return to_old(decision.after).state if isinstance(decision, Change) else None
+        return decision.after if isinstance(decision, Change) else None
 
 
 def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
@@ -200,8 +199,8 @@ def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> Lis
     return order if in_time and where.fits(order) else None
 
 
-def meant_by(order: Snapshot, action: Action, where: Where, until: datetime) -> bool:
+def meant_by(order: Order, action: Action, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
-    rows = (row for key, row in agenda.obligations(order).items() if start <= key < end)
+    rows = (row for key, row in agenda.obligations(to_old(order)).items() if start <= key < end)
     return any(_meant(row, action, where, until) for row in rows)

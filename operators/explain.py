@@ -13,14 +13,32 @@ from typing import Literal
 
 from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
-from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
+from core.life import Outcome, WhyNot
 from core.messages import request_id
-from core.orders import OrderState, Snapshot, Step
-from engine.conversion.records import to_new, to_old
-from engine.domain.orders import Order
+from engine.domain.orders import Hold, InError, Order, Pending, Processing
+from engine.domain.states import (
+    AtWork,
+    AwaitingExternalEvent,
+    BackingOff,
+    CoolingDown,
+    Delayed,
+    Failed,
+    LateEffectsPossible,
+    NothingToUndo,
+    Scheduled,
+    Skipped,
+    UnderWay,
+    UndoFailed,
+    Undoing,
+    Wait,
+)
+from engine.domain.steps import Step
+from engine.domain.work_index import first_need
+from engine.words import CLOCK, words_of
 from entrypoints.models import View
-from operators.agents import hold_in_words
-from stores.agent_health import AgentHealth, closed_until, fault_of, hold_of, silent_since
+from operators.agents import closed_in_words, load_in_words
+from operators.views import StepStateView, step_state_view
+from stores.agent_health import AgentHealth, closed_until, fault_of
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
@@ -67,7 +85,7 @@ class ActingRules:
         )
         return sorted(time for time in times if time)
 
-    def claimed(self, order: Snapshot, at: datetime) -> Decision:
+    def claimed(self, order: Order, at: datetime) -> Decision:
         """Return the claim at this time as if every agent had room.
 
         Whether an agent has room is known only at the moment of the claim.
@@ -77,7 +95,11 @@ class ActingRules:
             return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
 
         room = {capability: open_of(agents) for capability, agents in self.offers.items()}
-        return self.claim(to_new(order), at, room)
+        return self.claim(order, at, room)
+
+    def recovered(self, order: Order, at: datetime) -> Decision:
+        """Return the recovery at this time if nobody replies before."""
+        return self.recover(order, at, self.agent_health)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,16 +127,16 @@ class Explanation(View):
     next_at: datetime | None
     """When the scheduler or supervisor acts, or an agent has to answer; null for an operator."""
     if_nothing_happens: str
+    steps: list[StepStateView]
+    """The steps that run, have failed, or are next: those on which the order depends now."""
 
 
-def explain(
-    order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime
-) -> Explanation:
+def explain(order: Order, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
     """Return the explanation; `actions` are those that an operator can take."""
     expected = what_comes(order, rules, now)
     waiting_for = _waiting_for(order, expected, actions, rules, now)
     waits = f"; it waits for {waiting_for}" if waiting_for else ""
-    state = f"The order is {order.state.process_state}{_because(order)}"
+    state = f"The order is {order.process_state}{_because(order)}"
     return Explanation(
         order_id=order.order_id,
         summary=f"{state}{waits}{_then(expected)}.",
@@ -122,7 +144,15 @@ def explain(
         next_actor=expected.actor if expected else None,
         next_at=expected.at if expected else None,
         if_nothing_happens=_otherwise(order, rules, now),
+        steps=[step_state_view(step) for step in _current(order)],
     )
+
+
+def _current(order: Order) -> list[Step]:
+    if order.is_over:
+        return []
+    states = (UnderWay, Failed, UndoFailed, NothingToUndo)
+    return [each for each in order.steps if isinstance(each.state, states) or each in order.ready]
 
 
 def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
@@ -136,6 +166,7 @@ def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
         next_actor=Actor.OPERATOR,
         next_at=None,
         if_nothing_happens=AS_IT_IS,
+        steps=[],
     )
 
 
@@ -149,124 +180,129 @@ def accepted(order_id: str) -> Explanation:
         next_actor="submission",
         next_at=None,
         if_nothing_happens="It stays on the queue; a message that is refused is kept as poison.",
+        steps=[],
     )
 
 
-def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+def what_comes(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the next act that is expected; None for an order that has ended and needs none."""
-    match order.state.process_state:
-        case ProcessState.PENDING:
-            return _claim(order, rules, max(now, order.state.not_before or now))
-        case ProcessState.PROCESSING:
+    match order.state:
+        case Pending():
+            return _claim(order, rules, max(now, order.derived.not_before or now))
+        case Processing():
             return _answer_or_recovery(order, rules, now)
-    return Prospect(actor=Actor.OPERATOR) if order.state.meaning.waits_for_operator else None
+    return None if order.is_over else Prospect(actor=Actor.OPERATOR)
 
 
-def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+def what_comes_otherwise(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
     found = [_recovery(order, rules, now)]
-    if order.can_go_on:
+    if order.blocked() is None:
         found.append(_claim(order, rules, max(now, _polled_from(order, rules, now))))
     others = (Actor.AGENT, Actor.OUTSIDE)
     acts = (each for each in found if each and each.at and each.actor not in others)
     return min(acts, key=lambda each: each.at or now, default=None)
 
 
-def _polled_from(order: Snapshot, rules: ActingRules, now: datetime) -> datetime:
+def _polled_from(order: Order, rules: ActingRules, now: datetime) -> datetime:
     """Return when every process may claim the order: at its chosen time, or after its wake-up.
 
     A last change far to come is the time of a clock that is ahead: nobody waits for that.
     """
-    changed = order.state.updated_at
+    changed = order.updated_at
     soon = changed + rules.poll_delay if changed < now + rules.poll_delay else now
-    return order.state.not_before or soon
+    return order.derived.not_before or soon
 
 
-def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None:
+def _claim(order: Order, rules: ActingRules, at: datetime) -> Prospect | None:
     """Return the claim at this time, or once an agent that the order needs makes calls again."""
     why_not = None
-    for then in (at, *rules.reopen(order.needs(), at)):
+    for then in (at, *rules.reopen(_capability(order), at)):
         change = rules.claimed(order, then)
         if isinstance(change, Change):
             return Prospect(actor=Actor.SCHEDULER, at=then, change=change, circuits_open=then > at)
         why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
-    if order.running():
+    if order.has_any(UnderWay):
         return _answer_or_recovery(order, rules, at)
     if why_not in (WhyNot.UNKNOWN_WORKFLOW, WhyNot.UNKNOWN_PROVIDER):
         return _given_up(order, rules, at, why_not)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 
-def _given_up(order: Snapshot, rules: ActingRules, now: datetime, why_not: WhyNot) -> Prospect:
+def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: WhyNot) -> Prospect:
     """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
-    at = max(now, order.state.waits_since + rules.longest_upgrade + INSTANT)
+    at = max(now, order.derived.ready_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
         return Prospect(actor=Actor.SCHEDULER, why_not=why_not)
     return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=why_not)
 
 
-def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+def _answer_or_recovery(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the next act on an order with running steps that cannot be claimed."""
     if not order.with_deadline():
         return Prospect(actor=Actor.OPERATOR)
     if order.overdue(now, rules.clock_tolerance):
         return _recovery(order, rules, now)
-    actor = Actor.AGENT if order.at_work() else Actor.OUTSIDE
+    actor = Actor.AGENT if order.has_any(AtWork) else Actor.OUTSIDE
     return Prospect(actor=actor, at=_first_deadline(order))
 
 
-def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+def _recovery(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the recovery if no running step is answered; None if none falls due."""
     due = _first_deadline(order)
     if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
-    decision = rules.recover(to_new(order), at, rules.agent_health)
+    decision = rules.recovered(order, at)
     change = decision if isinstance(decision, Change) else None
     return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
 
 
-def _first_deadline(order: Snapshot) -> datetime | None:
-    times = (step.complete_by for step in order.with_deadline())
-    return min(filter(None, times), default=None)
+def _first_deadline(order: Order) -> datetime | None:
+    return min((step.state.complete_by for step in order.with_deadline()), default=None)
+
+
+def _capability(order: Order) -> str:
+    """Return the capability that the next claim needs."""
+    return first_need(order, order.derived.ready_since)
 
 
 # In words
 
 
-def _because(order: Snapshot) -> str:
-    state = order.state
-    outcome = f" ({state.outcome})" if state.outcome else ""
-    back = " and goes back" if state.direction is Direction.UNDO and state.outcome is None else ""
-    stuck = " and ".join(step.name for step in order.steps if step.undo_failed)
-    is_stuck = stuck and state.outcome is Outcome.UNDO_INCOMPLETE
+def _because(order: Order) -> str:
+    outcome = f" ({order.outcome})" if order.outcome else ""
+    back = " and goes back" if order.is_undo and not isinstance(order.state, InError) else ""
+    stuck = " and ".join(step.name for step in order.in_state(UndoFailed))
+    is_stuck = stuck and order.outcome is Outcome.UNDO_INCOMPLETE
     because = f"because the undo of {stuck} failed" if is_stuck else "because"
-    why = f", {because}: {state.reason}" if state.reason else ""
-    return f"{outcome}{back}{why}{_held(state)}{_no_way_back(order)}{_left_out(order)}"
+    why = f", {because}: {words_of(order.cause)}" if order.cause else ""
+    hold = _on_hold(order.hold) if order.hold else ""
+    return f"{outcome}{back}{why}{hold}{_no_way_back(order)}{_left_out(order)}"
 
 
-def _no_way_back(order: Snapshot) -> str:
+def _no_way_back(order: Order) -> str:
     passed = " and ".join(step.name for step in order.passed_pivots())
     return f"; past its point of no return ({passed})" if passed else ""
 
 
-def _left_out(order: Snapshot) -> str:
+def _left_out(order: Order) -> str:
     """Return which steps the order went on without, and why, as far as it is known."""
-    skipped = (step for step in order.in_state(StepState.SKIPPED) if step.reason)
-    said = [f"{step.name} was skipped: {step.reason}" for step in skipped]
+    said = [
+        f"{step.name} was skipped: {words_of(step.state.cause)}"
+        for step in order.in_state(Skipped)
+        if step.state.cause
+    ]
     return f"; {'; '.join(said)}" if said else ""
 
 
-def _held(state: OrderState) -> str:
-    if state.held_since is None:
-        return ""
-    since = _clock(state.held_since)
-    return f"; {state.held_by} holds it since {since}, because: {state.held_because}"
+def _on_hold(hold: Hold) -> str:
+    return f"; {hold.by} holds it since {_clock(hold.since)}, because: {hold.note}"
 
 
 def _waiting_for(
-    order: Snapshot,
+    order: Order,
     expected: Prospect | None,
     actions: Sequence[str],
     rules: ActingRules,
@@ -274,7 +310,9 @@ def _waiting_for(
 ) -> str | None:
     if expected is None:
         return None
-    answers = " and ".join(_answer(order.order_id, step, rules) for step in order.running())
+    answers = " and ".join(
+        _answer(order.order_id, step, rules) for step in order.in_state(UnderWay)
+    )
     match expected.actor:
         case Actor.AGENT | Actor.OUTSIDE:
             return answers
@@ -282,101 +320,88 @@ def _waiting_for(
             return f"a newer version of the app: {_unknown(order, expected.why_not)}"
         case Actor.SCHEDULER:
             beside = f", and for {answers}" if answers else ""
-            again = _asked_again(order)
-            return f"a scheduler to claim it{_room(order, expected, rules, now)}{again}{beside}"
+            room = _room(order, expected, rules, now)
+            return (
+                f"a scheduler to claim it{room}{_asked_again(order)}{_pauses(order, now)}{beside}"
+            )
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
-            nobody = f"an agent for {order.needs()}, which none of this app's agents is"
+            nobody = f"an agent for {_capability(order)}, which none of this app's agents is"
             is_alone = expected.why_not in (WhyNot.NO_ROOM, WhyNot.NO_ROOM_AT_ITS_OWN)
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
 
 
-def _unknown(order: Snapshot, why_not: WhyNot) -> str:
+def _unknown(order: Order, why_not: WhyNot) -> str:
     """Return what only another version of the app knows, which the order needs."""
     if why_not is WhyNot.UNKNOWN_PROVIDER:
         return "no agent of this one leads to the provider that may have done its step"
-    workflow = f"{order.state.workflow} version {order.state.workflow_version}"
+    workflow = f"{order.workflow} version {order.workflow_version}"
     return f"this one does not know workflow {workflow}"
 
 
-def _asked_again(order: Snapshot) -> str:
+def _asked_again(order: Order) -> str:
     """Return what was accepted and is asked for again; empty if nothing was."""
     accepted = [
         f"{step.agent}, which accepted {step.name} and may take until {_clock(step.answer_by)}"
-        for step in order.ready()
+        for step in order.ready
         if step.answer_by
     ]
     return f", to ask again {' and '.join(accepted)}" if accepted else ""
 
 
-def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:
-    needs, since = order.needs(), order.state.waits_since
-    if not needs or needs not in rules.offers:
+_UNTIL: Mapping[type[Wait | None], str] = {
+    Delayed: "is delayed until",
+    BackingOff: "backs off until",
+    CoolingDown: "cools down until",
+    Scheduled: "is scheduled for",
+    LateEffectsPossible: "may still take effect, so its undo starts from",
+}
+"""What a step does that waits for a time; `_asked_again` says it of work that was accepted."""
+
+
+def _pauses(order: Order, now: datetime) -> str:
+    """Return why the steps that are next do not start yet."""
+    return "".join(f"; {pause}" for step in order.ready if (pause := _pause(step, now)))
+
+
+def _pause(step: Step, now: datetime) -> str:
+    does, until = _UNTIL.get(type(step.wait)), step.not_before
+    if not does or until is None or until <= now:
+        return ""
+    why = f" ({words_of(step.cause)})" if step.cause else ""
+    return f"{step.name} {does} {_clock(until)}{why}"
+
+
+def _room(order: Order, expected: Prospect, rules: ActingRules, now: datetime) -> str:
+    needs, since = _capability(order), order.derived.ready_since
+    if needs not in rules.offers:
         return ""
     if expected.circuits_open:
-        why = _why_closed(needs, rules, max(now, order.state.not_before or now))
+        at = max(now, order.derived.not_before or now)
+        why = closed_in_words(rules.agent_health, rules.offers[needs], at)
         return f", once an agent for {needs} makes calls again ({why})"
     if now > _polled_from(order, rules, now):
-        loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
+        loads = "; ".join(
+            load_in_words(rules.agent_health, agent, now) for agent in rules.offers[needs]
+        )
         waits = f", for which it waits since {_clock(since)} ({loads})"
         return f", once an agent for {needs} has room{waits}"
     return f", once an agent for {needs} has room"
 
 
-def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
-    """Return why the agents for it that make no calls make none: each has a reason of its own.
-
-    Another one may make calls: what was tried waits for its own provider (AGT-3).
-    """
-    closed = (
-        (agent, closed_until(rules.agent_health, agent, now)) for agent in rules.offers[needs]
-    )
-    return "; ".join(
-        _why_agent_is_closed(agent, until, rules, now) for agent, until in closed if until
-    )
-
-
-def _why_agent_is_closed(agent: str, until: datetime, rules: ActingRules, now: datetime) -> str:
-    if hold := hold_of(rules.agent_health, agent, now):
-        return hold_in_words(hold)
-    reports = (each for each in rules.agent_health if each.agent == agent)
-    if any(each.asked_until and each.asked_until > now for each in reports):
-        return f"the service of {agent} asks not to be called, until {_clock(until)}"
-    return f"circuit of {agent} open, until {_clock(until)}"
-
-
-def _load(agent: str, rules: ActingRules, now: datetime) -> str:
-    """Return the load that an agent's instances report, or since when the agent is silent."""
-    lately = [
-        health
-        for health in rules.agent_health
-        if health.agent == agent and health.counts_until > now
-    ]
-    if hold := hold_of(lately, agent, now):
-        return hold_in_words(hold)
-    if silent := silent_since(lately, agent, now):
-        return f"nobody has taken {agent}'s requests since {_clock(silent)}"
-    reports = [health for health in lately if health.is_report]
-    if not reports:
-        return f"{agent}: not heard of lately"
-    running = sum(health.running for health in reports)
-    rate = sum(health.rate for health in reports)
-    return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
-
-
 def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
     """Return the expected answer, and the fault that its agent has reported of this attempt."""
-    what = "undo" if step.state is StepState.UNDOING else "step"
-    called = f"{step.name} ({step.title})" if step.title else step.name
-    if step.waits:
-        asked = f"time {step.failure_count + 1} of {step.threshold} that it is asked"
+    title, counts = step.rules.title, step.counts
+    called = f"{step.name} ({title})" if title else step.name
+    if isinstance(step.state, AwaitingExternalEvent):
+        asked = f"time {counts.failures + 1} of {step.rules.threshold} that it is asked"
         return f"an answer from outside to {called}, {asked}"
-    action = "undo" if step.state is StepState.UNDOING else "do"
-    request = request_id(order_id, step.name, step.attempts, action)
+    what, action = ("undo", "undo") if isinstance(step.state, Undoing) else ("step", "do")
+    request = request_id(order_id, step.name, counts.attempts, action)
     fault = fault_of(rules.agent_health, request)
     so_far = f" (so far: {fault.text})" if fault and fault.text else ""
-    return f"agent {step.agent}'s answer to {what} {called}, attempt {step.attempts}{so_far}"
+    return f"agent {step.agent}'s answer to {what} {called}, attempt {counts.attempts}{so_far}"
 
 
 def _then(expected: Prospect | None) -> str:
@@ -391,7 +416,7 @@ def _then(expected: Prospect | None) -> str:
     return f", from {_clock(expected.at)} on{effect}"
 
 
-def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
+def _otherwise(order: Order, rules: ActingRules, now: datetime) -> str:
     comes = what_comes_otherwise(order, rules, now)
     if comes is None or comes.at is None:
         return AS_IT_IS
@@ -406,17 +431,15 @@ def _effect(change: Change) -> str:
 
 
 def _becomes(change: Change) -> str:
-    before, state = to_old(change.before or change.after).state, to_old(change.after).state
-    if state.process_state is ProcessState.ERROR:
-        return f"the order ends in Error ({state.outcome})"
-    if state.direction is not before.direction:
+    before, after = change.before or change.after, change.after
+    if isinstance(after.state, InError):
+        return f"the order ends in Error ({after.state.outcome})"
+    if after.is_undo and not before.is_undo:
         return "the whole order is undone"
-    return {
-        ProcessState.PENDING: "another try is asked for",
-        ProcessState.PROCESSING: "the order is Processing",
-        ProcessState.PROCESSED: "the order is Processed",
-    }[state.process_state]
+    if isinstance(after.state, Pending):
+        return "another try is asked for"
+    return f"the order is {after.process_state}"
 
 
 def _clock(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{time:{CLOCK}}"

@@ -80,10 +80,9 @@ def erase(order: Order, request: OperatorRequest, payload: Payload, now: datetim
 
 def is_over(order: ArchivedOrder, since: datetime) -> bool:
     """Whether the order has been finished since before that time and needs no operator."""
-    if order.snapshot is None:
+    if order.record is None:
         return not order.fault  # a history whose order is gone
-    state = order.snapshot.state
-    return state.meaning.is_over and state.updated_at < since
+    return order.record.is_over and order.record.updated_at < since
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +193,11 @@ class RetentionService:
             raise InvalidError(["continuation: expected what the page before said"])
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
-        snapshots = (each.snapshot for each in page.orders if each.snapshot)
+        records = (each.record for each in page.orders if each.record)
         theirs = [
             views.found(order)
-            for order in snapshots
-            if self.payload.belongs_to(order.order.payload, request.email)
+            for order in records
+            if self.payload.belongs_to(order.submitted.payload, request.email)
         ]
         next_bucket = next((f"{name}-" for name in buckets if name > bucket), None)
         return Found(

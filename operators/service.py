@@ -17,10 +17,8 @@ from core.business import Payload
 from core.changes import Change, HistoryEntry, Note
 from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
-from core.orders import Snapshot
 from core.ports import Clock
 from core.workflow import Workflows
-from engine.conversion.records import to_new, to_old
 from engine.domain.orders import Order
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
@@ -41,7 +39,6 @@ from operators.views import (
     OrderList,
     OrderView,
     Revealed,
-    StateView,
     agenda_page,
     cut,
 )
@@ -61,7 +58,7 @@ A page may be short or even empty without being the last one.
 """
 
 
-Find = Callable[[str], Awaitable[Snapshot | datetime]]
+Find = Callable[[str], Awaitable[Order | datetime]]
 """Returns an order; or when it was placed, if it is accepted but not recorded yet.
 
 Raises `UnknownOrderError`.
@@ -140,7 +137,7 @@ class OperatorService:
         except UnreadableRowError as fault:
             unreadable = AgendaRow(key=row, order_id=order_id, fault=str(fault))
             return views.listed(unreadable, "Error")
-        return views.found(to_old(order)) if order else None
+        return views.found(order) if order else None
 
     async def audit(self, page: AuditPage) -> AuditList:
         """List what operators did to orders, the newest first; also that they saw personal data."""
@@ -160,9 +157,7 @@ class OperatorService:
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[
-                StateView.model_validate(each.snapshot.state) for each in found if each.snapshot
-            ],
+            orders=[views.state_view(each.record) for each in found if each.record],
             unreadable=[each.order_id for each in found if each.fault],
             more=page.continuation.startswith(beginning),
         )
@@ -172,12 +167,11 @@ class OperatorService:
 
         Raises `UnknownOrderError`.
         """
+        history = await self.store.history(order_id)  # before the state: it may be older, not newer
         order = await self.find(order_id)
         if isinstance(order, datetime):
             return views.accepted_view(order_id, order)
-        return views.order_view(
-            order, self.payload, await self.store.history(order_id), self.clock()
-        )
+        return views.order_view(order, self.payload, history, self.clock())
 
     async def explain(self, order_id: str) -> Explanation:
         """Say why an order is where it is, who acts next and when.
@@ -191,7 +185,7 @@ class OperatorService:
         if isinstance(order, datetime):
             return accepted(order_id)
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
-        return explain(order, possible(to_new(order), now), acting, now)
+        return explain(order, possible(order, now), acting, now)
 
     async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
         """Carry out an action on an order (OPR-3, OPR-4).
@@ -218,7 +212,7 @@ class OperatorService:
         order = await self.find(order_id)
         if isinstance(order, datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
-        submitted = order.order.payload
+        submitted = order.submitted.payload
         if not views.hides(submitted, self.payload):
             raise RefusedError("the order holds no personal data, or none any more")
         await self.transitions.carry_out(_looked(order, request, self.clock()))
@@ -230,12 +224,12 @@ class OperatorService:
         return vocabulary(self.links)
 
 
-def _looked(order: Snapshot, request: OperatorRequest, now: datetime) -> Note:
+def _looked(order: Order, request: OperatorRequest, now: datetime) -> Note:
     """Return the note that an operator looked at the personal data of an order."""
     actor = f"operator/{request.operator}"
     entry = HistoryEntry(at=now, actor=actor, happened=(happenings.Revealed(note=request.note),))
     note_id = f"{actor} {keys.sortable(now)}"
-    return Note(note_id=note_id, order_id=order.order_id, version=order.state.version, entry=entry)
+    return Note(note_id=note_id, order_id=order.order_id, version=order.version, entry=entry)
 
 
 def asked_for(action: Action, request: OutcomeRequest, step: str | None) -> Asked:

@@ -1,15 +1,20 @@
 """The operators' views of orders, as the API returns them, without personal data."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AliasGenerator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core import answers
 from core.actions import BY_NAME, ERASE, possible, possible_at
 from core.agenda import AgendaRow, situation_in, state_in, summary
 from core.business import Payload
@@ -18,9 +23,13 @@ from core.errors import InvalidError
 from core.happenings import ActedOn, UndoRequested, as_data
 from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
-from core.orders import OUTSIDE, OnFailure, Priority, Snapshot, Step
-from engine.conversion.records import old_step, to_new
+from core.orders import OnFailure, Priority
+from engine.conversion.records import to_old
+from engine.decisions import external_event
 from engine.domain.causes import cause_in
+from engine.domain.orders import Order
+from engine.domain.states import STATES, LateEffectsPossible, State, Wait
+from engine.domain.steps import Step
 from engine.features.external_events import without_personal_data
 from engine.words import words_of
 from entrypoints.models import View
@@ -29,20 +38,36 @@ from stores.orders import OrderStore
 
 CANCELLED = BY_NAME["cancel"].done
 
+WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)
+"""The states in which a step waits; the last one is of an undo alone."""
+
 Listed = TypeVar("Listed")
 
 
-class StepView(View):
-    """One step of an order."""
+def _names(states: Iterable[type[State]]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": [state.__name__ for state in states]})
+
+
+class StepStateView(View):
+    """The state of a step."""
 
     name: str
+    state: StepState
+    exact_state: Annotated[str, _names(STATES)]
+    """The state of which `state` is the documented word; one word can have several."""
+    wait: Annotated[str, _names(WAITS)] | None
+    """Why its next attempt, to do or to undo it, has not started; null if there is none."""
+
+
+class StepView(StepStateView):
+    """One step of an order."""
+
     title: str
     """What its author calls it; may be empty."""
     capability: str
     agent: str
     after: list[str]
     """The steps that have to be done first."""
-    state: StepState
     complete_by: datetime | None
     not_before: datetime | None
     attempts: int
@@ -126,23 +151,49 @@ class OrderView(StateView):
     """The actions that an operator can take on the order now."""
 
 
+def state_view(order: Order) -> StateView:
+    """Return the state record of an order."""
+    derived, hold = order.derived, order.hold
+    return StateView(
+        order_id=order.order_id,
+        locked_by=derived.locked_by,
+        complete_by=derived.complete_by,
+        process_state=order.process_state,
+        failure_count=order.failures,
+        direction=order.direction,
+        outcome=order.outcome,
+        reason=words_of(order.cause) if order.cause else None,
+        priority=order.priority,
+        workflow=order.workflow,
+        workflow_version=order.workflow_version,
+        version=order.version,
+        waits_since=derived.ready_since,
+        not_before=derived.not_before,
+        updated_at=order.updated_at,
+        situation=order.situation,
+        held_by=hold and hold.by,
+        held_because=hold and hold.note,
+        held_since=hold and hold.since,
+    )
+
+
 def order_view(
-    order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], now: datetime
+    order: Order, payload: Payload, history: Iterable[HistoryEntry], now: datetime
 ) -> OrderView:
     """Return everything about an order except personal data (OPR-1)."""
-    entries, submitted = list(history), order.order.payload
+    entries, submitted = list(history), order.submitted.payload
     happened = list(chain.from_iterable(entry.happened for entry in entries))
     return OrderView(
-        **dict(StateView.model_validate(order.state)),
-        placed_at=order.order.placed_at,
+        **dict(state_view(order)),
+        placed_at=order.submitted.placed_at,
         payload=dict(payload.hidden(submitted)),
         undone_because=_undone_because(happened),
         hides=hides(submitted, payload),
         erased=any(each.what == ERASE.done for each in happened),
-        keys=[key_in(row) for row in order.order.key_rows],
+        keys=[key_in(row) for row in order.submitted.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in entries],
-        actions=possible(to_new(order), now),
+        actions=possible(order, now),
     )
 
 
@@ -195,22 +246,50 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
     )
 
 
-def _step(order: Snapshot, step: Step, now: datetime) -> StepView:
-    order_now = to_new(order)
-    found = next(each for each in order_now.steps if each.name == step.name)
-    shown = old_step(without_personal_data(found))
-    own = {each.name for each in fields(shown)}
-    kept = {name: getattr(shown, name) for name in StepView.model_fields if name in own}
-    takes_answer = step.capability == OUTSIDE and not answers.why_closed(order_now, found)
-    if step.state is StepState.NOT_STARTED and (begins := order.begins_at(step)) and begins > now:
-        kept["not_before"] = begins
-    return StepView(
-        **kept,
-        reason=step.reason,
-        effects_final_at=step.effects_final_at,
-        takes_answer=takes_answer,
-        actions=possible_at(order_now, found, now),
+def step_state_view(step: Step) -> StepStateView:
+    """Return the state of a step."""
+    return StepStateView(
+        name=step.name,
+        state=step.pattern_state,
+        exact_state=type(step.state).__name__,
+        wait=type(step.wait).__name__ if step.wait else None,
     )
+
+
+def _step(order: Order, step: Step, now: datetime) -> StepView:
+    rules, counts = step.rules, step.counts
+    shown = without_personal_data(step).result
+    return StepView(
+        **dict(step_state_view(step)),
+        title=rules.title,
+        capability=rules.capability,
+        agent=step.agent,
+        after=list(rules.after),
+        complete_by=step.complete_by,
+        not_before=_not_before(order, step, now),
+        attempts=counts.attempts,
+        round=step.key.generation if step.key else 0,
+        failure_count=counts.failures,
+        threshold=rules.threshold,
+        # Its own field says that the order goes on without the step.
+        on_failure=OnFailure.ERROR if rules.on_failure is OnFailure.GO_ON else rules.on_failure,
+        goes_on=rules.on_failure is OnFailure.GO_ON,
+        pivot=rules.pivot,
+        cooldowns=counts.cooldowns,
+        undoable=rules.undoable,
+        reason=words_of(step.cause) if step.cause else None,
+        result=None if shown is None else dict(shown),
+        effects_final_at=step.effects_final_at,
+        takes_answer=step.is_external and external_event.why_closed(order, step) is None,
+        actions=possible_at(order, step, now),
+    )
+
+
+def _not_before(order: Order, step: Step, now: datetime) -> datetime | None:
+    """Return the earliest start of the step; while it is still to be done, also the order's own."""
+    starts_at = order.starts_at(step)
+    is_to_be_done = step.pattern_state is StepState.NOT_STARTED
+    return starts_at if is_to_be_done and starts_at and starts_at > now else step.not_before
 
 
 def _entry(entry: HistoryEntry) -> EntryView:
@@ -274,9 +353,9 @@ class ListedOrder(View):
     """Null if its row cannot be read."""
 
 
-def found(order: Snapshot) -> ListedOrder:
+def found(order: Order) -> ListedOrder:
     """Return an order in any state as a list shows it."""
-    return _listed(order.order_id, summary(order))
+    return _listed(order.order_id, summary(to_old(order)))
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:

@@ -15,8 +15,10 @@ from pydantic_core import PydanticCustomError
 from core.business import is_simulated
 from core.life import Mark, Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
-from core.orders import Priority, Snapshot, Step
+from core.orders import Priority
 from customers.rules import ASK_AGAIN_IN, AskAgain
+from engine.domain.orders import Order
+from engine.domain.steps import Step
 from entrypoints.models import Body, View
 from shop import words
 from shop.business import SHOP, Customer
@@ -127,19 +129,18 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
     )
 
 
-def status(order: Snapshot) -> Status:
+def status(order: Order) -> Status:
     """Return the public status of an order."""
-    state = order.state
     return Status(
         order_id=order.order_id,
-        process_state=state.process_state,
-        placed_at=order.order.placed_at,
-        updated_at=state.updated_at,
+        process_state=order.process_state,
+        placed_at=order.submitted.placed_at,
+        updated_at=order.updated_at,
         steps=[_step_status(order, step) for step in order.steps],
-        outcome=state.outcome,
+        outcome=order.outcome,
         **asdict(words.of_order(order)),
         if_slow=words.of_order_if_slow(order),
-        retry_after=None if words.is_over(order) else ASK_AGAIN_IN[state.process_state],
+        retry_after=None if order.is_over else ASK_AGAIN_IN[order.process_state],
     )
 
 
@@ -150,10 +151,10 @@ def notice(addresses: Mapping[str, str]) -> str:
     return words.SIMULATED if simulated else ""
 
 
-def _step_status(order: Snapshot, step: Step) -> StepStatus:
+def _step_status(order: Order, step: Step) -> StepStatus:
     return StepStatus(
         name=step.name,
-        state=step.state,
+        state=step.pattern_state,
         trying_again=words.trying_again(order, step),
         **asdict(words.of_step(order, step)),
         if_slow=words.of_step_if_slow(order, step),

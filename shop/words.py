@@ -2,9 +2,17 @@
 
 from dataclasses import dataclass
 
-from core import life
-from core.life import ENDED, Mark, Outcome, ProcessState, StepState
-from core.orders import Snapshot, Step
+from core.life import Mark, Outcome, StepState
+from engine.domain.orders import InError, Order, Processed
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    Running,
+    Startable,
+    Undoing,
+    Undone,
+    UndoPending,
+)
+from engine.domain.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +63,24 @@ IN_DOUBT = OrderWords(
 )
 
 
-def is_over(order: Snapshot) -> bool:
-    """Whether nothing will change any more."""
-    return order.state.meaning.is_over
-
-
-def trying_again(order: Snapshot, step: Step) -> bool:
+def trying_again(order: Order, step: Step) -> bool:
     """Whether the step runs again, or waits to run again, after an attempt without success."""
-    if order.state.process_state in ENDED or step.state not in (
-        StepState.NOT_STARTED,
-        StepState.RUNNING,
-    ):
+    if order.has_ended:
         return False
-    return step.attempts > (1 if step.runs else 0)
+    match step.state:
+        case Startable():
+            return step.counts.attempts > 0
+        case Running() | AwaitingExternalEvent():
+            return step.counts.attempts > 1
+    return False
 
 
-def of_step(order: Snapshot, step: Step) -> StepWords:
+def of_step(order: Order, step: Step) -> StepWords:
     """Return the words for the state of a step."""
     doing, done, back = _names(step)
     if trying_again(order, step):
         return _slow(step)
-    failed = "This could not be done" if is_over(order) else "A person is looking at it"
+    failed = "This could not be done" if order.is_over else "A person is looking at it"
     known = {
         StepState.NOT_STARTED: StepWords(Mark.PENDING, doing),
         StepState.RUNNING: StepWords(Mark.PROCESSING, doing),
@@ -85,14 +90,13 @@ def of_step(order: Snapshot, step: Step) -> StepWords:
         StepState.UNDOING: StepWords(Mark.UNDO, "Taking it back", doing),
         StepState.UNDONE: StepWords(Mark.UNDO, back),
     }
-    unknown = StepWords(life.STEPS[step.state].mark, doing)
-    return known.get(step.state, unknown)
+    return known[step.pattern_state]
 
 
-def of_step_if_slow(order: Snapshot, step: Step) -> StepWords | None:
+def of_step_if_slow(order: Order, step: Step) -> StepWords | None:
     """Return the words for a step that takes long; None if they are the usual ones."""
-    under_way = step.state is StepState.RUNNING and order.state.process_state not in ENDED
-    return _slow(step) if under_way and not trying_again(order, step) else None
+    runs = step.pattern_state is StepState.RUNNING and not order.has_ended
+    return _slow(step) if runs and not trying_again(order, step) else None
 
 
 def _slow(step: Step) -> StepWords:
@@ -104,27 +108,28 @@ def _names(step: Step) -> tuple[str, str, str]:
     return STEPS.get(step.name, (step.name, f"{step.name}: done", f"{step.name}: taken back"))
 
 
-def of_order(order: Snapshot) -> OrderWords:
+def of_order(order: Order) -> OrderWords:
     """Return the words for the state of an order."""
-    if order.state.process_state is ProcessState.PROCESSED:
-        return DONE
-    if order.state.outcome is Outcome.UNDONE:
-        return OrderWords(Mark.UNDO, "Cancelled; all taken back.", _charge(order))
-    if order.state.process_state is ProcessState.ERROR:
-        return IN_DOUBT
-    if order.in_state(StepState.UNDOING, StepState.UNDONE):
+    match order.state:
+        case Processed():
+            return DONE
+        case InError(Outcome.UNDONE):
+            return OrderWords(Mark.UNDO, "Cancelled; all taken back.", _charge(order))
+        case InError():
+            return IN_DOUBT
+    if order.has_any(UndoPending, Undoing, Undone):
         return BEING_UNDONE
     return SLOW if any(trying_again(order, step) for step in order.steps) else ON_IT
 
 
-def of_order_if_slow(order: Snapshot) -> OrderWords | None:
+def of_order_if_slow(order: Order) -> OrderWords | None:
     """Return the words for an order with a slow step; None if they are the usual ones."""
     waiting = any(of_step_if_slow(order, step) for step in order.steps)
     return SLOW if waiting and of_order(order) == ON_IT else None
 
 
-def _charge(order: Snapshot) -> str:
+def _charge(order: Order) -> str:
     """Return the words on the charge: "not charged" only if the capture was never requested."""
     capture = order.step("capture")
-    untouched = capture is None or capture.state is StepState.NOT_STARTED
+    untouched = capture is None or capture.pattern_state is StepState.NOT_STARTED
     return "You were not charged." if untouched else "What was paid goes back to you."

@@ -14,7 +14,8 @@ from ulid import ULID
 from core.agenda import ACTED_PREFIX
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, newest_first, order_key, state_key
-from core.orders import Snapshot
+from engine.conversion.records import to_new
+from engine.domain.orders import Order
 from stores.orders import OrderStore, snapshot_of
 from stores.tables import Delete, Put, Stored, Table, columns_of
 
@@ -29,7 +30,7 @@ class ArchivedOrder:
     """One order with the keys of all its rows."""
 
     order_id: str
-    snapshot: Snapshot | None = None
+    record: Order | None = None
     """None if the order is unreadable, or if a crash has left over only its history."""
     keys: Sequence[str]
     fault: str = ""
@@ -84,8 +85,9 @@ class Archive:
         call.
         """
         bucket = bucket_of(order.order_id)
-        named = order.snapshot.order.key_rows if order.snapshot else ()
-        listed = order.snapshot.state.agenda if order.snapshot else ()
+        named = order.record.submitted.key_rows if order.record else ()
+        items = order.record.derived.work_items if order.record else ()
+        listed = [item.key for item in items]
         await self._table.submit_each(bucket, [Delete(key) for key in named])
         history = [key for key in order.keys if "|history|" in key]
         others = [key for key in order.keys if "|history|" not in key]
@@ -124,7 +126,8 @@ class Archive:
             snapshot = snapshot_of((self._orders.record_of(row), row.etag) for row in own)
         except UnreadableRowError as error:
             return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
-        return ArchivedOrder(order_id=order_id, keys=keys, snapshot=snapshot)
+        record = to_new(snapshot) if snapshot else None
+        return ArchivedOrder(order_id=order_id, keys=keys, record=record)
 
 
 def oldest_order_id(bucket: str, time: datetime | None) -> str:

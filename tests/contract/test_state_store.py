@@ -340,7 +340,7 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
     kept = {
-        each.order_id: (each.snapshot is None, bool(each.fault))
+        each.order_id: (each.record is None, bool(each.fault))
         for each in await all_kept(made.archive, bucket)
     }
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
@@ -385,7 +385,7 @@ async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(mad
     (kept,) = [
         each for each in await all_kept(made.archive, bucket) if each.order_id == order.order_id
     ]
-    assert (kept.snapshot, kept.fault) == (
+    assert (kept.record, kept.fault) == (
         None,
         "the order cannot be read: of its two rows one is missing",
     )

@@ -4,6 +4,7 @@ import pytest
 from builders import NOW, PAYLOAD, claimed, orders, scheduler, seconds, steps, supervisor
 
 from core.agenda import obligations
+from engine.conversion.records import to_new
 from operators.requests import OperatorRequest
 from operators.retention import erase, is_over
 from stores.archive import ArchivedOrder
@@ -36,7 +37,7 @@ def test_an_erasure_leaves_an_order_where_it_was(how):
 def test_an_erasure_does_not_make_retention_wait():
     """What has ended is kept from its end on (engine 29f)."""
     after = erase(STANDS["processed"], ASKED, PAYLOAD, NOW + DAY).after
-    kept = ArchivedOrder(order_id=after.order_id, snapshot=after, keys=())
+    kept = ArchivedOrder(order_id=after.order_id, record=to_new(after), keys=())
     assert is_over(kept, since=NOW + seconds(1))
     assert not is_over(kept, since=NOW)
 

@@ -28,6 +28,7 @@ from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.life import Outcome
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.conversion.records import to_new
 from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
@@ -267,6 +268,39 @@ def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_
     order = orders.new(steps=[steps.new(capability="fax")], workflow_version=0)
     said = explained(order, at=NOW + 2 * WAKE_UP_TIME)
     assert said.waiting_for == "a scheduler to claim it"
+
+
+UNTIL = NOW + seconds(30)
+PAUSES = {
+    "scheduled for": steps.scheduled(at=UNTIL),
+    "backs off until": steps.backing_off(until=UNTIL),
+    "cools down until": steps.cooling_down(until=UNTIL),
+}
+
+
+@pytest.mark.proves("OPR-2", "SUP-3", "SCH-15", "SCH-16")
+@pytest.mark.parametrize("pause", PAUSES)
+def test_of_a_step_that_waits_for_a_time_it_says_why(pause):
+    """Each exact state has its own words; once the time has come, nothing is said of it."""
+    order = orders.pending(steps=[PAUSES[pause]])
+    said = explained(order)
+    assert f"{pause} {UNTIL:%Y-%m-%d %H:%M:%S} UTC" in said.waiting_for
+    assert [step.exact_state for step in said.steps] == [
+        type(to_new(order).steps[0].state).__name__
+    ]
+    assert pause not in explained(order, at=UNTIL).waiting_for
+
+
+@pytest.mark.proves("OPR-2")
+def test_it_names_the_steps_on_which_the_order_depends_now():
+    """Those that run, have failed, or are next; none of an order that is over."""
+    after = steps.new("ship", after=("pay",))
+    seen = [steps.completed("reserve"), steps.running("pay"), steps.new("mail"), after]
+    order = orders.processing(steps=seen)
+    assert [step.name for step in explained(order).steps] == ["pay", "mail"]
+    failed = orders.in_error(steps=[steps.completed("reserve"), steps.failed("pay"), after])
+    assert [step.name for step in explained(failed).steps] == ["pay"]
+    assert explained(orders.processed()).steps == []
 
 
 @pytest.mark.proves("OPR-2", "UND-4")

@@ -28,9 +28,10 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from engine.domain.causes import Cause, Code
+from engine.domain.states import STATES
 from engine.words import words_of
 from operators.requests import ActRequest, OperatorRequest
-from operators.views import order_view
+from operators.views import StepStateView, order_view
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 LATER = NOW + seconds(1)
@@ -96,6 +97,28 @@ def requested(change):
         (request.step, request.action)
         for request in (decode(AgentRequest, each.body) for each in change.messages)
     }
+
+
+EXACT = {
+    "cools down": (steps.cooling_down(until=LATER), "NotStarted", "CoolingDown", "CoolingDown"),
+    "runs": (steps.running(), "Running", "Running", None),
+    "awaits an event": (
+        steps.awaiting_external_answer(), "Running", "AwaitingExternalEvent", None
+    ),
+    "is to be undone": (steps.undo_pending(), "Undoing", "UndoPending", "Waiting"),
+}  # fmt: skip
+
+
+@pytest.mark.proves("OPR-1")
+@pytest.mark.parametrize("how", EXACT)
+def test_operators_see_the_exact_state_of_a_step_beside_its_word(how):
+    """And of a step, or an undo, that waits, for what it waits."""
+    step, *seen = EXACT[how]
+    order = orders.undoing if how == "is to be undone" else orders.pending
+    [view] = order_view(order(steps=[step]), PAYLOAD, [], NOW).model_dump(by_alias=True)["steps"]
+    assert [view[name] for name in ("state", "exactState", "wait")] == seen
+    names = StepStateView.model_json_schema()["properties"]["exactState"]["enum"]
+    assert set(names) == {state.__name__ for state in STATES}
 
 
 @pytest.mark.proves("OPR-3", "OPR-6")

@@ -542,6 +542,30 @@ async def test_an_order_is_known_to_operators_before_it_is_recorded():
     assert order_text(seen.model_dump(mode="json", by_alias=True))
 
 
+@pytest.mark.proves("OPR-1")
+async def test_an_order_is_not_shown_older_than_its_history():
+    """The history is read first, so no event is shown of which the state knows nothing."""
+    made = app_at()
+    await recorded(made)
+    reads = {name: getattr(made.store, name) for name in ("load", "history")}
+
+    def held_after(read):
+        async def reading(order_id):
+            found = await read(order_id)
+            for name, real in reads.items():
+                setattr(made.store, name, real)
+            await made.orders.act(BY_NAME["hold"], order_id, ActRequest(**GRACE))
+            return found
+
+        return reading
+
+    for name, read in reads.items():
+        setattr(made.store, name, held_after(read))
+    shown = await made.orders.inspect(ORDER_ID)
+    assert shown.version == 2
+    assert len(shown.history) <= shown.version
+
+
 async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now():
     """It is no order that nobody knows."""
     order_id = order_ids(1)()

@@ -1,8 +1,5 @@
 """What the app says of its own language, so that pages and command line need not know it."""
 
-from dataclasses import replace
-from enum import StrEnum
-
 import pytest
 from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
@@ -12,13 +9,12 @@ from core.actions import possible, possible_at
 from core.agenda import LISTS, situation_in
 from core.alerts import STALLED, Alert
 from core.changes import Event
-from core.life import Mark, Outcome, StepMeaning
+from core.life import Mark, Outcome
 from development.servicebus_config import ROOT
 from operators.alerts import causes
 from operators.cli import commands
 from operators.views import order_view
 from operators.vocabulary import RUNBOOK, OutsideLinks, vocabulary
-from shop import words
 
 
 def events_that(said):
@@ -140,22 +136,6 @@ def test_a_cause_says_whether_orders_ended_so():
         (life.ORDER_UNDONE, True),
         (STALLED, False),
     ]
-
-
-class More(StrEnum):
-    """A state that does not exist yet."""
-
-    PARKED = "Parked"
-
-
-def test_the_shop_has_words_for_a_state_that_it_does_not_know(monkeypatch):
-    """Those for a step that is being done, with the mark that the table gives."""
-    parked = StepMeaning(word="Parked", mark=Mark.AGAIN)
-    monkeypatch.setattr(life, "STEPS", {**life.STEPS, More.PARKED: parked})
-    order = orders.new()
-    [step] = order.steps
-    told = words.of_step(order, replace(step, state=More.PARKED, not_before=NOW))
-    assert (told.look, told.words, told.more) == (Mark.AGAIN, "Checking payment", "")
 
 
 def test_pages_lead_to_what_to_do_and_to_the_log_where_somebody_said_where():
