@@ -21,6 +21,13 @@ test("a step says before which time it does not begin", () => {
   assert.equal(cells({ notBefore: null }).at(-1), "");
 });
 
+test("a step says its exact state, or for what it waits, where that says more than its word", () => {
+  assert.match(cells({ exactState: "CoolingDown", wait: "CoolingDown" })[1], /Cooling down$/);
+  assert.match(cells({ state: "Undoing", exactState: "UndoPending", wait: "BackingOff" })[1], /Backing off$/);
+  assert.equal(cells({ exactState: "Waiting", wait: "Waiting" })[1], cells({})[1]);
+  assert.equal(cells({ state: "Running", exactState: "Running", wait: null })[1], cells({ state: "Running" })[1]);
+});
+
 test("a step that was skipped says why", () => {
   assert.equal(cells({ state: "Skipped", reason: "not needed: above_limit" }).at(-1), "not needed: above_limit");
 });

@@ -3,7 +3,7 @@
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { at, head, text, told } from "./parts.js";
-import { stepLook } from "./words.js";
+import { exactly, stepLook } from "./words.js";
 
 /** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
 const attemptsOf = ({ attempts, round, failureCount, threshold }) =>
@@ -22,6 +22,7 @@ export const steps = ({ steps: all }) =>
       null,
       all.map((step) => {
         const { look, word } = stepLook(step);
+        const exact = exactly(step);
         const said =
           step.reason ??
           (step.result
@@ -39,7 +40,7 @@ export const steps = ({ steps: all }) =>
             step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
             step.pivot ? h("div", { class: "quiet" }, "point of no return") : null,
           ),
-          h("td", { "data-name": "State" }, badge(look, word)),
+          h("td", { "data-name": "State" }, badge(look, word), exact && h("div", { class: "quiet" }, exact)),
           h("td", { "data-name": "Attempts" }, attemptsOf(step)),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),

@@ -69,6 +69,16 @@ export function stepLook({ state, failureCount, threshold }) {
   return { look: term?.mark ?? LOOK.plain, word: term?.word ?? state };
 }
 
+/**
+ * The exact state of a step in words, or for what it waits; empty if that says no more than its word.
+ * @param {{state: string, exactState?: string, wait?: string | null}} step
+ */
+export function exactly({ state, exactState = state, wait }) {
+  const exact = wait ?? exactState;
+  if (exact === state || exact === "Waiting") return "";
+  return exact.replace(/(?!^)[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
 /** Whether another attempt at a step comes by itself. @param {{state: string}} step */
 export const mayComeAgain = ({ state }) => Boolean(vocabulary.steps[state]?.mayBeTriedAgain);
 
