@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from development.differential.differences import MISSING, Case, Difference, state_of
+from development.differential.differences import (
+    MISSING,
+    PLAIN,
+    Case,
+    Difference,
+    state_of,
+    without_names,
+)
 
 Json = Mapping[str, Any]
 Path = tuple[str, ...]
 
 NOTHING: tuple[object, ...] = (None, False, 0, 0.0, "", [], {})
 """Values that a column may have or leave out: they mean the same."""
-PLAIN = ("decided", "why", "error", "state", "order")
-"""The places of a decision that hold one thing, and not several rows or messages."""
 EXAMPLES = 1
 """How many courses are shown of each kind of difference."""
 MAX_SHOWN = 200
@@ -36,7 +41,7 @@ class Found:
         """What many differences with one cause have in common."""
         move = self.course[-1]
         what = f"{move['do']} {move['action']}" if "action" in move else move["do"]
-        places = sorted({".".join(_without_names(path)) for path in self.differing})
+        places = sorted({".".join(without_names(path)) for path in self.differing})
         return f"{what}: {', '.join(places)}"
 
     def lines(self) -> Iterator[str]:
@@ -84,12 +89,14 @@ class Comparison:
 class _Tree:
     """The courses of one world, as far as they were compared."""
 
-    world: str
+    world: Json
     moves: list[Json] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
     """By move whether the sides had gone different ways before or at it."""
     states: list[Json] = field(default_factory=list)
     """By move the row with the order's state after it, as the base has it; that before it if it changed nothing."""
+    here: list[Json] = field(default_factory=list)
+    """The same as this tree has it."""
 
     def course(self, node: int | None) -> list[Json]:
         moves: list[Json] = []
@@ -110,13 +117,13 @@ def compare(
 
     `base` and `new` have a line for each move of `courses`. Raises ValueError if one side ends before the other.
     """
-    comparison, tree = Comparison(), _Tree("")
+    comparison, tree = Comparison(), _Tree({})
     decisions = zip_longest(base, new)
     for line in courses:
         move = json.loads(line)
         if "world" in move:
             yield comparison
-            tree = _Tree(move["world"]["name"])
+            tree = _Tree(move["world"])
             continue
         of_base, of_new = next(decisions, (None, None))
         if of_base is None or of_new is None:
@@ -125,6 +132,7 @@ def compare(
         parent = move["from"]
         tree.cut.append(parent is not None and tree.cut[parent])
         tree.states.append({} if parent is None else tree.states[parent])
+        tree.here.append({} if parent is None else tree.here[parent])
         comparison.moves += 1
         if not tree.cut[-1]:
             comparison.compared += 1
@@ -142,26 +150,37 @@ def _is_same(
     renamed: Mapping[str, str],
 ) -> bool:
     """Return whether both sides go on alike; note in the comparison what differs."""
-    base, before = json.loads(lines[0]), tree.states[-1]
-    tree.states[-1] = state_of(base) or before
+    base, new = map(json.loads, lines)
+    before, here = tree.states[-1], tree.here[-1]
+    tree.states[-1], tree.here[-1] = state_of(base) or before, state_of(new) or here
     comparison.decided[base["decided"]] += 1
     if lines[0] == lines[1] and not renamed:
         return True
-    decisions = _tidy(_renamed(base, renamed)), _tidy(json.loads(lines[1]))
+    decisions = _tidy(_renamed(base, renamed)), _tidy(new)
     differing = dict(_differing((), *map(_placed, decisions)))
     if not differing:
         return True
     move = tree.moves[-1]
+    course = tree.course(len(tree.moves) - 1)
     entries: dict[Path, Difference | None] = {}
     for path, (one, other) in differing.items():
-        case = Case(move=move, path=path, base=one, new=other, decisions=decisions, before=before)
+        case = Case(
+            move=move,
+            path=path,
+            base=one,
+            new=other,
+            decisions=decisions,
+            before=before,
+            here=here,
+            course=course,
+            world=tree.world,
+        )
         entries[path] = next((each for each in differences if each.allows(case)), None)
     listed = {each.name: each for each in entries.values() if each}
     comparison.listed.update(listed.keys())
     unlisted = {path: differing[path] for path, entry in entries.items() if entry is None}
     if unlisted:
-        course = tree.course(len(tree.moves) - 1)
-        comparison.add(Found(world=tree.world, course=course, differing=unlisted))
+        comparison.add(Found(world=tree.world["name"], course=course, differing=unlisted))
         return False
     return not any(each.ends_course for each in listed.values())
 
@@ -256,16 +275,6 @@ def _by_name(value: Any) -> Any:
         return value
     names = [str(each.get("Name") or f"{place}") for place, each in enumerate(value)]
     return dict(zip(names, value, strict=True)) if len({*names}) == len(names) else value
-
-
-def _without_names(path: Path) -> Path:
-    """Return the path without keys and names, which differ from course to course."""
-    match path:
-        case ("state", "Steps", _, *rest):
-            return ("state", "Steps", *rest)
-        case (kind, _, *rest) if kind not in PLAIN:
-            return (kind, *rest)
-    return path
 
 
 def _short(value: Any) -> str:

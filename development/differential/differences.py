@@ -5,13 +5,19 @@ other difference. Entries go when the base moves past their change; the run name
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 Json = Mapping[str, Any]
 
+PLAIN = ("decided", "why", "error", "state", "order")
+"""The places of a decision that hold one thing, and not several rows or messages."""
 MISSING = "(missing)"
 """Stands for a value that one side does not have."""
+
+LISTS = ("!pending", "!running", "!waiting", "!held", "!error", "_ended")
+"""The kinds of rows that list an order."""
 
 RENAMED: Mapping[str, str] = {}
 """Words of the base that this tree has replaced: names of columns and events, and texts, each as a whole."""
@@ -30,6 +36,17 @@ class Case:
     """The whole decisions of the base and of this tree."""
     before: Json
     """The row with the order's state before the move, as the base has it; empty before the submission."""
+    here: Json = field(default_factory=dict)
+    """The same as this tree has it."""
+    course: Sequence[Json] = ()
+    """The moves from the submission to this one."""
+    world: Json = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The path without keys, names and numbers, which differ from course to course."""
+        named = without_names(tuple(self.path))
+        return ".".join(name for name in named if not name.isdigit())
 
     def both(self, holds: Callable[[Json], object]) -> bool:
         """Whether both sides write the order's state, and this holds of both."""
@@ -46,6 +63,68 @@ def state_of(decision: Json) -> Json:
     """Return the row with the order's state; empty if the decision writes none."""
     rows = decision.get("rows", {})
     return next((row for key, row in rows.items() if key.endswith("|state")), {})
+
+
+def without_names(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path without keys and names, which differ from course to course."""
+    match path:
+        case ("state", "Steps", _, *rest):
+            return ("state", "Steps", *rest)
+        case (kind, _, *rest) if kind not in PLAIN:
+            return (kind, *rest)
+    return path
+
+
+def _rows(decision: Json, kind: str) -> Sequence[Json]:
+    """Return the rows of this kind that a decision writes."""
+    rows = decision.get("rows", {})
+    return [row for key, row in rows.items() if key.startswith(f"{kind}|") and row != "deleted"]
+
+
+def _is_wake_up(case: Case) -> bool:
+    """Whether one side wakes schedulers, and the other sends no such message."""
+    return len(case.path) == 2 and case.path[0] == "messages" and ":wake" in case.path[1]
+
+
+def _same_row_but(case: Case, kind: str, columns: str) -> bool:
+    """Whether both sides write the same row of this kind, but for its key and these columns."""
+    if len(case.path) != 2 or case.path[0] != kind:
+        return False
+    left_out = columns.split()
+    rows = [
+        [{name: row[name] for name in row if name not in left_out} for row in _rows(each, kind)]
+        for each in case.decisions
+    ]
+    return len(rows[0]) == 1 and rows[0] == rows[1]
+
+
+def _changed_columns(before: Json, after: Json) -> set[str]:
+    """Return the columns of the state that differ; those of a step as `Steps.<name>.<column>`."""
+    steps = {step["Name"]: step for step in before.get("Steps", ())}
+    found = _differing_names("", before, after) - {"Steps"}
+    for step in after.get("Steps", ()):
+        found |= _differing_names(f"Steps.{step['Name']}.", steps.get(step["Name"], {}), step)
+    return found
+
+
+def _differing_names(prefix: str, before: Json, after: Json) -> set[str]:
+    names = {**before, **after}
+    return {
+        prefix + name for name in names if (before.get(name) or None) != (after.get(name) or None)
+    }
+
+
+def _time(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value) if value and value != MISSING else None
+
+
+def _same_time(one: Any, other: Any) -> bool:
+    """Whether both are times, and the same; rows and objects within them write times differently."""
+    return _time(one) is not None and _time(one) == _time(other)
+
+
+def _seconds(value: float) -> timedelta:
+    return timedelta(seconds=value)
 
 
 def _events(decision: Json) -> Sequence[Json]:
@@ -74,11 +153,39 @@ class Difference:
 
 
 def _complete_by_of_pending(case: Case) -> bool:
+    """Whether the time is that of the steps that wait for their next attempt."""
+    new = state_of(case.decisions[1])
+    waiting = {step["Name"]: step for step in _waiting(new)}
     match list(case.path):
-        case ["state", "CompleteBy"]:
-            return case.both(lambda state: state["ProcessState"] == "Pending")
-        case ["state", "Steps", _, "RetryBy"]:
-            return bool(case.base == MISSING)
+        case ["state", "CompleteBy"] if case.both(lambda it: it["ProcessState"] == "Pending"):
+            times = [_time(step["RetryBy"]) for step in waiting.values() if step.get("RetryBy")]
+            return _time(case.new) == max(filter(None, times), default=None)
+        case ["state", "Steps", name, "RetryBy"]:
+            return case.base == MISSING and _is_retried_by(case, name, waiting)
+    return False
+
+
+def _waiting(state: Json) -> Sequence[Json]:
+    """Return the steps that wait for an attempt, forward or back."""
+    is_undo = state.get("Direction") == "undo"
+    return [
+        step
+        for step in state.get("Steps", ())
+        if step["State"] == ("Undoing" if is_undo else "NotStarted") and not step.get("CompleteBy")
+    ]
+
+
+def _is_retried_by(case: Case, name: str, waiting: Mapping[str, Json]) -> bool:
+    """Whether the time is the one from before, or that of an attempt that starts as soon as it may.
+
+    The undo of the order leaves the time of a step that was not started, and nobody reads it there.
+    """
+    step = _step(state_of(case.decisions[1]), name)
+    if step.get("State") in ("NotStarted", "Undoing") and not step.get("CompleteBy"):
+        starts = _time(step.get("NotBefore") or case.move["at"])
+        is_kept = case.new == _step(case.here, name).get("RetryBy")
+        is_new = starts and _time(case.new) == starts + _seconds(step["TimeoutSeconds"])
+        return is_kept or (name in waiting and bool(is_new))
     return False
 
 
@@ -100,12 +207,25 @@ def _dead_condition(case: Case) -> bool:
 
 
 def _expedited_undo(case: Case) -> bool:
+    """Whether the cooldown of an undo ends, and the order waits from now on."""
     if case.move.get("action") != "hurry":
         return False
-    return any(
-        step["State"] == "Undoing" and step.get("Cooldowns") and not step.get("NotBefore")
+    cooled = {
+        step["Name"]
         for step in state_of(case.decisions[1]).get("Steps", ())
-    )
+        if step["State"] == "Undoing" and step.get("Cooldowns") and not step.get("NotBefore")
+        if _step(case.here, step["Name"]).get("NotBefore")
+    }
+    if not cooled:
+        return False
+    match list(case.path):
+        case ["state", "Steps", name, "NotBefore"]:
+            return name in cooled and case.new == MISSING
+        case ["state", "NotBefore"] | ["messages", _]:
+            return bool((case.base if _is_wake_up(case) else case.new) == MISSING)
+        case ["state", "WaitsSince"]:
+            return _same_time(case.new, case.move["at"])
+    return _same_row_but(case, "!pending", "List NotBefore WaitsSince")
 
 
 def _woken_anew(case: Case) -> bool:
@@ -115,12 +235,23 @@ def _woken_anew(case: Case) -> bool:
 
 
 def _one_list(case: Case) -> bool:
-    return case.path[-1] == "List" and case.base == MISSING
+    """Whether a row that lists the order names its list, as all rows of the decision do."""
+    if len(case.path) != 3 or case.path[0] not in LISTS or case.path[2] != "List":
+        return False
+    rows = [row for kind in LISTS for row in _rows(case.decisions[1], kind)]
+    return case.base == MISSING and all(row.get("List") == case.new for row in rows)
 
 
 def _kept_age(case: Case) -> bool:
-    is_ended = case.both(lambda state: state["ProcessState"] in ("Error", "Processed"))
-    return case.path[-1] == "WaitsSince" and is_ended and case.new < case.base
+    """Whether an order that had ended keeps its age, where the base lets it begin with this move."""
+    ended = ("Error", "Processed")
+    is_ended = case.both(lambda state: state["ProcessState"] in ended)
+    if not is_ended or case.here.get("ProcessState") not in ended:
+        return False
+    if case.place not in ("state.WaitsSince", "!error.WaitsSince", "_ended.WaitsSince"):
+        return False
+    is_kept = _same_time(case.new, case.here.get("WaitsSince"))
+    return is_kept and _same_time(case.base, case.move["at"])
 
 
 def _lock_of_awaited(case: Case) -> bool:
@@ -142,31 +273,136 @@ def _lock_of_awaited(case: Case) -> bool:
 
 
 def _erasure(case: Case) -> bool:
-    return case.move["do"] == "erase" and case.path[0] not in ("decided", "order", "history")
+    """Whether the base takes an erasure for a move of the order; what is erased is compared."""
+    if case.move["do"] != "erase":
+        return False
+    if case.place in ("state.UpdatedAt", *(f"{kind}.UpdatedAt" for kind in LISTS)):
+        is_kept = _same_time(case.new, case.here.get("UpdatedAt"))
+        return is_kept and _same_time(case.base, case.move["at"])
+    if _is_wake_up(case):
+        return bool(case.new == MISSING)
+    return _same_row_but(case, "!error", "List UpdatedAt WaitsSince")
 
 
 def _settled_after_a_copy(case: Case) -> bool:
-    is_restored = case.move["do"] == "restore"
-    return is_restored and case.path[-1] == "SettledAt" and case.new != MISSING
+    """Whether calls of a restored step take effect until one that starts now no longer can."""
+    if case.move["do"] != "restore" or case.place != "state.Steps.SettledAt":
+        return False
+    base, step = case.step(case.path[2])
+    after = step["TimeoutSeconds"] + step["LateEffectWindowSeconds"]
+    now, tolerance = _time(case.move["at"]), case.world["seconds"]["tolerance"]
+    latest = now + _seconds(after + tolerance) if now else None
+    return latest is not None and _time(case.new) == max(
+        latest, _time(base.get("SettledAt")) or latest
+    )
 
 
 def _restored_among_providers(case: Case) -> bool:
     """Whether a step may have been done by one of several providers, and nobody knows by which."""
-    if case.move["do"] not in ("claim", "reply", "restore"):
+    match list(case.path):
+        case ["state", "Steps", name, "Provider" | "KeyKnownUntil" as column]:
+            providers = _providers(case, case.step(name)[1])
+            if case.move["do"] != "restore" or len(providers) < 2:
+                return False
+            if column == "Provider":
+                return case.base in providers and case.new == MISSING
+            return _same_time(case.new, case.move["copiedAt"])
+    return _forgotten_among_providers(case)
+
+
+def _providers(case: Case, step: Json) -> set[str]:
+    """Return the providers that offer what a step needs."""
+    return {
+        agent.get("provider") or agent["name"]
+        for agent in case.world["agents"]
+        if agent["offers"] == step["Capability"]
+    }
+
+
+def _forgotten_among_providers(case: Case) -> bool:
+    """Whether the first claim of a restored step leaves it to an operator, since its key may be forgotten."""
+    if case.move["do"] != "claim" or not any(move["do"] == "restore" for move in case.course):
         return False
-    return any(
-        step.get("Attempts") and not step.get("Provider") and step["Capability"] != "outside"
-        for step in case.before.get("Steps", ())
-    )
+    failed = {
+        event["step"]: event["reason"]
+        for event in _events(case.decisions[1])
+        if event["what"] == "step-failed"
+    }
+    unknown = [
+        step
+        for step in case.here.get("Steps", ())
+        if step["Name"] in failed and step.get("Attempts") and not step.get("Provider")
+    ]
+    if not unknown or any(len(_providers(case, step)) < 2 for step in unknown):
+        return False
+    if any(" only until " not in reason for reason in failed.values()):
+        return False
+    if case.place == "state":
+        given_up = {f"Steps.{name}.{column}" for name in failed for column in GIVEN_UP}
+        return case.base == MISSING and _changed_columns(case.here, case.new) <= ENDING | given_up
+    return case.place in FORGOTTEN_PLACES
+
+
+ENDING = {"Outcome", "ProcessState", "Reason", "UpdatedAt", "Version", "WaitsSince"}
+"""The columns of the state that change when the order ends in `Error`."""
+GIVEN_UP = ("ForOperator", "Reason", "State")
+"""The columns of a step that change when an operator has to decide about it."""
+STARTED = ("Attempts", "CompleteBy", "Right", "State")
+"""The columns of another step that the base starts instead."""
+FORGOTTEN_PLACES = frozenset(
+    {
+        *("decided", "why", "messages", "!pending", "!running", "!error", "!outbox"),
+        *("!error.Reason", "!outbox.Data.reason", "history", "history.Event", "history.Detail"),
+        *(f"history.Data{name}" for name in ("", ".reason", ".step", ".what", ".attempt")),
+        *(f"history.Data.{name}" for name in ("agent", "capability", "completeBy")),
+        *(f"state.{name}" for name in (*ENDING, "CompleteBy", "LockedBy")),
+        *(f"state.Steps.{name}" for name in (*GIVEN_UP, *STARTED)),
+    }
+)
 
 
 def _left_to_newer(case: Case) -> bool:
     """Whether the base has given up a step whose provider is gone, and this tree has not."""
     base, new = (
-        [event for event in _events(decision) if event["what"] == "step-failed"]
+        {event["step"]: event["reason"] for event in _events(decision) if _gives_up(event)}
         for decision in case.decisions
     )
-    return not new and any("no agent here leads to" in event["reason"] for event in base)
+    if new or not base or any("no agent here leads to" not in why for why in base.values()):
+        return False
+    if case.decisions[1]["decided"] == "not-claimed":
+        is_why = case.place == "why" and case.new == "unknown-provider"
+        return is_why or case.place == "decided" or case.new == MISSING
+    if case.place.startswith("state.Steps."):
+        name, column = case.path[2], case.path[3]
+        is_left = case.new == ("Undoing" if column == "State" else MISSING)
+        return is_left and name in base and column in (*GIVEN_UP, "InDoubt")
+    if case.place in ("state.ProcessState", "state.Outcome", "state.Reason", "state.WaitsSince"):
+        return case.place == "state.ProcessState" or _is_as_before(case)
+    if _is_wake_up(case):
+        return bool(case.base == MISSING)
+    return case.place in LEFT_PLACES
+
+
+def _gives_up(event: Json) -> bool:
+    return bool(event["what"] == "step-failed")
+
+
+def _is_as_before(case: Case) -> bool:
+    """Whether a column of the state is in this tree what it was before the move."""
+    match list(case.path):
+        case ["state", "Steps", name, column]:
+            return bool(case.new == (_step(case.here, name).get(column) or MISSING))
+        case ["state", column]:
+            return bool(case.new == (case.here.get(column) or MISSING))
+    return False
+
+
+LEFT_PLACES = frozenset(
+    {
+        *("!pending", "!error", "!outbox", "history.Event", "history.Detail"),
+        *(f"history.Data{name}" for name in ("", ".reason", ".step", ".what", ".attempt")),
+    }
+)
 
 
 def _held(case: Case) -> bool:
@@ -203,17 +439,47 @@ def _restored_external(case: Case) -> bool:
 def _reply_and_event_alike(case: Case) -> bool:
     """Whether an external event completes or fails a step that ran when its order was cancelled."""
     base, new = case.decisions
-    is_undo = case.before.get("Direction") == "undo"
-    return (
-        case.move["do"] == "answer"
-        and is_undo
-        and (base["decided"], new["decided"]) == ("refused", "transition")
-    )
+    decided = (base["decided"], new["decided"])
+    is_undo = case.here.get("Direction") == "undo"
+    if case.move["do"] != "answer" or not is_undo or decided != ("refused", "transition"):
+        return False
+    if _step(case.here, case.move["step"]).get("State") != "Running":
+        return False
+    if case.place == "state":
+        return _only_takes_event(case)
+    if case.place == "history":
+        return all(
+            event.get("step", case.move["step"]) == case.move["step"] for event in _events(new)
+        )
+    return case.place == "decided" or case.path[0] in LISTS or _is_wake_up(case)
+
+
+def _only_takes_event(case: Case) -> bool:
+    """Whether only the step of the event changes, its result is the event, and the rest follows."""
+    name, steps = case.move["step"], case.new["Steps"]
+    result = f"Result{[step['Name'] for step in steps].index(name):02d}"
+    event = case.move.get("answer") or {}
+    kept = case.new.get(result, {}).items() <= event.items()
+    changed = _changed_columns(case.here, case.new)
+    own = {f"Steps.{name}.{column}" for column in OF_AN_END}
+    return kept and changed <= {*OF_ANY_TRANSITION, result, *own}
+
+
+OF_ANY_TRANSITION = frozenset(
+    {"CompleteBy", "LockedBy", "NotBefore", "ProcessState", "UpdatedAt", "Version", "WaitsSince"}
+)
+"""The columns of the state that follow from the other ones."""
+OF_AN_END = frozenset(
+    {"AnswerBy", "CompleteBy", "FailureCount", "InDoubt", "Reason", "RefusedForGood", "State"}
+)
+"""The columns of a step that change when its attempt ends."""
 
 
 def _skip_of_nothing(case: Case) -> bool:
     """Whether an alert offers to skip a step of an order of which none has failed, or none of whose undo has."""
-    if case.path[-1] != "actions" or [name for name in case.base if name != "skip"] != case.new:
+    if case.place != "!outbox.Data.actions":
+        return False
+    if [name for name in case.base if name != "skip"] != case.new:
         return False
     state = state_of(case.decisions[1])
     return state.get("Direction") == "undo" or not any(
@@ -222,11 +488,28 @@ def _skip_of_nothing(case: Case) -> bool:
 
 
 def _refused_early(case: Case) -> bool:
-    """Whether a refusal is kept until the turn of its step."""
+    """Whether a refusal is kept until the turn of its step, and nothing else changes."""
     events = _events(case.decisions[1])
-    return case.move["do"] == "answer" and [event["what"] for event in events] == [
-        "step-refused-early"
-    ]
+    if case.move["do"] != "answer" or [event["what"] for event in events] != ["step-refused-early"]:
+        return False
+    if case.place.startswith("state."):
+        is_of_step = case.place != "state.Steps.State" or case.path[2] == case.move["step"]
+        return is_of_step and case.place in EARLY_COLUMNS and _is_as_before(case)
+    return case.place in EARLY_PLACES
+
+
+EARLY_COLUMNS = ("state.Direction", "state.Reason", "state.Steps.State", "state.WaitsSince")
+EARLY_PLACES = frozenset(
+    {
+        *("!pending", "messages.body.needs", "messages.body.since", "history.Data"),
+        *(
+            f"{kind}.{name}"
+            for kind in LISTS
+            for name in ("FailedAgents", "FailedSteps", "WaitsSince")
+        ),
+        *("_acted.Event", "_acted.Detail", "history.Event", "history.Detail", "history.Data.what"),
+    }
+)
 
 
 UNDO_RESUMED = "an operator resumed the undo"
@@ -234,6 +517,8 @@ UNDO_RESUMED = "an operator resumed the undo"
 
 def _resumed_undo(case: Case) -> bool:
     """Whether a text names the operator who resumed an undo, where the base names no reason."""
+    if case.path[-1] not in ("Reason", "reason", "Detail"):
+        return False
     new = str(case.new)
     nothing = case.base == MISSING and new == UNDO_RESUMED
     return nothing or (UNDO_RESUMED in new and new.replace(UNDO_RESUMED, "None") == case.base)

@@ -140,6 +140,37 @@ CHANGED = (
         " if key in left)",
         " if key)",
     ),
+    # Like a listed difference, and wrong:
+    changed(
+        "an erased order keeps what a person answered",
+        "operators/retention.py",
+        "steps = tuple(map(answers.erased, order.steps))",
+        "steps = order.steps",
+    ),
+    changed(
+        "the complete-by time of a pending order is the earliest one",
+        "engine/domain/derive.py",
+        "            return max(\n                (step.retry_by",
+        "            return min(\n                (step.retry_by",
+    ),
+    changed(
+        "an order that has ended is as old as its submission",
+        "engine/domain/derive.py",
+        "    return min(before.derived.ready_since, now)",
+        "    return before.submitted.placed_at if before.has_ended else min(before.derived.ready_since, now)",
+    ),
+    changed(
+        "a restored step waits only for late effects of calls before the copy",
+        "engine/decisions/actions/restore.py",
+        "late_effects.effects_final_at(step, now, copied.clock_tolerance)",
+        "late_effects.effects_final_at(step, copied.at, copied.clock_tolerance)",
+    ),
+    changed(
+        "the cause of an early refusal is forgotten",
+        "engine/features/external_events.py",
+        "ConditionPending(cause.shortened())",
+        "ConditionPending()",
+    ),
     changed(
         "notices of one transition have one number",
         "stores/outbox.py",

@@ -15,11 +15,13 @@ from development.differential.side import decided
 from development.faults import DevelopmentCode
 from local.ports import StackError
 
-WORLD = {"world": {"name": "one"}}
-SUBMIT = {"from": None, "do": "submit", "at": "t"}
-CLAIM = {"from": 0, "do": "claim", "at": "t"}
-RECOVER = {"from": 1, "do": "recover", "at": "t"}
-HOLD = {"from": 0, "do": "act", "action": "hold", "at": "t"}
+T1, T2, T3, T4 = (f"2026-01-31T08:15:0{second}+00:00" for second in range(1, 5))
+AGENTS = [{"name": name, "offers": "pay"} for name in ("pay", "second")]
+WORLD = {"world": {"name": "one", "agents": AGENTS, "seconds": {"tolerance": 1}}}
+SUBMIT = {"from": None, "do": "submit", "at": T1}
+CLAIM = {"from": 0, "do": "claim", "at": T2}
+RECOVER = {"from": 1, "do": "recover", "at": T2}
+HOLD = {"from": 0, "do": "act", "action": "hold", "at": T2}
 
 
 def state(**columns):
@@ -146,168 +148,362 @@ def test_a_side_that_ends_too_early_is_an_error():
         compared([SUBMIT, CLAIM], [state(), state()], [state()])
 
 
-HELD = {"HeldSince": "t", "ProcessState": "Processing"}
-RESUBMIT = {"from": 0, "do": "act", "action": "resubmit", "at": "t"}
-HURRY = {"from": 0, "do": "act", "action": "hurry", "at": "t"}
+RESUBMIT = {"from": 0, "do": "act", "action": "resubmit", "at": T2}
+HURRY = {"from": 0, "do": "act", "action": "hurry", "at": T2}
+ERASE = {"from": 0, "do": "erase", "at": T2}
+ANSWER = {"from": 0, "do": "answer", "at": T2, "step": "a", "answer": {"reference": "r"}}
+RESTORE = {"from": 0, "do": "restore", "at": T2, "copiedAt": T1}
+AFTER_RESTORE = (RESTORE, {**CLAIM, "from": 1})
+REFUSED = {"decided": "refused"}
 
 
-def told(what, **more):
-    """A transition whose history has this event."""
-    row = {"Data": [{"what": what, **more}]}
-    return {"decided": "transition", "rows": {"b00-1|history|1": row, "b00-1|state": HELD}}
+def with_rows(decision, **rows):
+    """The decision with these rows too; the name of one is the kind of its key."""
+    keyed = {f"{kind.replace('on_', '!')}|{T1}|b00-1": row for kind, row in rows.items()}
+    return {**decision, "rows": {**decision.get("rows", {}), **keyed}}
 
 
-def undoing(**columns):
-    """A transition that leaves a step to be undone after a cooldown."""
-    return state(Steps=[{"Name": "a", "State": "Undoing", "Cooldowns": 1, **columns}])
+def with_history(decision, *events, **columns):
+    """The decision with these history events."""
+    row = {"Data": [*events], **columns}
+    return {**decision, "rows": {**decision.get("rows", {}), "b00-1|history|1": row}}
 
 
-def with_list(*lists, key="!running|t|b00-1"):
-    """A transition that writes a row which names its list."""
-    return {"decided": "transition", "rows": {key: {"OrderID": "b00-1", **dict(lists)}}}
+def event(what, **more):
+    """A history event."""
+    return {"what": what, **more}
 
 
-def with_message(**body):
-    """A transition that sends a message of this body."""
-    return {**state(), "messages": [{"id": "m", "body": body}]}
+def with_message(decision=None, name="m", **body):
+    """The decision with a message of this body."""
+    return {**(decision or state()), "messages": [{"id": name, "body": body}]}
 
 
-def ended(process_state, since):
-    """A transition of an order in this state that waits since then."""
-    return state(ProcessState=process_state, WaitsSince=since)
+def step(of="NotStarted", capability="pay", **columns):
+    """The column of the one step, which is in this state."""
+    rules = {"TimeoutSeconds": 2, "LateEffectWindowSeconds": 1}
+    return [{"Name": "a", "Capability": capability, "State": of, **rules, **columns}]
 
 
-def processing(capability, **columns):
-    """A transition of an order of which a step of this capability runs."""
-    running = {"Name": "w", "Capability": capability, "CompleteBy": "t"}
-    return state(ProcessState="Processing", Steps=[running], **columns)
+def one(of="NotStarted", capability="pay", columns=(), **of_step):
+    """A transition of an order with one step."""
+    return state(Steps=step(of, capability, **of_step), **dict(columns))
 
 
-def with_alert(step_state, actions):
-    """A transition of an order with a step in this state, and an alert that offers these actions."""
-    outbox = {"b00-1|outbox": {"Data": {"actions": actions}}}
-    return {
-        **(found := state(Steps=[{"Name": "a", "State": step_state}])),
-        "rows": found["rows"] | outbox,
-    }
+PENDING = {"ProcessState": "Pending"}
+FORGOTTEN = event("step-failed", step="a", reason=f"pay knows it only until {T1}")
+NO_AGENT = event("step-failed", step="a", reason="no agent here leads to psp")
+TO_UNDO = one("Undoing", columns={"Direction": "undo"})
+UNDONE = {"Direction": "undo", **PENDING}
+LISTED = {"UpdatedAt": T1, "WaitsSince": T1}
+COOLED = one("Undoing", columns=UNDONE, Cooldowns=1, NotBefore=T4)
+EXPEDITED = one("Undoing", columns=UNDONE, Cooldowns=1)
+RESTORED = one("NotStarted", Attempts=1)
+IN_ERROR = state(ProcessState="Error", WaitsSince=T1, UpdatedAt=T1)
+RUNS_IN_UNDO = one("Running", columns=UNDONE, CompleteBy=T4)
+EARLY = event("step-refused-early", step="a", reason="no")
+REFUSED_NOW = with_history(
+    one("Failed", columns={"Direction": "undo"}), event("step-failed", step="a", reason="no")
+)
+GONE = with_history(one("Failed", columns={**UNDONE, "ProcessState": "Error"}), NO_AGENT)
+LEFT = with_history(one("Undoing", columns=UNDONE), event("put-back"))
 
 
-def settles(at):
-    """A transition of an order with a step that is settled then."""
-    return state(Steps=[{"Name": "w", "SettledAt": at}])
+def early(**columns):
+    """A transition that keeps a refusal for later."""
+    return with_history(one(columns={"Direction": "forward", **columns}), EARLY)
 
 
-GONE = "it may have been done, and no agent here leads to psp"
-TRIED = state(Direction="undo", Steps=[{"Name": "a", "Capability": "pay", "Attempts": 1}])
-ERASE = {"from": 0, "do": "erase", "at": "t"}
-ANSWER = {"from": 0, "do": "answer", "at": "t"}
-RESTORE = {"from": 0, "do": "restore", "at": "t"}
+def fails(kind, **columns):
+    """A transition in which a step fails for this reason."""
+    return with_history(one("Failed", columns=columns, Attempts=1), kind)
+
+
 ALLOWED = {
     "complete-by-of-pending": (
-        (CLAIM, state(ProcessState="Pending", CompleteBy="t"), state(ProcessState="Pending")),
-        (CLAIM, state(ProcessState="Processing", CompleteBy="t"), state(ProcessState="Processing")),
+        (CLAIM, one(columns={**PENDING, "CompleteBy": T4}), one(columns=PENDING)),
+        (CLAIM, one(columns=PENDING), one(columns={**PENDING, "CompleteBy": T4}, RetryBy=T4)),
+        (CLAIM, TO_UNDO, one("Undoing", columns={"Direction": "undo"}, RetryBy=T4)),
     ),
-    "refusal-of-undone": tuple(
-        (
-            CLAIM,
-            state(Steps=[{"Name": "a", "State": step_state, "RefusedForGood": True}]),
-            state(Steps=[{"Name": "a", "State": step_state}]),
-        )
-        for step_state in ("Undoing", "Failed")
-    ),
-    "condition-of-a-step-past-it": tuple(
-        (
-            CLAIM,
-            state(Steps=[{"Name": "a", "State": step_state, "Unjudged": True}]),
-            state(Steps=[{"Name": "a", "State": step_state}]),
-        )
-        for step_state in ("Skipped", "Failed")
-    ),
+    "refusal-of-undone": ((CLAIM, one("Undoing", RefusedForGood=True), one("Undoing")),),
+    "condition-of-a-step-past-it": ((CLAIM, one("Skipped", Unjudged=True), one("Skipped")),),
     "expedited-undo": (
-        (HURRY, undoing(NotBefore="t"), undoing()),
-        (HOLD, undoing(NotBefore="t"), undoing()),
+        (HURRY, COOLED, EXPEDITED, COOLED),
+        (
+            HURRY,
+            with_rows(COOLED, **{f"!pending|{T4}": {"NotBefore": T4, "Step": "a"}}),
+            with_message(with_rows(EXPEDITED, on_pending={"Step": "a"}), "x:wake", orderId="1"),
+            COOLED,
+        ),
     ),
-    "woken-anew": (
-        (RESUBMIT, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),
-        (HOLD, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),
-    ),
+    "woken-anew": ((RESUBMIT, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),),
     "one-list": (
-        (CLAIM, with_list(), with_list(("List", "Running"))),
-        (CLAIM, with_list(("List", "Pending")), with_list(("List", "Running"))),
+        (CLAIM, with_rows(state(), on_running={}), with_rows(state(), on_running={"List": "Held"})),
     ),
     "age-of-an-ended-order": (
-        (HOLD, ended("Error", "t2"), ended("Error", "t1")),
-        (HOLD, ended("Pending", "t2"), ended("Pending", "t1")),
+        (
+            HOLD,
+            state(ProcessState="Error", WaitsSince=T2),
+            state(ProcessState="Error", WaitsSince=T1),
+            IN_ERROR,
+        ),
     ),
     "lock-of-an-awaited-answer": (
-        (CLAIM, processing("outside", LockedBy="one"), processing("outside")),
-        (CLAIM, processing("pay", LockedBy="one"), processing("pay")),
+        (
+            CLAIM,
+            one(
+                "Running", "outside", {"ProcessState": "Processing", "LockedBy": "x"}, CompleteBy=T4
+            ),
+            one("Running", "outside", {"ProcessState": "Processing"}, CompleteBy=T4),
+        ),
     ),
     "restored-among-providers": (
-        (CLAIM, {"decided": "transition"}, {"decided": "not-claimed"}),
-        (HOLD, {"decided": "transition"}, {"decided": "refused"}),
+        (RESTORE, one(Provider="pay"), one()),
+        (RESTORE, one(KeyKnownUntil=T4), one(KeyKnownUntil=T1)),
+        (AFTER_RESTORE, {"decided": "not-claimed", "why": "no room"}, fails(FORGOTTEN), RESTORED),
     ),
     "provider-of-a-newer-version": (
-        (CLAIM, told("step-failed", reason=GONE), told("claimed")),
-        (CLAIM, told("step-failed", reason="declined"), told("claimed")),
+        (CLAIM, GONE, {"decided": "not-claimed", "why": "unknown-provider"}),
+        (CLAIM, GONE, LEFT),
     ),
     "erasure": (
-        (ERASE, state(UpdatedAt="t2"), state(UpdatedAt="t1")),
-        (HOLD, state(UpdatedAt="t2"), state(UpdatedAt="t1")),
+        (ERASE, state(UpdatedAt=T2), state(UpdatedAt=T1), IN_ERROR),
+        (ERASE, with_message(name="x:wake"), state(), IN_ERROR),
+        (
+            ERASE,
+            with_rows(state(), **{f"!error|{T2}": {"UpdatedAt": T2}, "on_error": None}),
+            with_rows(state(), on_error={"UpdatedAt": T1, "List": "Error"}),
+            IN_ERROR,
+        ),
     ),
     "settled-after-a-copy": (
-        (RESTORE, settles("t1"), settles("t2")),
-        (HOLD, settles("t1"), settles("t2")),
+        (RESTORE, one(SettledAt=T3), one(SettledAt="2026-01-31T08:15:06Z")),
+        (RESTORE, one(), one(SettledAt="2026-01-31T08:15:06Z")),
     ),
     "held-and-put-back": (
-        (CLAIM, told("put-back"), told("waits", heldBy="grace")),
-        (CLAIM, told("put-back"), told("waits", until="t")),
-    ),
-    "restored-external-step": tuple(
-        (
-            move,
-            state(Steps=[{"Name": "a", "Capability": "outside", "Attempts": 1}]),
-            state(Steps=[{"Name": "a", "Capability": "outside"}]),
-        )
-        for move in (RESTORE, CLAIM)
-    ),
-    "doubt-of-an-external-step": tuple(
         (
             CLAIM,
-            state(Steps=[{"Name": "a", "Capability": capability, "InDoubt": True}]),
-            state(Steps=[{"Name": "a", "Capability": capability}]),
-        )
-        for capability in ("outside", "pay")
+            with_history(state(HeldSince=T1), event("put-back")),
+            with_history(state(HeldSince=T1), event("waits", heldBy="grace")),
+        ),
+    ),
+    "restored-external-step": (
+        (RESTORE, one(capability="outside", Attempts=1), one(capability="outside")),
+    ),
+    "doubt-of-an-external-step": (
+        (CLAIM, one(capability="outside", InDoubt=True), one(capability="outside")),
     ),
     "event-during-undo": (
-        (ANSWER, {"decided": "refused"}, {"decided": "transition"}),
-        (CLAIM, {"decided": "refused"}, {"decided": "transition"}),
+        (
+            ANSWER,
+            REFUSED,
+            one("Undoing", columns={**UNDONE, "Result00": {"reference": "r"}, "WaitsSince": T2}),
+            RUNS_IN_UNDO,
+        ),
     ),
-    "skip-of-nothing": tuple(
+    "skip-of-nothing": (
         (
             CLAIM,
-            *(with_alert(step_state, actions) for actions in (["resubmit", "skip"], ["resubmit"])),
-        )
-        for step_state in ("NotStarted", "Failed")
+            with_rows(one(), on_outbox={"Data": {"actions": ["resubmit", "skip"]}}),
+            with_rows(one(), on_outbox={"Data": {"actions": ["resubmit"]}}),
+        ),
     ),
     "refused-early": (
-        (ANSWER, told("step-failed", reason="no"), told("step-refused-early", reason="no")),
-        (CLAIM, told("step-failed", reason="no"), told("step-refused-early", reason="no")),
+        (
+            ANSWER,
+            REFUSED_NOW,
+            early(WaitsSince=T1),
+            one(columns={"Direction": "forward", **LISTED}),
+        ),
+    ),
+    "resumed-undo": ((RESUBMIT, state(), state(Reason="an operator resumed the undo")),),
+}
+"""By entry of the list moves with both decisions that it allows, and the decision before where it matters."""
+
+DENIED = {
+    "complete-by-of-pending": (
+        # the time of no step, or of one that is not tried next
+        (CLAIM, one(columns=PENDING), one(columns={**PENDING, "CompleteBy": T4})),
+        (CLAIM, one(columns={**PENDING, "CompleteBy": T4}), one(columns=PENDING, RetryBy=T4)),
+        (CLAIM, one(columns={"ProcessState": "Processing", "CompleteBy": T4}), one()),
+        (CLAIM, one("Running"), one("Running", RetryBy=T4)),
+        (CLAIM, TO_UNDO, one("Undoing", columns={"Direction": "undo"}, RetryBy=T3)),
+    ),
+    "refusal-of-undone": ((CLAIM, one("Failed", RefusedForGood=True), one("Failed")),),
+    "condition-of-a-step-past-it": ((CLAIM, one("Failed", Unjudged=True), one("Failed")),),
+    "expedited-undo": (
+        (HOLD, COOLED, EXPEDITED, COOLED),
+        (HURRY, COOLED, one("Undoing", columns=UNDONE, Cooldowns=1, NotBefore=T3), COOLED),
+        (HURRY, COOLED, one("Undone", columns=UNDONE), COOLED),
+        (HURRY, COOLED, one("Undoing", columns={**UNDONE, "Reason": "x"}, Cooldowns=1), COOLED),
+        (
+            HURRY,
+            with_rows(COOLED, **{f"!pending|{T4}": {"NotBefore": T4, "Step": "a"}}),
+            with_rows(EXPEDITED, on_waiting={"Step": "a"}),
+            COOLED,
+        ),
+    ),
+    "woken-anew": ((HOLD, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),),
+    "one-list": (
+        (
+            CLAIM,
+            with_rows(state(), on_running={"List": "Pending"}),
+            with_rows(state(), on_running={"List": "Held"}),
+        ),
+        (CLAIM, with_rows(state(), keys={}), with_rows(state(), keys={"List": "Held"})),
+        (
+            CLAIM,
+            with_rows(state(), on_running={}, on_held={"List": "Held"}),
+            with_rows(state(), on_running={"List": "Processing"}, on_held={"List": "Held"}),
+        ),
+    ),
+    "age-of-an-ended-order": (
+        (
+            HOLD,
+            state(ProcessState="Error", WaitsSince=T2),
+            state(ProcessState="Error"),
+            IN_ERROR,
+        ),
+        (
+            HOLD,
+            state(ProcessState="Error", WaitsSince=T3),
+            state(ProcessState="Error", WaitsSince=T2),
+            IN_ERROR,
+        ),
+        (HOLD, state(**PENDING, WaitsSince=T2), state(**PENDING, WaitsSince=T1), IN_ERROR),
+    ),
+    "lock-of-an-awaited-answer": (
+        (
+            CLAIM,
+            one("Running", "pay", {"ProcessState": "Processing", "LockedBy": "x"}, CompleteBy=T4),
+            one("Running", "pay", {"ProcessState": "Processing"}, CompleteBy=T4),
+        ),
+    ),
+    "restored-among-providers": (
+        (CLAIM, one(Provider="pay"), one()),
+        (RESTORE, one(Provider="pay"), one(Provider="second")),
+        (RESTORE, one("Completed", Provider="pay"), one("NotStarted", Provider="pay")),
+        (RESTORE, one(Provider="pay", capability="other"), one(capability="other")),
+        (RESTORE, one(KeyKnownUntil=T4), one(KeyKnownUntil=T3)),
+        (CLAIM, {"decided": "not-claimed"}, fails(FORGOTTEN), RESTORED),
+        (AFTER_RESTORE, {"decided": "not-claimed"}, fails(NO_AGENT), RESTORED),
+        (AFTER_RESTORE, {"decided": "not-claimed"}, fails(FORGOTTEN, Result00={"x": 1}), RESTORED),
+        (AFTER_RESTORE, {"decided": "not-claimed"}, fails(FORGOTTEN, Direction="undo"), RESTORED),
+    ),
+    "provider-of-a-newer-version": (
+        (CLAIM, fails(event("step-failed", step="a", reason="declined")), LEFT),
+        (CLAIM, GONE, {"decided": "not-claimed", "why": "held"}),
+        (CLAIM, GONE, with_history(one("Undone", columns=UNDONE), event("put-back"))),
+        (CLAIM, GONE, {**LEFT, "messages": [{"id": "x:a:1:undo", "body": {}}]}),
+        (
+            CLAIM,
+            GONE,
+            with_history(one("Undoing", columns={**UNDONE, "LockedBy": "x"}), event("put-back")),
+        ),
+    ),
+    "erasure": (
+        (HOLD, state(UpdatedAt=T2), state(UpdatedAt=T1), IN_ERROR),
+        (ERASE, state(UpdatedAt=T2), state(UpdatedAt=T3), IN_ERROR),
+        (ERASE, state(), state(Result00={"said": "name"}), IN_ERROR),
+        (ERASE, state(Result00={"said": "erased"}), state(), IN_ERROR),
+        (ERASE, state(), {**state(), "rows": {"b00-1|order": {"Payload": {"card": "C-1"}}}}),
+        (ERASE, with_rows(state(), **{"=card": None}), state(), IN_ERROR),
+        (ERASE, state(), with_rows(state(), **{"=card": None}), IN_ERROR),
+        (ERASE, state(), with_message(name="x:wake"), IN_ERROR),
+        (ERASE, with_message(name="x:a:1:do"), state(), IN_ERROR),
+        (
+            ERASE,
+            with_rows(state(), **{f"!error|{T2}": {"UpdatedAt": T2}, "on_error": None}),
+            with_rows(state(), on_error={"UpdatedAt": T1, "FailedSteps": "a"}),
+            IN_ERROR,
+        ),
+    ),
+    "settled-after-a-copy": (
+        (HOLD, one(SettledAt=T3), one(SettledAt="2026-01-31T08:15:06Z")),
+        (RESTORE, one(SettledAt=T3), one(SettledAt=T4)),
+        (RESTORE, one(), one(KeyKnownUntil=T4)),
+    ),
+    "held-and-put-back": (
+        (
+            CLAIM,
+            with_history(state(HeldSince=T1), event("put-back")),
+            with_history(state(HeldSince=T1), event("waits", until=T4)),
+        ),
+    ),
+    "restored-external-step": (
+        (CLAIM, one(capability="outside", Attempts=1), one(capability="outside")),
+    ),
+    "doubt-of-an-external-step": ((CLAIM, one(InDoubt=True), one()),),
+    "event-during-undo": (
+        (CLAIM, REFUSED, one("Undoing", columns=UNDONE), RUNS_IN_UNDO),
+        (ANSWER, REFUSED, one("Undoing", columns=PENDING), RUNS_IN_UNDO),
+        (ANSWER, REFUSED, one("Undoing", columns=UNDONE), one("NotStarted", columns=UNDONE)),
+        (ANSWER, REFUSED, one("Undoing", columns={**UNDONE, "Priority": "high"}), RUNS_IN_UNDO),
+        (ANSWER, REFUSED, one("Undoing", columns=UNDONE, Attempts=2), RUNS_IN_UNDO),
+        (
+            ANSWER,
+            REFUSED,
+            one("Undoing", columns={**UNDONE, "Result00": {"reference": "q"}}),
+            RUNS_IN_UNDO,
+        ),
+        (
+            ANSWER,
+            REFUSED,
+            with_history(one("Undoing", columns=UNDONE), event("step-failed", step="b")),
+            RUNS_IN_UNDO,
+        ),
+        (
+            ANSWER,
+            REFUSED,
+            with_rows(one("Undoing", columns=UNDONE), on_outbox={"Data": {}}),
+            RUNS_IN_UNDO,
+        ),
+    ),
+    "skip-of-nothing": (
+        (
+            CLAIM,
+            with_rows(one("Failed"), on_outbox={"Data": {"actions": ["resubmit", "skip"]}}),
+            with_rows(one("Failed"), on_outbox={"Data": {"actions": ["resubmit"]}}),
+        ),
+    ),
+    "refused-early": (
+        (CLAIM, REFUSED_NOW, early(), one(columns={"Direction": "forward"})),
+        (
+            ANSWER,
+            REFUSED_NOW,
+            early(WaitsSince=T2),
+            one(columns={"Direction": "forward", **LISTED}),
+        ),
+        (ANSWER, REFUSED_NOW, early(Result00={"x": 1}), one(columns={"Direction": "forward"})),
+        (ANSWER, REFUSED_NOW, early(), one("Running", columns={"Direction": "forward"})),
     ),
     "resumed-undo": (
-        (RESUBMIT, state(), state(Reason="an operator resumed the undo")),
         (RESUBMIT, state(Reason="declined"), state(Reason="an operator resumed the undo")),
+        (RESUBMIT, state(), state(HeldBecause="an operator resumed the undo")),
     ),
 }
-"""By entry of the list a move with both decisions that it allows, and one beside it that it does not."""
+"""By entry of the list what is like its difference, and wrong."""
+
+CASES = [
+    (entry, case, differences)
+    for entry in DIFFERENCES
+    for differences, cases in enumerate((ALLOWED[entry.name], DENIED[entry.name]))
+    for case in cases
+]
 
 
-@pytest.mark.parametrize("entry", DIFFERENCES, ids=lambda entry: entry.name)
-def test_an_entry_allows_what_it_says_and_nothing_beside_it(entry):
-    """Each entry of the list has an example that it explains, and one that stays a difference."""
-    for (move, base, new), differences in zip(ALLOWED[entry.name], (0, 1), strict=True):
-        found = compared([SUBMIT, move], [TRIED, base], [TRIED, new], entry)
-        assert found.found == differences
+@pytest.mark.parametrize(
+    ("entry", "case", "differences"),
+    CASES,
+    ids=[f"{entry.name}-{'allowed' if not denied else 'denied'}" for entry, _, denied in CASES],
+)
+def test_an_entry_allows_what_it_says_and_nothing_beside_it(entry, case, differences):
+    """Each entry explains its examples; what is like them and wrong stays a difference."""
+    moves, base, new, before = case if len(case) > 3 else (*case, one("Undoing"))
+    moves = moves if isinstance(moves, tuple) else (moves,)
+    earlier = [before] * len(moves)
+    found = compared([SUBMIT, *moves], [*earlier, base], [*earlier, new], entry)
+    assert found.found == differences
 
 
 def test_an_unknown_commit_is_named():
