@@ -522,7 +522,10 @@ class Snapshot:
             return WhyNot.ENDED
         if self.state.is_held:
             return WhyNot.HELD
-        if self.running() and not self.ready():
+        # After a failure no answer from outside is awaited any more (SCH-12).
+        undo = self.state.direction is Direction.UNDO
+        has_failed = not undo and self.in_state(StepState.FAILED)
+        if (self.at_work() if has_failed else self.running()) and not self.ready():
             return WhyNot.RUNS
         not_before = self.state.not_before
         return WhyNot.NOT_YET if now and not_before and not_before > now else None

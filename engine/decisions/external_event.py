@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from engine.decisions.errors import CausedError
-from engine.decisions.transitions import Draft, Transition, after_answer, after_failure
+from engine.decisions.transitions import Draft, Transition, after_answer
+from engine.decisions.undo import after_failure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of

@@ -19,7 +19,8 @@ from engine.decisions.requests import (
     RequestMaker,
     idempotency_key,
 )
-from engine.decisions.transitions import Draft, Transition, end, failure_of, give_up
+from engine.decisions.transitions import Draft, Transition, end, failure_of
+from engine.decisions.undo import give_up
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Key

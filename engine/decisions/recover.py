@@ -1,6 +1,7 @@
 """The supervisor's decision after a complete-by time has passed without a valid reply (SUP-3).
 
-It knows no workflow and no business: each step has a copy of its rules (SUP-6).
+It knows no workflow and no business: each step has a copy of its rules. Where the rule of a failed
+step asks for the undo, the supervisor leaves the order to a scheduler, which undoes it (SUP-6).
 """
 
 from collections.abc import Mapping
@@ -9,12 +10,19 @@ from datetime import datetime, timedelta
 from zlib import crc32
 
 from core.messages import request_id
-from engine.decisions.transitions import Draft, Transition, after_failure, failure_of
+from engine.decisions.transitions import (
+    Draft,
+    Transition,
+    asks_for_undo,
+    end_failed,
+    failure_of,
+)
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import AttemptExpired, CooldownStarted, HistoryEvent, Recovered
 from engine.domain.orders import Order, Processing
 from engine.domain.states import (
+    AtWork,
     AwaitingExternalEvent,
     CoolingDown,
     Failed,
@@ -66,8 +74,10 @@ def recover(
     if not order.is_undo and after.has_any(Failed):  # no step is tried again (SCH-12)
         waiting = (verbs.without_retry_by(verdict.step) for verdict in verdicts)
         draft = replace(draft, order=after.with_steps(*waiting))
-        if was_handled:
-            return after_failure(draft)
+        if was_handled and after.has_any(AtWork):
+            return draft.commit()
+        if was_handled and not asks_for_undo(after):
+            return end_failed(draft)
     return draft.but(draft.order.requeue(), *([Recovered()] if was_handled else [])).commit()
 
 

@@ -7,18 +7,17 @@ from core.life import Outcome
 from core.messages import BusMessage, WakeUp, later
 from core.orders import OnFailure
 from engine.domain import verbs, work_index
-from engine.domain.causes import Cause, step_failed
+from engine.domain.causes import Cause
 from engine.domain.derive import changed
 from engine.domain.events import (
     HistoryEvent,
     OptionalStepFailed,
     OrderEnded,
     StepFailed,
-    UndoRequested,
 )
 from engine.domain.orders import Order, Pending
-from engine.domain.states import AtWork, Failed, Running, Skipped
-from engine.domain.steps import Step
+from engine.domain.states import Failed, Running, Skipped
+from engine.domain.steps import Step, StepIn
 from engine.features.external_events import cancel_requests
 
 
@@ -111,30 +110,24 @@ def after_answer(
 # The end of an order
 
 
-def after_failure(draft: Draft) -> Transition:
-    """Start no more steps (SCH-12): agents answer or expire, then the order ends or is undone."""
-    return draft.commit() if draft.order.has_any(AtWork) else give_up(draft)
-
-
-def give_up(draft: Draft) -> Transition:
-    """End an order on which no agent works, or undo it if a failed step's rule asks for that.
+def asks_for_undo(order: Order) -> StepIn[Failed] | None:
+    """Return the failed step for which the order has to be undone; None if there is none (UND-1).
 
     A failure that is not the service's own word never asks for the undo: an operator looks at it
     first. So it is with an order that is past its point of no return (UND-6).
     """
-    failed = draft.order.in_state(Failed)
-    for step in failed:
-        wants_undo = step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides
-        if wants_undo and not draft.order.passed_pivots():
-            return _request_undo(draft, step, step.state.cause)
-    return end(draft, Outcome.FAILED, failed[0].name, failed[0].state.cause)
+    if order.passed_pivots():
+        return None
+    for step in order.in_state(Failed):
+        if step.rules.on_failure is OnFailure.UNDO and not step.state.operator_decides:
+            return step
+    return None
 
 
-def _request_undo(draft: Draft, step: Step, cause: Cause) -> Transition:
-    order, cancelled = cancel_requests(draft.order)
-    after = order.request_undo(step_failed(step.name, cause))
-    requested = UndoRequested(step=step.name, cause=cause)
-    return draft.but(after, *cancelled, requested).commit()
+def end_failed(draft: Draft) -> Transition:
+    """Set an order of which no failed step asks for the undo to `Error` (SCH-8)."""
+    failed = draft.order.in_state(Failed)[0]
+    return end(draft, Outcome.FAILED, failed.name, failed.state.cause)
 
 
 def end(draft: Draft, outcome: Outcome, step: str | None, cause: Cause | None) -> Transition:

@@ -332,7 +332,11 @@ class Order:
             return WhyNot.ENDED
         if self.hold:
             return WhyNot.HELD
-        return WhyNot.RUNS if self.has_any(UnderWay) and not self.ready else None
+        # After a failure no external event is awaited any more: the claim ends or undoes the order.
+        has_failed = not self.is_undo and self.has_any(Failed)
+        if self.has_any(AtWork if has_failed else UnderWay) and not self.ready:
+            return WhyNot.RUNS
+        return None
 
     def not_claimable(self, now: datetime) -> WhyNot | None:
         """Return why a scheduler does not claim the order now; None if it may."""

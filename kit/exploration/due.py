@@ -8,10 +8,10 @@ from datetime import datetime
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.keys import sortable
-from core.life import ENDED
+from core.life import ENDED, Direction, StepState
 from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflows
-from kit.exploration.turns import ready
+from kit.exploration.turns import at_work, ready
 from kit.exploration.world import World
 from scheduler.service import WAKE_UP_TIME
 
@@ -46,6 +46,8 @@ def _is_overdue(world: World, order: Snapshot, step: Step, now: datetime) -> boo
 def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
     is_open = order.state.process_state not in ENDED and order.state.held_since is None
+    if order.state.direction is Direction.FORWARD and order.in_state(StepState.FAILED):
+        return is_open and not at_work(order)  # it ends, or is undone (SCH-12)
     return is_open and bool(ready(order, workflows) or not order.running())
 
 

@@ -1,6 +1,6 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -546,15 +546,14 @@ def check_blamed(handler: Handler, change: OldChange) -> None:
     at_door = {request for fault in faults if fault.at_door for request in fault.requests}
     over = [step for step in change.before.at_work() if _expired(change, step)]
     turned_away = {step.name for step in over if _request_of(change.before, step) in at_door}
-    requested = [each for each in change.entry.happened if isinstance(each, UndoRequested)]
-    blamed = turned_away.intersection(each.step for each in requested)
-    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
-    failed = [step for step in change.after.in_state(StepState.FAILED) if step.name in _names(over)]
-    asks = [
-        step.name
-        for step in failed
-        if step.on_failure is OnFailure.UNDO and step.name not in turned_away
+    failed = [
+        step
+        for step in change.after.in_state(StepState.FAILED)
+        if step.name in _names(over) and step.on_failure is OnFailure.UNDO
     ]
+    blamed = _names(failed) & turned_away - _names(filter(_is_for_operator, failed))
+    demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
+    asks = _names(failed) - turned_away
     ended = [each for each in change.entry.happened if isinstance(each, Ended)]
     stays = ended and not change.after.passed_pivots()
     demand(
@@ -562,7 +561,22 @@ def check_blamed(handler: Handler, change: OldChange) -> None:
     )
 
 
-def _names(steps: Collection[Step]) -> set[str]:
+def _is_for_operator(step: Step) -> bool:
+    return step.for_operator
+
+
+def check_undo(handler: Handler, change: OldChange) -> None:
+    """Check that a supervisor undoes no order: it leaves that to a scheduler (SUP-6)."""
+    if handler.job.kind != "sweep" or change.before is None:
+        return
+    was, now = change.before.state.direction, change.after.state.direction
+    over = _names(step for step in change.before.running() if _expired(change, step))
+    known = _names(change.before.in_state(StepState.UNDOING))
+    begun = _names(change.after.in_state(StepState.UNDOING)) - known - over
+    demand(was is now and not begun, f"the supervisor begins to undo: {now} {begun} (SUP-6)")
+
+
+def _names(steps: Iterable[Step]) -> set[str]:
     return {step.name for step in steps}
 
 

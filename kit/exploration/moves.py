@@ -475,6 +475,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
     invariants.check_answered(handler, old)
     invariants.check_charged(handler, old)
     invariants.check_blamed(handler, old)
+    invariants.check_undo(handler, old)
     invariants.check_held(handler, old)
     check_turn(world, handler, old)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")

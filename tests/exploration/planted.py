@@ -32,7 +32,8 @@ from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
 from engine.conversion.changes import change_of
 from engine.decisions import claim as claim_decisions
-from engine.decisions import external_event, proceed, repair, requests, transitions
+from engine.decisions import external_event, proceed, repair, requests, transitions, undo
+from engine.decisions import recover as recover_decisions
 from engine.decisions import reply as reply_decisions
 from engine.decisions.actions import release, restore, resubmit, settle
 from engine.decisions.proceed import Proceed
@@ -1102,6 +1103,13 @@ def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
     return patch.object(supervisor_rules, "fault_of", fault_of)
 
 
+def undoes_in_the_recovery() -> AbstractContextManager[Any]:
+    return _Both(
+        patch.object(recover_decisions, "asks_for_undo", lambda order: None),
+        patch.object(recover_decisions, "end_failed", undo.give_up),
+    )
+
+
 def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
     def fault_of(heard, request):
         faults = [fault for row in heard for fault in row.faults]
@@ -1261,6 +1269,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     ),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
     "SUP-3 rests for twice as long": (rests_for_twice_as_long, RESTED),
+    "SUP-6 undoes in the recovery": (undoes_in_the_recovery, TAKEN_BACK),
     "SUP-3 undoes what a gateway turned away": (undoes_what_a_gateway_turned_away, TURNED_AWAY),
     "SUP-3 decides by the fault of another request": (
         decides_by_the_fault_of_another_request,
@@ -1387,6 +1396,7 @@ SAID_OF: Mapping[str, str] = {
     "SCH-16 takes a pause for a chosen time": "waits since|the agenda holds",
     "SUB-9 dates the first steps alone": "the order waits until None; its steps wait until",
     "SUB-9 starts orders whatever their date": "begun before the time of the order: .*SUB-9",
+    "SUP-6 undoes in the recovery": "the supervisor begins to undo",
     "SUP-3 undoes what a gateway turned away": "was turned away, and the order is undone",
     "SUP-3 decides by the fault of another request": "failed at its service, and the order is not",
     "OPR-11 restores what may be done as not begun": "the order is called undone, but",

@@ -210,11 +210,12 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, char
     claimed = rules.claim(order, NOW)
     given_up = supervisor.recover(claimed.after, NOW + seconds(7))
     turned_back = cancel(claimed.after, OperatorRequest(operator="grace", note="x"), NOW)
-    undo = rules.claim(given_up.after, NOW + seconds(7))
+    requested = rules.claim(given_up.after, NOW + seconds(7))
+    undo = rules.claim(requested.after, NOW + seconds(7))
     stuck = supervisor.recover(undo.after, NOW + seconds(14))
     ended = rules.claim(stuck.after, NOW + seconds(14))
     assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
-    for change in (claimed, given_up, turned_back, undo, stuck, ended):
+    for change in (claimed, given_up, turned_back, requested, undo, stuck, ended):
         full = [
             steps.with_texts(
                 steps.with_rules(each, after=LONG_NAMES[:place], title=MAX_TITLE * "x"),

@@ -25,10 +25,10 @@ from core.workflow import Workflow, Workflows
 from engine.decisions.claim import NotClaimed, claim
 from engine.decisions.requests import idempotency_key
 from engine.domain import events as e
-from engine.domain.causes import Code
+from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
-from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
-from engine.domain.orders import InError, Processed, Processing
+from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
     BackingOff,
@@ -36,6 +36,7 @@ from engine.domain.states import (
     ConditionPending,
     Deferred,
     Failed,
+    RequestCancelled,
     Running,
     Scheduled,
     Skipped,
@@ -408,3 +409,35 @@ def test_the_key_of_a_step_says_its_generation_from_the_second_on():
     renewed = step(effect=NotDone(key=replace(KEY, generation=1)))
     keys = [idempotency_key("b00-1", one) for one in (step(), known, renewed)]
     assert keys == ["b00-1:pay", "b00-1:pay", "b00-1:pay:1"]
+
+
+ASKS = in_doubt(Failed(TIMED_OUT), on_failure=OnFailure.UNDO)
+"""A step that a supervisor has given up, and whose rule asks for the undo (SUP-6)."""
+
+
+def test_a_claim_undoes_an_order_whose_failed_step_asks_for_that():
+    """UND-1, SCH-12: an external event that is still awaited does not hold it up."""
+    awaited = external(AwaitingExternalEvent(LATER))
+    transition = claimed(ASKS, awaited)
+    after = transition.after
+    assert (after.state, after.direction) == (Pending(), Direction.UNDO)
+    assert after.cause == step_failed("pay", TIMED_OUT)
+    assert after.step("pay").state == UndoPending(Waiting())
+    assert after.step("approve").state == RequestCancelled()
+    assert kinds(transition) == [e.Claimed, e.RequestCancelled, e.UndoRequested]
+    assert len(transition.messages) == 1
+
+
+def test_a_claim_ends_an_order_that_has_passed_its_pivot_since_a_step_failed():
+    """UND-6: an external event that has come meanwhile may be the point of no return."""
+    passed = external(Completed(), effect=Answered(result={}), pivot=True)
+    transition = claimed(ASKS, passed)
+    assert transition.after.state == InError(Outcome.FAILED)
+    assert transition.after.step("pay") == ASKS
+
+
+def test_no_claim_undoes_an_order_on_which_an_agent_works_or_that_is_on_hold():
+    """SCH-12, OPR-7."""
+    runs = in_doubt(Running(LATER), name="b")
+    assert claimed(ASKS, runs) == NotClaimed(WhyNot.RUNS)
+    assert claimed(ASKS, hold=Hold("grace", "look", NOW)) == NotClaimed(WhyNot.HELD)

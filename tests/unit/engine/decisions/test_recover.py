@@ -11,7 +11,7 @@ from core.messages import WakeUp, decode
 from core.orders import OnFailure
 from engine.decisions.recover import AttemptReport, recover, request_of
 from engine.domain import events as e
-from engine.domain.causes import Cause, Code, step_failed
+from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
@@ -106,14 +106,18 @@ def test_an_order_ends_when_its_step_reaches_the_threshold():
     assert transition.messages == ()
 
 
-def test_an_order_is_undone_if_the_rule_of_the_failed_step_says_so():
-    """UND-1; unless a gateway failed (SUP-3), or a pivot is passed (UND-6)."""
+def test_an_order_whose_failed_step_asks_for_the_undo_is_left_to_a_scheduler():
+    """SUP-6; an operator decides if a gateway failed (SUP-3), or a pivot is passed (UND-6)."""
     done = step(Completed(), "a", effect=Done(key=KEY))
+    awaited = external(AwaitingExternalEvent(LATE + HOUR))
     failing = tried(1, on_failure=OnFailure.UNDO)
-    transition = recovered(done, failing)
-    assert transition.after.direction is Direction.UNDO
-    assert transition.after.cause == step_failed("pay", TWICE)
-    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.UndoRequested]
+    transition = recovered(done, awaited, failing)
+    after = transition.after
+    assert (after.state, after.direction, after.cause) == (Pending(), Direction.FORWARD, None)
+    assert after.step("pay").state == Failed(TWICE)
+    assert after.steps[:2] == (done, awaited)
+    assert after.derived.complete_by is None
+    assert kinds(transition) == [e.AttemptExpired, e.StepFailed, e.Recovered]
     assert len(transition.messages) == 1
     gateway = recovered(done, failing, report=GATEWAY)
     assert gateway.after.state == InError(Outcome.FAILED)
