@@ -133,12 +133,6 @@ class OrderState:
         """Whether an operator holds the order."""
         return self.held_since is not None
 
-    def is_set_going(self, was: "OrderState") -> bool:
-        """Whether an order that was so goes on anew: it had ended, turned back, or was held."""
-        released = was.is_held and not self.is_held
-        goes_on = was.process_state in ENDED and self.process_state not in ENDED
-        return goes_on or was.direction is not self.direction or released
-
     @property
     def shown_reason(self) -> str | None:
         """Why the order is where it is: for a held order, who holds it and why."""
@@ -289,12 +283,6 @@ class Step:
         return self.state is StepState.UNDOING and self.complete_by is None
 
     @property
-    def early_refusal(self) -> Cause | None:
-        """Why somebody outside has refused the step before it was judged; None if nobody has."""
-        is_open = self.unjudged and self.state is StepState.NOT_STARTED
-        return self.cause if is_open else None
-
-    @property
     def effect_unknown(self) -> bool:
         """Whether the step is in doubt, or accepted by its service without a final answer yet."""
         return self.in_doubt or self.answer_by is not None
@@ -333,74 +321,10 @@ class Step:
         done = self.state in (StepState.COMPLETED, StepState.RUNNING)
         return done or self.skipped_as_done or self.effect_unknown
 
-    def given_up(
-        self, cause: Cause, *, for_operator: bool = False, for_good: bool = False
-    ) -> "Step":
-        """Return the step as it has failed; it is skipped if the order goes on without it.
-
-        Neither an undo, nor a failure that did not come from the service, is passed over. A refusal
-        that is for good leaves nothing in doubt (AGT-3): a service that remembers refusals refuses
-        no key of which it did, or still does, the work. A step that fails while its service owes a
-        final answer is in doubt.
-        """
-        passed_over = self.goes_on and self.state is not StepState.UNDOING and not for_operator
-        return replace(
-            self,
-            state=StepState.SKIPPED if passed_over else StepState.FAILED,
-            complete_by=None,
-            not_before=None,
-            retry_by=None,
-            uncounted=0,
-            cause=cause.shortened(),
-            for_operator=for_operator,
-            in_doubt=self.effect_unknown and not for_good,
-            refused_for_good=for_good,
-        )
-
-    def refused(self, cause: Cause, *, for_good: bool) -> "Step":
-        """Return the step as its service, or somebody outside, has refused it.
-
-        That is the final answer on accepted work, so the acceptance leaves nothing in doubt
-        (AGT-11). An attempt that had no answer does.
-        """
-        return replace(self, answer_by=None).given_up(cause, for_good=for_good)
-
-    @property
-    def cools_down(self) -> bool:
-        """Whether the step waits since it reached its threshold, and not for a chosen date.
-
-        So an undo may, too.
-        """
-        has_failed = self.cooldowns > 0 and not self.failure_count
-        waits = self.state is StepState.NOT_STARTED or self.waits_for_undo
-        is_dated = self.not_before is not None and self.answer_by is None and not self.pauses
-        return has_failed and waits and is_dated
-
     @property
     def pauses(self) -> bool:
         """Whether its date, if it has one, is a pause between two attempts, and no chosen time."""
         return self.uncounted > 0 and self.answer_by is None
-
-    def is_forgotten(self, now: datetime) -> bool:
-        """Whether an attempt needs the key, and could come after the service forgot it (AGT-12).
-
-        A step in doubt needs it, and so does an undo if nothing of the service's answer is kept.
-        """
-        known_until = self.key_known_until
-        if known_until is None or not (self.effect_unknown or self.is_undone_by_key):
-            return False
-        return now + self.timeout >= known_until
-
-    @property
-    def is_undone_by_key(self) -> bool:
-        """Whether the step is undone, and its service knows only by the key what to undo."""
-        kept = (self.result or {}).values()
-        return self.state is StepState.UNDOING and all(value is None for value in kept)
-
-    def in_next_round(self) -> "Step":
-        """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""
-        afresh = replace(self, refused_for_good=False, in_doubt=False, provider=None)
-        return replace(afresh, round=self.round + 1)
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""

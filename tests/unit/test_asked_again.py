@@ -17,7 +17,6 @@ from builders import (
     claimed,
     fault_of_all,
     orders,
-    refusal,
     scheduler,
     seconds,
     some,
@@ -42,6 +41,7 @@ from core.errors import (
 from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
 from engine.domain.backoff import SHORTEST
+from engine.features.key_generations import is_forgotten
 from kit.memory import in_memory
 from operators.explain import explain
 from operators.requests import OperatorRequest
@@ -309,9 +309,8 @@ def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
     assert turn_back(orders.having(claimed(), steps=[step])).step("payment").in_doubt
-    assert step.given_up(refusal("no such operation")).in_doubt
     forgets = steps.with_key(step, known_until=NOW + step.timeout)
-    assert (forgets.is_forgotten(NOW), step.is_forgotten(NOW)) == (True, False)
+    assert (is_forgotten(forgets, NOW), is_forgotten(step, NOW)) == (True, False)
     waiting = orders.with_steps(accepted(claimed(), NOW).after, forgets)
     failed = PATIENT.claim(waiting, NOW + PAUSE).after.step("payment")
     assert (failed.state, failed.in_doubt) == (StepState.FAILED, True)

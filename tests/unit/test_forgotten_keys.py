@@ -32,6 +32,7 @@ from core.life import Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from engine.features.key_generations import is_forgotten
 from flow import ERROR, Flow, Model, Operation, Text
 from flow import Agent as BusinessAgent
 from flow import business as of_flows
@@ -360,10 +361,10 @@ def test_impossible_times_of_an_agent_are_faults(declared, fault):
 @pytest.mark.proves("AGT-12")
 def test_an_answer_of_nothing_but_nulls_names_nothing_to_undo():
     """Only the key does (engine 4)."""
-    for reference, is_forgotten in ((None, True), ("r", False)):
+    for reference, forgotten in ((None, True), ("r", False)):
         completed = steps.completed(result={"reference": reference})
         undo = steps.undo_pending(steps.with_key(completed, known_until=NOW))
-        assert undo.is_forgotten(MONDAY) is is_forgotten
+        assert is_forgotten(undo, MONDAY) is forgotten
 
 
 class Content(Model):

@@ -220,7 +220,6 @@ def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     assert (accepts.after.is_pausing, state.waits_since) == (False, state.not_before)
     assert accepts.messages == ()
     rested = orders.with_steps(order, steps.with_counts(order.step("payment"), cooldowns=1))
-    assert not rested.steps[0].cools_down
     assert hurry(rested, GRACE, NOW).after.state.not_before == order.state.not_before
 
 

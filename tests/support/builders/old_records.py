@@ -47,6 +47,7 @@ FUNCTIONS = (
     "core.links:Links.with_right",
     "core.links:step_of",
     "core.messages:request_id_of",
+    "engine.features.key_generations:is_forgotten",
     "engine.features.external_events:without_personal_data",
     "operators.bulk:meant_by",
     "operators.copies:restored",

@@ -177,7 +177,9 @@ def not_done(step: Step | str, *, refused_for_good: bool = False) -> Step:
 
 def with_new_key(step: Step) -> Step:
     """Return a step that was not done, and whose next attempt goes out under a key of its own."""
-    return step.in_next_round()
+    return replace(
+        step, round=step.round + 1, provider=None, refused_for_good=False, in_doubt=False
+    )
 
 
 def with_texts(step: Step, *, reason: Cause | str, result: Mapping[str, Any]) -> Step:
