@@ -11,9 +11,8 @@ from core.errors import (
     UnknownOrderError,
 )
 from core.ports import Bus, Clock, NewId
-from engine.conversion.records import to_old
-from engine.domain.orders import PROCESS_STATE, Order
-from engine.domain.states import PATTERN_STATE, Completed, Undone
+from engine.domain.orders import Order
+from engine.domain.states import Completed, Undone
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)
@@ -31,13 +30,13 @@ MAX_CONFLICTS = 20
 def _in_brief(change: Change) -> dict[str, object]:
     """Return a change for telemetry: without words of operators or services."""
     after, ended = change.after, change.ended
-    changed = {step.name: str(PATTERN_STATE[type(step.state)]) for step in change.changed_steps()}
+    changed = {step.name: str(step.pattern_state) for step in change.changed_steps()}
     return {
         "order_id": after.order_id,
         "event": change.entry.event,
-        "state": str(PROCESS_STATE[type(after.state)]),
+        "state": str(after.process_state),
         "ended": ended.what if ended else None,
-        "alert": to_old(after).state.meaning.alert if ended else None,
+        "alert": after.meaning.alert if ended else None,
         "steps": changed,
         "seconds": change.seconds(Completed, Undone),
     }
