@@ -25,12 +25,12 @@ from core.keys import (
     order_range,
     state_key,
 )
-from core.messages import json_in, json_text
-from core.orders import Order, OrderState, Snapshot, Step
-from engine.conversion.records import to_new, to_old
+from core.orders import Order, Snapshot
+from engine.conversion.records import to_old
 from engine.domain.orders import Order as NewOrder
 from engine.domain.orders import WorkItem
 from stores import outbox
+from stores.order_rows import StateRecord, columns_of_state, order_of, state_in, state_record
 from stores.tables import (
     Columns,
     Delete,
@@ -51,14 +51,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class StateRecord:
-    """The changeable part of an order, in one row and under one ETag: its state and its steps."""
-
-    state: OrderState
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Keyed:
     """A business key of an order: its row key says all of it."""
 
@@ -71,15 +63,6 @@ LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
 Record = Order | StateRecord | HistoryEntry | AgendaRow | Keyed
 
 ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
-STATE = Form(OrderState, texts=("agenda", "cause"), order_id="OrderID")
-STEP = Form(
-    Step,
-    texts=("result",),
-    timeout="TimeoutSeconds",
-    cooldown="CooldownSeconds",
-    late_effect_window="LateEffectWindowSeconds",
-)
-"""An object of the array `Steps`, where times are text; `Result` has a column of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,27 +86,13 @@ def columns_of_record(record: Record) -> Columns:
         case Order():
             return ORDER.columns(record)
         case StateRecord():
-            return _state_columns(record)
+            return columns_of_state(record)
         case HistoryEntry():
             return _history_columns(record)
         case AgendaRow():
             return {"OrderID": record.order_id, **record.data}
         case Keyed():
             return {"OrderID": record.order_id}
-
-
-def _state_columns(record: StateRecord) -> Columns:
-    steps = [STEP.columns(step, mode="json") for step in record.steps]
-    results = {}
-    for index, step in enumerate(steps):
-        if "Result" in step:
-            results[result_column(index)] = step.pop("Result")
-    return {**STATE.columns(record.state), "Steps": json_text(steps), **results}
-
-
-def result_column(index: int) -> str:
-    """Return the name of the column with the result of the step of this index."""
-    return f"Result{index:02d}"
 
 
 def record_of(stored: Stored) -> Record:
@@ -154,7 +123,7 @@ def _agenda_row(stored: Stored) -> AgendaRow:
 def _record_of(key: str, columns: Columns) -> Record:
     match key.split("|")[1]:
         case "state":
-            return _state_record(columns)
+            return state_in(columns)
         case "history":
             return _history_entry(HISTORY.record(columns))
         case _:
@@ -182,19 +151,6 @@ def _history_entry(row: HistoryRow) -> HistoryEntry:
     return HistoryEntry(at=row.at, actor=row.actor, happened=happened, change_id=row.change_id)
 
 
-def _state_record(columns: Columns) -> StateRecord:
-    steps = tuple(_steps(columns))
-    step_columns = {"Steps", *map(result_column, range(len(steps)))}
-    others = {name: value for name, value in columns.items() if name not in step_columns}
-    return StateRecord(state=STATE.record(others), steps=steps)
-
-
-def _steps(columns: Columns) -> Iterator[Step]:
-    for index, step in enumerate(json_in(columns["Steps"])):
-        name = result_column(index)
-        yield STEP.record({**step, "Result": columns[name]} if name in columns else step)
-
-
 def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
@@ -206,12 +162,12 @@ def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, lis
     order = replace(change.after, derived=written)
     before, after = to_old(change.before) if change.before else None, to_old(order)
     return order, [
-        *_of_order(before, after),
-        Insert(history_key(after.order_id, after.state.version), change.entry),
+        *_of_order(change.before, order),
+        Insert(history_key(order.order_id, order.version), change.entry),
         *(Delete(key) for key in met),
         *(Put(row.key, row) for row in owed.values()),
         *(Insert(row.key, row) for row in outbox.owed(before, after, change, address)),
-        *_acted(after.order_id, after.state.version, change.entry),
+        *_acted(order.order_id, order.version, change.entry),
     ]
 
 
@@ -220,25 +176,20 @@ def _acted(order_id: str, version: int, entry: HistoryEntry) -> Iterator[Operati
         yield Put(row.key, row)
 
 
-def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
+def _of_order(before: NewOrder | None, after: NewOrder) -> Iterator[Operation]:
     """Yield the operations on the order's own rows, under the ETag of its state."""
-    record = StateRecord(state=after.state, steps=after.steps)
+    submitted, record = after.submitted, state_record(after)
     if before is None or before.etag is None:
-        yield Insert(order_key(after.order_id), after.order)
+        yield Insert(order_key(after.order_id), submitted)
         yield Insert(state_key(after.order_id), record)
-        yield from _keyed(after)
+        # Nothing else ever writes the rows of its business keys.
+        yield from (Put(key, Keyed(after.order_id)) for key in submitted.key_rows)
         return
-    if before.order != after.order:
-        yield Put(order_key(after.order_id), after.order)
-        kept = after.order.key_rows
-        yield from (Delete(key) for key in before.order.key_rows if key not in kept)
+    if before.submitted != submitted:
+        yield Put(order_key(after.order_id), submitted)
+        kept = submitted.key_rows
+        yield from (Delete(key) for key in before.submitted.key_rows if key not in kept)
     yield Replace(state_key(after.order_id), record, before.etag)
-
-
-def _keyed(order: Snapshot) -> Iterator[Operation]:
-    """Yield the rows of the order's business keys, which nothing else ever writes."""
-    for key in order.order.key_rows:
-        yield Put(key, Keyed(order.order_id))
 
 
 def of_note(note: Note) -> list[Operation]:
@@ -250,6 +201,12 @@ def of_note(note: Note) -> list[Operation]:
 
 
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
+    """Return what `loaded` returns as a record of before."""
+    order = loaded(rows)
+    return to_old(order) if order else None
+
+
+def loaded(rows: Iterable[tuple[Record, str]]) -> NewOrder | None:
     """Return the order from its rows, each with its ETag; None if there are none.
 
     Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
@@ -270,7 +227,7 @@ def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
     record, etag = found
     if not record.steps:
         raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
-    return Snapshot(order=order, state=record.state, steps=record.steps, etag=etag)
+    return order_of(order, record, etag)
 
 
 class OrderStore:
@@ -299,8 +256,7 @@ class OrderStore:
         Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
         """
         stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
-        found = snapshot_of((self.record_of(row), row.etag) for row in stored)
-        return to_new(found) if found else None
+        return loaded((self.record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> NewOrder:
         """Write all rows of the change, or none; return the order with its new ETag.

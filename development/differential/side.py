@@ -20,8 +20,8 @@ from core.business import Agent, Payload
 from core.changes import Change, NotClaimed, Note
 from core.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from core.links import Links
-from core.messages import AgentReply, BusMessage, decode
-from core.orders import OnFailure, Snapshot
+from core.messages import AgentReply, BusMessage, decode, json_text
+from core.orders import OnFailure, OrderState, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
 from engine.conversion.records import to_new, to_old
 from engine.decisions.actions.restore import Copied
@@ -32,8 +32,10 @@ from operators import copies, retention
 from operators.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealth, AttemptFault
+from stores.order_rows import StateRecord, order_of
 from stores.orders import columns_of_record, of_change, of_note
-from stores.tables import Delete, Operation, stored_form
+from stores.step_rows import result_column
+from stores.tables import Delete, Form, Operation, stored_form
 from submission import rules as submission
 from submission.rules import Terms
 from supervisor.rules import SupervisorRules
@@ -227,8 +229,33 @@ def _of_change(change: Change) -> tuple[Json, Snapshot]:
     """Return a transition in the neutral form, and the order as it is stored."""
     after, operations = of_change(change.identified("change"), ADDRESS)
     messages = [_message(each) for each in change.messages]
-    decided = {"decided": "transition", "rows": _rows(operations), "messages": messages}
+    rows = _rows(_as_at_first(each, after) for each in operations)
+    decided = {"decided": "transition", "rows": rows, "messages": messages}
     return decided, replace(to_old(after), etag="1")
+
+
+STATE = Form(OrderState, texts=("agenda", "cause"), order_id="OrderID")
+STEP = Form(
+    Step,
+    timeout="TimeoutSeconds",
+    cooldown="CooldownSeconds",
+    late_effect_window="LateEffectWindowSeconds",
+)
+
+
+def _as_at_first(operation: Operation, order: Order) -> Operation:
+    """Return the operation with the columns of the state row, and of its steps, as they were at first."""
+    if isinstance(operation, Delete) or not isinstance(operation.row, StateRecord):
+        return operation
+    written = to_old(order_of(order.submitted, operation.row, None))
+    steps = [STEP.columns(step, mode="json") for step in written.steps]
+    results = {
+        result_column(index): json_text(step.pop("Result"))
+        for index, step in enumerate(steps)
+        if "Result" in step
+    }
+    columns = {**STATE.columns(written.state), "Steps": json_text(steps), **results}
+    return replace(operation, row=columns)
 
 
 def _rows(operations: Iterable[Operation]) -> Json:
@@ -239,7 +266,7 @@ def _rows(operations: Iterable[Operation]) -> Json:
 
 
 def _columns(record: Any) -> Json:
-    columns = stored_form(columns_of_record(record))
+    columns = stored_form(record if isinstance(record, dict) else columns_of_record(record))
     plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
     in_words: Json = _in_words(plain)
     return in_words

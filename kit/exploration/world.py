@@ -26,7 +26,7 @@ from kit.exploration.deployment import Deployment
 from kit.exploration.driving import Handler, settled
 from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
-from stores.orders import StateRecord
+from stores.order_rows import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):

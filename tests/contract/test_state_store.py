@@ -66,6 +66,12 @@ async def recorded(store, **details):
     return await store.load(change.after.order_id)
 
 
+def held(order) -> Change:
+    """Somebody puts the order on hold, which leaves its steps as they are."""
+    after = orders.on_hold(order)
+    return transition(order, after, HistoryEntry(at=NOW, actor="t", happened=some("held")))
+
+
 def claim(order, change_id="claim-1") -> Change:
     return scheduler.claim(order, NOW).identified(change_id)
 
@@ -94,26 +100,40 @@ OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, 
 """Of each type that a row of ours may have."""
 
 
+def with_regions(columns):
+    """Return the columns of a state row as a newer version has them, which says more of each part of a step."""
+    (step,), (rules,) = json_in(columns["Steps"]), json_in(columns["Rules"])
+    for part in (step, step["ExactState"], step["Effect"], step["Effect"]["Key"], rules):
+        part["Region"] = ["eu"]
+    return {**columns, "Steps": json_text([step]), "Rules": json_text([rules])}
+
+
+def regions_in(columns):
+    """Return what is there of it: of the step, its exact state, its effect, the key, and the rules."""
+    (step,), (rules,) = json_in(columns["Steps"]), json_in(columns["Rules"])
+    parts = (step, step["ExactState"], step["Effect"], step["Effect"].get("Key", {}), rules)
+    return ["Region" in part for part in parts]
+
+
 @pytest.mark.proves("FLT-12")
 @pytest.mark.parametrize("made", ["memory", "azurite"], indirect=True)
 async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_an_older_one(made):
-    """Columns of either row and fields of a step, with their types: through a claim, a reply, and an erasure."""
-    order_id, store = (await recorded(made.store)).order_id, made.store
-    bucket, keys, of_step = (
-        bucket_of(order_id),
-        (order_key(order_id), state_key(order_id)),
-        {"Region": ["eu"]},
-    )
+    """Columns of either row, with their types, and what it says of a step: through a reply, and an erasure.
+
+    The reply ends the exact state and the effect, and what was said of them.
+    """
+    order_id, store = (await recorded(made.store, to=orders.processing)).order_id, made.store
+    bucket, keys = bucket_of(order_id), (order_key(order_id), state_key(order_id))
 
     async def rows():
         return [columns_of(row) for key in keys if (row := await store.table.get(bucket, key))]
 
     for key, columns in zip(keys, await rows(), strict=True):
-        if "Steps" in columns:
-            (step,) = json_in(columns["Steps"])
-            columns["Steps"] = json_text([step | of_step])
-        await store.table.submit(bucket, [Put(key, columns | OF_A_NEWER_VERSION)])
-    claimed = await store.commit(claim(await store.load(order_id)))
+        newer = with_regions(columns) if "Steps" in columns else columns
+        await store.table.submit(bucket, [Put(key, newer | OF_A_NEWER_VERSION)])
+    claimed = await store.commit(held(await store.load(order_id)))
+    _, of_state = await rows()
+    assert regions_in(of_state) == [True] * 5
     reply = answer(order_id=order_id, result={"reference": "r"})
     await store.commit(scheduler.receive(claimed, reply, NOW).identified("reply-1"))
     request = OperatorRequest(operator="grace", note="x")
@@ -122,11 +142,11 @@ async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_a
     )
     of_order, of_state = await rows()
     assert (of_state["Version"], "Result00" in of_state) == (4, True)
+    assert regions_in(of_state) == [True, False, False, True, True]
     for columns in (of_order, of_state):
         kept = {name: columns.get(name) for name in OF_A_NEWER_VERSION}
         assert kept == OF_A_NEWER_VERSION
         assert [type(value) for value in kept.values()] == [str, int, float, bool, datetime]
-    assert [step.get("Region") for step in json_in(of_state["Steps"])] == [["eu"]]
 
 
 async def test_a_commit_returns_the_order_as_loading_it_would(made):

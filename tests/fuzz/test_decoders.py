@@ -3,13 +3,13 @@
 import asyncio
 import json
 from base64 import b64encode
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
 from apps import app, set_to, shop_of
-from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
+from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +22,16 @@ from core.business import Payload
 from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.keys import SCHEMA_VERSION
+from core.life import Outcome
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from core.orders import OnFailure
 from customers.inbox import QueuedAnswer
+from engine.conversion.records import to_new
+from engine.domain.causes import Cause
+from engine.domain.effects import Key
+from engine.domain.orders import Hold, InError, Pending, Processing
+from engine.domain.states import STATES, SkipReason
+from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
 from operators.requests import BulkRequest, OperatorRequest, RestoreRequest
@@ -31,10 +39,12 @@ from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault
 from simulator.samples import Trial
+from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, of_change, record_of
 from stores.outbox import EVENT
 from stores.poison import Arrival, PoisonStore
-from stores.tables import Stored, entity, stored_form
+from stores.step_rows import EFFECTS, WAITS
+from stores.tables import Insert, Stored, entity, stored_form
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
@@ -260,6 +270,120 @@ def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantit
     change = new_order(message, workflow, TERMS, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
     for write in of_change(change)[1]:
         assert record_of(as_stored(write)) == write.row
+
+
+TIMES = st.datetimes(
+    datetime(2000, 1, 1),  # noqa: DTZ001 - hypothesis adds the zone
+    datetime(2100, 1, 1),  # noqa: DTZ001
+    timezones=st.just(UTC),
+)
+TEXTS = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)
+COUNTS = st.integers(0, 10**6)
+CAUSES = st.builds(refusal, TEXTS) | st.builds(
+    Cause, st.just("melted"), st.dictionaries(TEXTS, COUNTS, max_size=2)
+)
+RESULTS = st.dictionaries(TEXTS, TEXTS | COUNTS, max_size=2)
+
+
+def instances(kind, **own):
+    """Records of this kind; whatever has a default may be left out."""
+    required = {each.name: own[each.name] for each in fields(kind) if each.default is MISSING}
+    others = {each.name: own[each.name] for each in fields(kind) if each.default is not MISSING}
+    return st.fixed_dictionaries(required, optional=others).map(lambda given: kind(**given))
+
+
+IN_WAITS = {
+    **dict.fromkeys(("until", "retry_by", "at", "ask_again_at", "complete_by"), TIMES),
+    **dict.fromkeys(("cause", "refusal"), CAUSES),
+    **dict.fromkeys(("operator_decides", "condition_pending"), st.booleans()),
+    "reason": st.sampled_from(SkipReason),
+}
+IN_STATES = {
+    **IN_WAITS,
+    "wait": st.one_of([instances(kind, **IN_WAITS) for kind in WAITS.values()]),
+}
+IN_EFFECTS = {
+    "key": instances(
+        Key,
+        agent=TEXTS,
+        provider=st.none() | TEXTS,
+        generation=COUNTS,
+        known_until=TIMES,
+        effects_final_at=TIMES,
+    ),
+    "result": RESULTS,
+    "answer_by": TIMES,
+    **dict.fromkeys(("unanswered", "refused_for_good"), st.booleans()),
+}
+STEPS = st.builds(
+    StepIn,
+    name=TEXTS,
+    rules=st.builds(
+        Rules,
+        kind=st.sampled_from(StepKind),
+        capability=TEXTS,
+        timeout=st.timedeltas(timedelta(), timedelta(days=30)),
+        threshold=COUNTS,
+        on_failure=st.sampled_from(OnFailure),
+        after=st.lists(TEXTS, max_size=2).map(tuple),
+        pivot=st.booleans(),
+    ),
+    counts=st.builds(Counts, attempts=COUNTS, failures=COUNTS, uncounted=COUNTS, cooldowns=COUNTS),
+    effect=st.one_of([instances(kind, **IN_EFFECTS) for kind in EFFECTS.values()]),
+    state=st.one_of([instances(kind, **IN_STATES) for kind in STATES]),
+    callback_token=st.none() | TEXTS,
+)
+ORDERS = st.builds(
+    replace,
+    st.just(to_new(claimed())),
+    state=st.just(Pending())
+    | st.builds(Processing, TEXTS)
+    | st.builds(InError, st.sampled_from(Outcome)),
+    cause=st.none() | CAUSES,
+    hold=st.none() | st.builds(Hold, TEXTS, TEXTS, TIMES),
+    failures=COUNTS,
+    steps=st.lists(STEPS, min_size=1, max_size=3).map(tuple),
+)
+
+
+@pytest.mark.proves("SUB-2")
+@given(order=ORDERS)
+def test_every_order_comes_back_from_its_row(order):
+    """In whatever states its steps are, and whatever is known of their effects."""
+    record = state_record(order)
+    again = record_of(as_stored(Insert(f"{ORDER_ID}|state", record)))
+    assert again == record
+    assert order_of(order.submitted, again, order.etag) == order
+
+
+@pytest.mark.proves("FLT-6", "FLT-12")
+@given(data=st.data(), order=ORDERS)
+def test_a_spoiled_state_row_is_read_or_refused(data, order):
+    """Anything in the place of a part of a step, or beside it; what is read is written as it was, with its additions."""
+    columns = stored_form(columns_of_record(state_record(order)))
+    steps = json.loads(columns["Steps"])
+    part = data.draw(st.sampled_from([*objects_in(steps[0])]))
+    part[data.draw(st.sampled_from([*part, "Region", "Is", "Cause"]))] = data.draw(JSON)
+    key = f"{ORDER_ID}|state"
+    row = entity("b03", key, columns | {"Steps": json.dumps(steps)})
+    try:
+        record = record_of(Stored(key, row, "1"))
+    except UnreadableRowError:
+        return
+    again = stored_form(columns_of_record(record))
+    assert record_of(Stored(key, entity("b03", key, again), "1")) == record
+    assert (
+        stored_form(columns_of_record(record_of(Stored(key, entity("b03", key, again), "1"))))
+        == again
+    )
+
+
+def objects_in(step):
+    """Yield the step, and every object inside it."""
+    yield step
+    for part in step.values():
+        if isinstance(part, dict):
+            yield from objects_in(part)
 
 
 def as_stored(write, **more):

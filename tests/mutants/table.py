@@ -58,6 +58,20 @@ ROLES = (
         where=Where.CONTRACT,
     ),
     Mutant(
+        statement="FLT-12",
+        fault="what a newer version keeps in a part of a step is lost when an older one writes it",
+        file="stores/step_rows.py",
+        old="            merged.setdefault(name, value)",
+        new="            pass",
+        tests=(
+            (
+                f"{CONTRACT}state_store.py::"
+                "test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_an_older_one"
+            ),
+        ),
+        where=Where.CONTRACT,
+    ),
+    Mutant(
         fault="the history of an old order is removed before the order",
         file="stores/archive.py",
         old="        if state_key(order.order_id) in others:",

@@ -15,13 +15,15 @@ from core import alerts
 from core.alerts import ANSWER_AWAITED, ANSWER_REMINDED
 from core.errors import InvalidError, RefusedError, UnknownOrderError
 from core.keys import bucket_of
+from engine.conversion.records import to_new
 from kit import Trial
 from kit.memory import of_columns
 from operators.answers import ExtendRequest
 from operators.requests import OperatorRequest, OrdersPage
 from stores import outbox
 from stores.alert_log import AlertLog
-from stores.orders import StateRecord, columns_of_record, state_key
+from stores.order_rows import state_record
+from stores.orders import columns_of_record, state_key
 from stores.tables import Replace
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
@@ -136,7 +138,7 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
 
 
 def _state_of(store, order):
-    row = columns_of_record(StateRecord(state=order.state, steps=order.steps))
+    row = columns_of_record(state_record(to_new(order)))
     return bucket_of(order.order_id), [Replace(state_key(order.order_id), row, order.etag)]
 
 

@@ -22,7 +22,9 @@ from core.agenda import Kind, obligations
 from core.changes import Change, HistoryEntry
 from core.life import Direction, Outcome, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, OnFailure
-from stores.orders import StateRecord, columns_of_record, record_of
+from engine.conversion.records import to_new, to_old
+from stores.order_rows import order_of, state_record
+from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
@@ -129,10 +131,10 @@ def test_an_order_in_each_state_is_stored_read_and_changed(state):
 
 def stored_again(order):
     """The state and the steps as they are read from the row that the order is written to."""
-    columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
+    columns = stored_form(columns_of_record(state_record(to_new(order))))
     row = entity("b03", key := f"{order.order_id}|state", columns)
-    record = record_of(Stored(key, row, "1"))
-    return record.state, record.steps
+    again = to_old(order_of(order.order, record_of(Stored(key, row, "1")), None))
+    return again.state, again.steps
 
 
 def same(built, reached):

@@ -1,5 +1,6 @@
 """Why an order is where it is, even one that somebody's mistake has stranded (OPR-2)."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -33,7 +34,8 @@ from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
-from stores.orders import StateRecord, columns_of_record, record_of
+from stores.order_rows import StateRecord, state_record
+from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
@@ -190,9 +192,10 @@ def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make
     )
 
 
+RULES_OF_TWO = json.dumps([{"Capability": "payment", "TimeoutSeconds": 5, "Threshold": 3}] * 2)
 GARBAGE = {
     "a state that there is not": {"ProcessState": "Perhaps"},
-    "a column that is gone": {"WaitsSince": ...},
+    "a column that is gone": {"ReadySince": ...},
     "a column that is gone, where a new order has a default": {"FailureCount": ...},
     "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
     "a time that is none": {"UpdatedAt": "soon"},
@@ -203,7 +206,14 @@ GARBAGE = {
     "a step that is a text": {"Steps": '["x"]'},
     "a step that is nothing": {"Steps": "[null]"},
     "steps that are nested too deeply": {"Steps": "[" * 20_000},
-    "an agenda that is nested too deeply": {"Agenda": "[" * 20_000},
+    "rules that are nested too deeply": {"Rules": "[" * 20_000},
+    "rules of no step": {"Rules": "[]"},
+    "rules of a step too many": {"Rules": RULES_OF_TWO},
+    "no rules": {"Rules": ...},
+    "work items that are nested too deeply": {"WorkItems": "[" * 20_000},
+    "an end of an order that goes on": {"Outcome": "undone"},
+    "an order in error without an end": {"ProcessState": "Error"},
+    "a hold by nobody": {"HeldSince": NOW},
     "steps that are no text": {"Steps": 5},
     "a version to come": {"SchemaVersion": 99},
     "no version": {"SchemaVersion": 0},
@@ -215,7 +225,7 @@ GARBAGE = {
 async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
     made, order = app(in_memory(clock=lambda: NOW)), orders.new()
-    columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
+    columns = stored_form(columns_of_record(state_record(to_new(order))))
     row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
     stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
 

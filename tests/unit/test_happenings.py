@@ -44,8 +44,10 @@ from core.happenings import (
     as_data,
     from_data,
 )
+from engine.conversion.records import to_new
 from engine.domain.causes import Cause, Code
-from stores.orders import StateRecord, columns_of_record, record_of
+from stores.order_rows import state_record
+from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 STARTED = StepStarted(
@@ -215,7 +217,7 @@ def test_a_cause_of_a_newer_version_is_kept_with_its_facts():
     told = entry(StepFailed(step="stock", attempt=2, cause=melted))
     assert kept(columns_of_record(told)) == told
     order = orders.in_error(reason=melted, steps=[steps.failed(reason=melted)])
-    state = StateRecord(order.state, order.steps)
+    state = state_record(to_new(order))
     row = entity("b03", key := f"{ORDER_ID}|state", stored_form(columns_of_record(state)))
     assert record_of(Stored(key, row, "1")) == state
 

@@ -18,18 +18,18 @@ WORDS = {"description", "title"}
 """What a schema says for people."""
 
 
-def forms():
-    """Yield every form of rows, by module and name."""
+def adapters_of_rows():
+    """Yield what reads each form of rows, or of the objects in a column, by module and name."""
     for each in pkgutil.iter_modules(stores.__path__):
         module = import_module(f"stores.{each.name}")
         for name, value in sorted(vars(module).items()):
-            if isinstance(value, Form):
-                yield f"{each.name}.{name}", value
+            if isinstance(value, Form | TypeAdapter):
+                yield f"{each.name}.{name}", getattr(value, "_adapter", value)
 
 
 def schemas():
     """Return the schemas of all rows, of the events in histories, and of all messages."""
-    adapters = {name: form._adapter for name, form in forms()}
+    adapters = dict(adapters_of_rows())
     adapters["events"] = TypeAdapter(Happening)
     adapters |= {kind.__name__: TypeAdapter(kind) for kind in MESSAGES}
     return {name: adapter.json_schema(by_alias=True) for name, adapter in adapters.items()}

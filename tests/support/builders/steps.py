@@ -443,7 +443,9 @@ def _provider_of(agent: str) -> str:
 
 
 def _sent(step: Step) -> Step:
-    """Return the step with at least one attempt, at an agent whose provider is known."""
+    """Return the step with at least one attempt, at an agent whose provider is known, if any."""
+    if step.capability == OUTSIDE:
+        return replace(step, attempts=step.attempts or 1)
     if step.attempts and step.provider:
         return step
     return replace(

@@ -7,7 +7,8 @@ from typing import Any
 import shop.business
 from core.workflow import Workflow, Workflows
 from shop.business import ORDER
-from stores.orders import OrderStore, Record, StateRecord, columns_of_record
+from stores.order_rows import StateRecord
+from stores.orders import OrderStore, Record, columns_of_record
 
 GIFT = replace(ORDER.steps[0], name="gift", after=("capture",))
 NEXT = Workflow(name=ORDER.name, version=ORDER.version + 1, steps=(*ORDER.steps, GIFT))
