@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 from core.business import Agent
 from core.errors import AnswersLaterError, InvalidLinkError, RefusedError
-from core.life import ENDED, Direction, StepState
 from core.messages import AgentRequest
+from engine.domain.orders import Pending, Processing
 from kit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
 from kit.exploration.driving import Handler, Job, Raised
+from kit.exploration.turns import BEING_DONE, NOT_STARTED
 from kit.exploration.violations import demand
 from kit.exploration.world import World
 
@@ -104,10 +105,10 @@ def check_refused(world: World, handler: Handler, error: Exception | None) -> No
     """
     order = world.order()
     step = order.step(handler.job.step) if order else None
-    if step is None or error is None or step.right != handler.job.right:
+    if step is None or error is None or step.callback_token != handler.job.right:
         return
-    goes_on = order.state.process_state not in ENDED and order.state.direction is Direction.FORWARD
-    is_open = step.state in (StepState.NOT_STARTED, StepState.RUNNING)
+    goes_on = isinstance(order.state, Pending | Processing) and not order.is_undo
+    is_open = isinstance(step.state, NOT_STARTED | BEING_DONE)
     refused = isinstance(error, REFUSALS)
     demand(
         not (refused and goes_on and is_open),

@@ -8,10 +8,10 @@ from datetime import datetime
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.keys import sortable
-from core.life import ENDED, Direction, StepState
-from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflows
-from kit.exploration.turns import at_work, ready
+from engine.domain.orders import Order, Pending, Processing
+from engine.domain.states import AtWork, Failed, UnderWay
+from kit.exploration.turns import ready
 from kit.exploration.world import World
 from scheduler.service import WAKE_UP_TIME
 
@@ -32,31 +32,30 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     if order is None:
         return False
     if kind == "sweep":
-        return any(_is_overdue(world, order, step, now) for step in order.steps)
+        return _is_overdue(world, order, now)
     return may_go_on(order, world.deployed.workflows) and now >= polled_from(order)
 
 
-def _is_overdue(world: World, order: Snapshot, step: Step, now: datetime) -> bool:
-    """Whether a step is; the deadline of an answer from outside moves while it is held (OPR-7)."""
-    if step.complete_by is None or (order.state.held_since and step.capability == OUTSIDE):
-        return False
-    return now > step.complete_by + world.deployed.tolerance
+def _is_overdue(world: World, order: Order, now: datetime) -> bool:
+    """Whether a step is; on hold, the deadline of an external event moves (OPR-7)."""
+    due = order.in_state(AtWork) if order.hold else order.in_state(UnderWay)
+    return any(now > step.state.complete_by + world.deployed.tolerance for step in due)
 
 
-def may_go_on(order: Snapshot, workflows: Workflows) -> bool:
+def may_go_on(order: Order, workflows: Workflows) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
-    is_open = order.state.process_state not in ENDED and order.state.held_since is None
-    if order.state.direction is Direction.FORWARD and order.in_state(StepState.FAILED):
-        return is_open and not at_work(order)  # it ends, or is undone (SCH-12)
-    return is_open and bool(ready(order, workflows) or not order.running())
+    is_open = isinstance(order.state, Pending | Processing) and not order.hold
+    if not order.is_undo and order.has_any(Failed):
+        return is_open and not order.has_any(AtWork)  # it ends, or is undone (SCH-12)
+    return is_open and bool(ready(order, workflows) or not order.has_any(UnderWay))
 
 
-def polled_from(order: Snapshot) -> datetime:
+def polled_from(order: Order) -> datetime:
     """From when on a poll takes it.
 
     That is the time that was chosen, or the end of a pause, or when its wake-up has had its time.
     """
-    return order.state.not_before or order.state.updated_at + WAKE_UP_TIME
+    return order.derived.not_before or order.updated_at + WAKE_UP_TIME
 
 
 def _would_find(world: World, kind: str, now: datetime) -> bool:

@@ -18,10 +18,8 @@ from core.errors import (
 )
 from core.keys import bucket_of
 from core.messages import BusMessage
-from core.orders import OUTSIDE, Snapshot
-from engine.conversion.changes import old_change
-from engine.conversion.records import to_new, to_old
 from engine.domain.orders import Order
+from engine.domain.states import AtWork, UnderWay
 from kit.exploration import callbacks, invariants, restoring
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
 from kit.exploration.deployment import (
@@ -190,7 +188,7 @@ def _answers(world: World) -> Iterator[Move]:
         return
     for part in world.each():
         order = part.order()
-        asked = [step for step in order.steps if step.capability == OUTSIDE] if order else []
+        asked = [step for step in order.steps if step.is_external] if order else []
         for step, kind in product(asked, world.outside):
             job = Job(kind=kind, body=part.order_id, step=step.name)
             label = f"{SOMEBODY} begins to {kind}: {step.name}"
@@ -258,15 +256,15 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
     order = world.order()
     if order is None:
         return
-    for kind in possible(to_new(order), world.now):
+    for kind in possible(order, world.now):
         pending = kind in ("renew", "settle") and callbacks.undecided(world)
         if kind in world.operator and not pending and invariants.is_true(world, order, kind):
             yield "operator", kind
     if ERASE in world.operator:
         yield "operator", ERASE
-    door = world.deployed.door_of(order.state.workflow)
+    door = world.deployed.door_of(order.workflow)
     until = door.cancel_until if door else None
-    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(to_new(order), until):
+    if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
         yield "customer", CUSTOMER_CANCEL
 
 
@@ -317,7 +315,7 @@ def _rights(world: World, handler: Handler) -> Iterator[str]:
     """Yield the rights of links that a handler has read, where services answer over them."""
     if world.deployed.called_back:
         values = (each.value for each in handler.log if isinstance(each, Returned))
-        yield from (str(rights_in(to_old(each))) for each in values if isinstance(each, Order))
+        yield from (str(rights_in(each)) for each in values if isinstance(each, Order))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -390,8 +388,7 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
         sweeps = handler.job.kind == "sweep"
         return world, Returned(HealthRows(begun_by(world) if sweeps else _circuits(world)))
     if effect.name == "load":
-        order = world.about(*effect.args).order()
-        return world, Returned(to_new(order) if order else None)
+        return world, Returned(world.about(*effect.args).order())
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 
@@ -471,20 +468,20 @@ def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
 
 
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
-    what, old = f"commits “{change.entry.event}”", old_change(change)
-    invariants.check_answered(handler, old)
-    invariants.check_charged(handler, old)
-    invariants.check_blamed(handler, old)
-    invariants.check_undo(handler, old)
-    invariants.check_held(handler, old)
-    check_turn(world, handler, old)
+    what = f"commits “{change.entry.event}”"
+    invariants.check_answered(handler, change)
+    invariants.check_charged(handler, change)
+    invariants.check_blamed(handler, change)
+    invariants.check_undo(handler, change)
+    invariants.check_held(handler, change)
+    check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
     if written is None:
         yield f"{what}: another writer was first", world, conflict, False
     else:
         after, snapshot = written
-        check_room(after, old)
+        check_room(after, change)
         yield what, after, Returned(snapshot), False
         yield f"{what}, the answer is lost", after, away, True
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
@@ -503,7 +500,7 @@ def _write(world: World, change: Change) -> tuple[World, Any] | None:
     after = world.but(
         rows=Rows(store.rows[bucket_of(world.order_id)]), landed=world.landed - {order_id}
     )
-    invariants.check_commit(world.about(order_id), old_change(change))
+    invariants.check_commit(world.about(order_id), change)
     return after.saying(after.begun), snapshot
 
 
@@ -681,10 +678,10 @@ def _set_moments(world: World) -> Iterator[datetime]:
         yield datetime.fromisoformat(row.key.split("|")[1])
 
 
-def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
+def _moments_of(order: Order, world: World) -> Iterator[datetime]:
     deployed = world.deployed
     if deployed.gone:  # a step waits for a newer version that leads to its provider (FLT-12)
-        yield order.state.waits_since + deployed.longest_upgrade + INSTANT
+        yield order.derived.ready_since + deployed.longest_upgrade + INSTANT
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
         looks = map(next_look, () if world.open or world.held else world.beliefs.values())
@@ -694,15 +691,14 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown(deployed, "poll", begins)
-    yield from (step.key_known_until for step in order.steps if step.key_known_until)
-    for step in order.running():
-        if step.complete_by:
-            expired = step.complete_by + deployed.tolerance + INSTANT
-            if step.capability != OUTSIDE:
-                yield from _shown_to_agents(deployed, step.complete_by - deployed.margin)
-            yield step.complete_by
-            yield from _shown(deployed, "reply", expired)
-            yield from _shown(deployed, "sweep", expired)
+    keys = (step.key for step in order.steps)
+    yield from (key.known_until for key in keys if key and key.known_until)
+    for at_work in order.in_state(AtWork):
+        yield from _shown_to_agents(deployed, at_work.state.complete_by - deployed.margin)
+    for due in {step.state.complete_by for step in order.in_state(UnderWay)}:
+        yield due
+        yield from _shown(deployed, "reply", due + deployed.tolerance + INSTANT)
+        yield from _shown(deployed, "sweep", due + deployed.tolerance + INSTANT)
 
 
 def _shown(deployed: Deployment, kind: str, moment: datetime) -> set[datetime]:

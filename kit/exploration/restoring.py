@@ -1,7 +1,6 @@
 """The store is lost, and the order is restored from a copy (OPR-11)."""
 
 from core.keys import bucket_of
-from engine.conversion.records import to_new
 from engine.decisions.actions.restore import Copied
 from kit.exploration.driving import settled
 from kit.exploration.world import Rows, World
@@ -26,7 +25,7 @@ def restored(world: World) -> World:
     at, rows = world.copied or (world.now, world.rows)
     deployed = world.deployed
     copy = Copied(at=at, agents=deployed.business.agents, clock_tolerance=deployed.tolerance)
-    change = copies.restored(to_new(rows.order), REQUEST, copy, world.now)
+    change = copies.restored(rows.order, REQUEST, copy, world.now)
     bucket, store = bucket_of(world.order_id), MemoryStateStore()
     store.rows = {bucket: {key: row for key, row in rows.items() if "|history|" in key}}
     settled(store.commit(change.identified(f"~{world.ids + 1}~")))

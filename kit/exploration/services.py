@@ -160,7 +160,7 @@ def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
     """
     order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
-    return step.late_effect_window if step else timedelta()
+    return step.rules.late_effect_window if step else timedelta()
 
 
 def _hanging(world: World, request: AgentRequest) -> World:

@@ -1,15 +1,18 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
 from core.agenda import Kind
-from core.orders import Priority, Snapshot, Step
-from engine.conversion.changes import OldChange
+from core.changes import Change
+from core.orders import Priority
+from engine.domain.orders import Order
+from engine.domain.states import UnderWay
+from engine.domain.steps import StepIn
 from kit.exploration.driving import Handler, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
 
 
-def check_turn(world: World, handler: Handler, change: OldChange) -> None:
+def check_turn(world: World, handler: Handler, change: Change) -> None:
     """Check that of several orders the first is claimed: the urgent, then the oldest.
 
     Where there is one slot: with more, those behind it have a slot of their own. Orders of one span
@@ -30,7 +33,7 @@ def check_turn(world: World, handler: Handler, change: OldChange) -> None:
         ):
             waits = (
                 may_go_on(order, world.deployed.workflows)
-                and (order.state.not_before or world.now) <= world.now
+                and (order.derived.not_before or world.now) <= world.now
             )
             demand(
                 not waits,
@@ -38,10 +41,10 @@ def check_turn(world: World, handler: Handler, change: OldChange) -> None:
             )
 
 
-def _is_before(one: Snapshot, other: Snapshot) -> bool:
-    if one.state.priority is not other.state.priority:
-        return one.state.priority is Priority.HIGH
-    return one.state.waits_since < other.state.waits_since
+def _is_before(one: Order, other: Order) -> bool:
+    if one.priority is not other.priority:
+        return one.priority is Priority.HIGH
+    return one.derived.ready_since < other.derived.ready_since
 
 
 def _found(handler: Handler) -> set[str]:
@@ -59,12 +62,13 @@ def _found(handler: Handler) -> set[str]:
     }
 
 
-def _needs(order: Snapshot) -> set[str]:
+def _needs(order: Order) -> set[str]:
     """What the steps of an order that have not begun are for."""
-    return {step.capability for step in order.steps if not step.runs}
+    idle = (step for step in order.steps if not isinstance(step.state, UnderWay))
+    return {step.rules.capability for step in idle}
 
 
-def check_room(after: World, change: OldChange) -> None:
+def check_room(after: World, change: Change) -> None:
     """Check that no more orders are at an agent than it has slots (WRK-2).
 
     It has as many for each process that looks for itself.
@@ -79,20 +83,19 @@ def check_room(after: World, change: OldChange) -> None:
     answered = {
         order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)
     }
-    for agent in {step.agent for step in change.after.running()}:
+    for agent in {step.agent for step in change.after.in_state(UnderWay)}:
         running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
         room = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
         demand(there <= room, f"{there} orders are at {agent}")
 
 
-def _runs_at(order: Snapshot, agent: str, world: World) -> bool:
-    return any(_is_at(step, agent, world) for step in order.running())
+def _runs_at(order: Order, agent: str, world: World) -> bool:
+    return any(_is_at(step, agent, world) for step in order.in_state(UnderWay))
 
 
-def _is_at(step: Step, agent: str, world: World) -> bool:
-    until = step.complete_by
-    is_there = until is not None and world.now <= until + world.deployed.tolerance
+def _is_at(step: StepIn[UnderWay], agent: str, world: World) -> bool:
+    is_there = world.now <= step.state.complete_by + world.deployed.tolerance
     return step.agent == agent and is_there
 
 

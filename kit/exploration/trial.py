@@ -11,8 +11,10 @@ from adapters.settings import Settings
 from core.actions import BY_NAME
 from core.business import Business
 from core.errors import InvalidError
-from core.life import StepState
-from core.orders import OUTSIDE, Snapshot
+from core.orders import OUTSIDE
+from engine.conversion.records import old_step
+from engine.domain.orders import PROCESS_STATE, InError, Order
+from engine.domain.states import PATTERN_STATE, Skipped
 from kit.exploration.deployment import (
     ANSWER,
     CUSTOMER_CANCEL,
@@ -247,12 +249,11 @@ def _beginning(deployed: Deployment, submission: Mapping[str, Any], wanted: Want
     return world.with_messages([sent(submission)])
 
 
-def _seen(world: World, order: Snapshot) -> Seen:
-    outcome = order.state.outcome
+def _seen(world: World, order: Order) -> Seen:
     return Seen(
-        state=str(order.state.process_state),
-        outcome=None if outcome is None else str(outcome),
-        steps={step.name: str(step.state) for step in order.steps},
+        state=str(PROCESS_STATE[type(order.state)]),
+        outcome=str(order.state.outcome) if isinstance(order.state, InError) else None,
+        steps={step.name: str(PATTERN_STATE[type(step.state)]) for step in order.steps},
         standing=frozenset(_standing(world.effects)),
     )
 
@@ -262,15 +263,16 @@ def _standing(effects: frozenset[str]) -> set[str]:
     return {key.split(":")[1] for key in done if f"{key} undo" not in effects}
 
 
-def _end(order: Snapshot) -> str:
+def _end(order: Order) -> str:
     """Say how an order has ended, with the steps whose effects stand, or may."""
-    if order.state.held_since:
+    if order.hold:
         return "held"
-    standing = [step.name for step in order.steps if stands(step)]
-    skipped = [step.name for step in order.steps if step.state is StepState.SKIPPED]
-    how = str(order.state.outcome or order.state.process_state)
-    if order.state.outcome and standing:
-        how += f" ({' and '.join(standing)} not undone)"
+    standing = [step.name for step in order.steps if stands(old_step(step))]
+    skipped = [step.name for step in order.in_state(Skipped)]
+    how = str(PROCESS_STATE[type(order.state)])
+    if isinstance(order.state, InError):
+        how = str(order.state.outcome)
+        how += f" ({' and '.join(standing)} not undone)" if standing else ""
     return how + (f" ({' and '.join(skipped)} skipped)" if skipped else "")
 
 

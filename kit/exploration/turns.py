@@ -2,55 +2,68 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.life import Direction, StepState
-from core.orders import OUTSIDE, Snapshot, Step
 from core.workflow import Workflow, Workflows
+from engine.domain.orders import Order
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    Completed,
+    Failed,
+    NothingToUndo,
+    RequestCancelled,
+    Running,
+    Skipped,
+    Startable,
+    UndoFailed,
+    Undoing,
+    UndoPending,
+)
+from engine.domain.steps import Step
+
+NOT_STARTED = Startable | RequestCancelled
+"""No attempt to do the step is under way, and it has come to no result."""
+BEING_DONE = Running | AwaitingExternalEvent
+FAILED = Failed | UndoFailed | NothingToUndo
+"""No more attempts to do or to undo the step."""
 
 
-def ready(order: Snapshot, workflows: Workflows) -> list[Step]:
+def ready(order: Order, workflows: Workflows) -> list[Step]:
     """Return the steps whose turn it is, whether or not their time has come."""
-    if order.state.held_since:
+    if order.hold:
         return []
-    state = order.state
-    workflow = workflows.find(state.workflow, state.workflow_version)
+    workflow = workflows.find(order.workflow, order.workflow_version)
     if workflow is None:  # of another version
-        workflow = next(each for each in workflows.all if each.name == state.workflow)
+        workflow = next(each for each in workflows.all if each.name == order.workflow)
+    if order.is_undo:
+        return _ready_to_be_undone(order, workflow)
+    if order.has_any(Failed):
+        return []
     by_name = {step.name: step for step in order.steps}
-    if order.state.direction is Direction.UNDO:
-        owed = {
-            step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed
-        }
-        waiting = [
-            step
-            for step in order.steps
-            if step.state is StepState.UNDOING and step.complete_by is None
-        ]
-        forward = order.in_state(StepState.RUNNING)
-        return [step for step in waiting if not (forward or owed & dependents(workflow, step.name))]
-    over = {
-        step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)
+    over = {name for name, step in by_name.items() if isinstance(step.state, Completed | Skipped)}
+    first = [by_name[each.name] for each in workflow.steps if over >= before(workflow, each.name)]
+    return [step for step in first if isinstance(step.state, NOT_STARTED)]
+
+
+def _ready_to_be_undone(order: Order, workflow: Workflow) -> list[Step]:
+    if order.has_any(Running, AwaitingExternalEvent):
+        return []
+    standing = {
+        step.name
+        for step in order.steps
+        if isinstance(step.state, UndoPending | Undoing | UndoFailed)
     }
-    open_now = [each.name for each in workflow.steps if over >= before(workflow, each.name)]
-    first = [by_name[name] for name in open_now if by_name[name].state is StepState.NOT_STARTED]
-    return [] if order.in_state(StepState.FAILED) else first
+    return [
+        step
+        for step in order.in_state(UndoPending)
+        if not standing & dependents(workflow, step.name)
+    ]
 
 
 def before(workflow: Workflow, step: str) -> set[str]:
     """Return the steps that come before this one, directly or not.
 
-    An answer from outside may come before its turn, so all of them have to be done.
+    An external event may come before its turn, so all of them have to be done.
     """
     return _reached(step, {each.name: each.after for each in workflow.steps})
-
-
-def at_work(order: Snapshot) -> list[Step]:
-    """Return the steps at which agents are, or may be."""
-    return [step for step in order.running() if step.capability != OUTSIDE]
-
-
-def awaited(order: Snapshot) -> list[Step]:
-    """Return the steps that wait for an answer from outside."""
-    return [step for step in order.running() if step.capability == OUTSIDE]
 
 
 def dependents(workflow: Workflow, step: str) -> set[str]:

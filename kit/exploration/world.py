@@ -18,8 +18,8 @@ from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.messages import request_id_of
-from core.orders import OrderState, Snapshot
-from engine.conversion.records import to_new, to_old
+from core.orders import OrderState
+from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from kit.exploration.beliefs import text_of_belief
 from kit.exploration.deployment import Deployment
@@ -55,8 +55,8 @@ class Rows(dict[str, tuple[int, Any]]):
         return parts
 
     @cached_property
-    def order(self) -> Snapshot | None:
-        """The order as it is stored."""
+    def order(self) -> Order | None:
+        """The order."""
         order_id = next(
             (
                 record.state.order_id
@@ -67,8 +67,8 @@ class Rows(dict[str, tuple[int, Any]]):
         )
         if order_id is None:
             return None
-        order = settled(self.store(order_id).load(order_id))
-        return to_old(order) if order else None
+        order: Order = settled(self.store(order_id).load(order_id))
+        return order
 
     @cached_property
     def history(self) -> list[HistoryEntry]:
@@ -222,8 +222,8 @@ class World:
         """The state store, to read from; whoever writes takes its rows from there."""
         return self.rows.store(self.order_id)
 
-    def order(self) -> Snapshot | None:
-        """The order as it is stored."""
+    def order(self) -> Order | None:
+        """The order."""
         return self.rows.order
 
     def state(self) -> OrderState | None:
@@ -270,7 +270,7 @@ class World:
         orders = [order for part in self.each() if begun and (order := part.order())]
         running = {
             request_id_of(order.order_id, step)
-            for order in map(to_new, orders)
+            for order in orders
             for step in order.in_state(UnderWay)
         }
         kept = frozenset(fault for fault in self.faults if fault[0] in running)
@@ -334,9 +334,9 @@ class World:
         ).digest()
 
 
-def rights_in(order: Snapshot | None) -> list[str | None]:
+def rights_in(order: Order | None) -> list[str | None]:
     """Return the rights of an order's links, which no text of it shows."""
-    return [step.right for step in order.steps] if order else []
+    return [step.callback_token for step in order.steps] if order else []
 
 
 NOTE = re.compile(r"\|history\|\d+\|")

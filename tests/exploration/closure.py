@@ -2,6 +2,7 @@
 
 import pytest
 
+from exploration import table
 from exploration.judge import Judge
 from exploration.planted import PLANTED
 from exploration.worlds import HAPPENS
@@ -24,14 +25,21 @@ def broken_in(world):
 
 
 def explored_to_closure(world, about):
-    """Go through every state: nothing is broken, what the world is about happens, and explanations come true."""
+    """Go through every state: nothing is broken, what the world is about happens, and explanations come true.
+
+    The table of states and events has a row for each change of a step.
+    """
     failures = set(about)
     judge = Judge() if "OPR-2" in failures else None
     failures.discard("OPR-2")
+
+    def watch(world, following):
+        table.watch(world, following)
+        if judge:
+            judge.watch(world, following)
+
     with world.running():
-        seen = explore(
-            world.beginning(), world.bounds(), **({"watch": judge.watch} if judge else {})
-        )
+        seen = explore(world.beginning(), world.bounds(), watch=watch)
     assert seen.whole
     assert seen.ends > 0
     assert [

@@ -3,7 +3,9 @@
 from builders import LONGEST_UPGRADE
 
 from core.actions import BY_NAME, possible
-from engine.conversion.records import to_old
+from engine.domain.orders import PROCESS_STATE, InError
+from engine.domain.states import UnderWay
+from engine.domain.table import kind_of
 from kit.exploration.invariants import EVENTS_OF, health_in
 from kit.exploration.moves import begun_by, moves
 from kit.exploration.violations import demand
@@ -39,13 +41,15 @@ def acting_rules(deployed, heard=()):
 
 def effect(order, entry):
     """What a transition makes of an order, but for who did it and when."""
-    state = order.state
-    steps = [(step.name, step.state, step.attempts, step.failure_count) for step in order.steps]
+    steps = [
+        (step.name, kind_of(step.state), step.counts.attempts, step.counts.failures)
+        for step in order.steps
+    ]
     return (
-        state.process_state,
-        state.outcome,
-        state.direction,
-        state.failure_count,
+        PROCESS_STATE[type(order.state)],
+        order.state.outcome if isinstance(order.state, InError) else None,
+        order.direction,
+        order.failures,
         steps,
         entry.event,
         entry.detail,
@@ -54,7 +58,7 @@ def effect(order, entry):
 
 def foreseen(prospect):
     change = prospect.change
-    return effect(to_old(change.after), change.entry) if change else None
+    return effect(change.after, change.entry) if change else None
 
 
 class Judge:
@@ -71,16 +75,18 @@ class Judge:
             return
         for move in following:
             after = move.world.order()
-            if after.state.version > order.state.version:
+            if after.version > order.version:
                 self.transitions += 1
-                self.judge(order, after, newest(move.world), heard_by(world, move))
+                self.judge(world, after, newest(move.world), heard_by(world, move))
         if not (world.queue or world.handlers or world.landing):
             self.silences += 1
-            self.judge_silence(world, order)
+            self.judge_silence(world)
 
-    def judge(self, order, after, entry, heard):
+    def judge(self, world, after, entry, heard):
         """A transition that follows was foreseen when the order came to be as it is, by what the agents have said."""
-        rules, since = acting_rules(self.deployed, heard), order.state.updated_at
+        order = world.order()
+
+        rules, since = acting_rules(self.deployed, heard), order.updated_at
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
@@ -101,7 +107,7 @@ class Judge:
                 foreseen(now) == effect(after, entry),
                 f"{effect(after, entry)}, foreseen was {foreseen(now)}",
             )
-        elif answered := [step for step in order.running() if step not in after.running()]:
+        elif answered := ended_attempts(order, after):
             self.judge_answer(order, answered, expected, entry)
         else:
             demand(
@@ -118,24 +124,25 @@ class Judge:
             )
 
     def judge_answer(self, order, answered, expected, entry):
-        said = explain(order, [], acting_rules(self.deployed), order.state.updated_at)
-        due = order.earliest_complete_by()
+        said = explain(order, [], acting_rules(self.deployed), order.updated_at)
+        due = min(step.state.complete_by for step in order.in_state(UnderWay))
         if expected.actor is Actor.AGENT:
             demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
         for step in answered:
             demand(
-                f" {step.name}, attempt {step.attempts}" in said.waiting_for,
+                f" {step.name}, attempt {step.counts.attempts}" in said.waiting_for,
                 f"{step} answered: {said}",
             )
             demand(
-                entry.at <= step.complete_by + self.deployed.tolerance,
+                entry.at <= step.state.complete_by + self.deployed.tolerance,
                 f"{step} answered at {entry.at}",
             )
 
-    def judge_silence(self, world, order):
+    def judge_silence(self, world):
         """Nothing is on its way: what the explanation says of that is what the timers then do, and when."""
-        said = what_comes_otherwise(order, acting_rules(self.deployed, begun_by(world)), world.now)
-        later = left_alone(world, order)
+        rules = acting_rules(self.deployed, begun_by(world))
+        said = what_comes_otherwise(world.order(), rules, world.now)
+        later = left_alone(world)
         if said is None or later is None:
             demand(
                 said is None and later is None,
@@ -147,6 +154,12 @@ class Judge:
         demand(entry.actor.startswith(said.actor), what)
         demand(entry.at == said.at or (world.lease and entry.at > said.at), what)
         demand(foreseen(said) == effect(later.order(), entry), f"{what}: {foreseen(said)}")
+
+
+def ended_attempts(order, after):
+    """The steps of which an attempt that was under way is not any more."""
+    still = after.in_state(UnderWay)
+    return [step for step in order.in_state(UnderWay) if step not in still]
 
 
 def heard_by(world, move):
@@ -161,10 +174,10 @@ def newest(world):
     return [entry for entry in world.history() if entry.change_id][-1]
 
 
-def left_alone(world, order):
+def left_alone(world):
     """The world after the next transition that comes by itself; None if none comes."""
-    been = set()
-    while world.order().state.version == order.state.version:
+    been, version = set(), world.order().version
+    while world.order().version == version:
         been.add(world.key())  # a sweep without the lease leads nowhere
         by_itself = (each for each in moves(world) if each.by_itself)
         going_on = next((each for each in by_itself if each.world.key() not in been), None)

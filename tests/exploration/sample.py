@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from core.changes import HistoryEntry
 from core.keys import history_key
-from core.orders import OnFailure, Snapshot
+from core.orders import OnFailure
 from core.workflow import Workflow
+from engine.domain.orders import Order
 from exploration.worlds import (
     ALL_ACTS,
     IN_SEQUENCE,
@@ -36,8 +37,8 @@ class Reached:
     """One change of an order, in a world of this name."""
 
     world: str
-    before: Snapshot | None
-    after: Snapshot
+    before: Order | None
+    after: Order
     entry: HistoryEntry
 
 
@@ -84,10 +85,10 @@ def _watch(name, found):
 
     def note(before, part):
         after = part.order()
-        if after is None or (before and before.state.version == after.state.version):
+        if after is None or (before and before.version == after.version):
             return
-        _, entry = part.rows[history_key(after.order_id, after.state.version)]
-        key = repr((name, before and (before.state, before.steps), after.state, after.steps))
+        _, entry = part.rows[history_key(after.order_id, after.version)]
+        key = repr((name, before and replace(before, etag=None), replace(after, etag=None)))
         found.setdefault(key, Reached(name, before, after, entry))
 
     return watch

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.domain.orders import Processed
 from exploration.closure import each, explored_to_closure
 from exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
 from kit.exploration.explorer import replay
@@ -46,6 +47,6 @@ def test_a_story_can_be_replayed():
     ]
     world = WorldOf(faults=1)
     with world.running():
-        assert replay(world.beginning(), story).state().process_state == "Processed"
+        assert replay(world.beginning(), story).order().state == Processed()
         with pytest.raises(LookupError, match="cannot happen here"):
             replay(world.beginning(), [*story, story[0]])

@@ -1,0 +1,26 @@
+"""The check of the table of states and events can fail."""
+
+import pytest
+from engine_records import NOW, order, running, step
+
+from core.changes import HistoryEntry
+from core.happenings import Processed, StepCompleted
+from engine.domain.states import Completed, Waiting
+from exploration.table import not_allowed
+
+DONE = StepCompleted(step="pay", attempt=1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "happened", "refused"),
+    [
+        (running(), step(Completed()), DONE, []),
+        (running(), step(Completed()), Processed(), ["Running -> Completed by processed"]),
+        (step(), step(Completed()), DONE, ["Waiting -> Completed by step-completed"]),
+        (running(), step(Waiting()), DONE, ["Running -> Waiting by step-completed"]),
+    ],
+)
+def test_a_change_without_an_event_that_leads_to_it_is_found(before, after, happened, refused):
+    """The history has to tell an event by which the table has a row from one state to the other."""
+    entry = HistoryEntry(at=NOW, actor="scheduler/1", happened=(happened,))
+    assert not_allowed(order(before), order(after), entry) == refused
