@@ -1185,7 +1185,7 @@ def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
     return patch.object(
         submission_rules,
         "same_submission",
-        lambda existing, new, payload: existing.state.priority is new.state.priority,
+        lambda existing, new, payload: existing.priority is new.priority,
     )
 
 
