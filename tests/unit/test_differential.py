@@ -153,6 +153,7 @@ HURRY = {"from": 0, "do": "act", "action": "hurry", "at": T2}
 ERASE = {"from": 0, "do": "erase", "at": T2}
 ANSWER = {"from": 0, "do": "answer", "at": T2, "step": "a", "answer": {"reference": "r"}}
 RESTORE = {"from": 0, "do": "restore", "at": T2, "copiedAt": T1}
+REPLY = {"from": 0, "do": "reply", "at": T2}
 AFTER_RESTORE = (RESTORE, {**CLAIM, "from": 1})
 REFUSED = {"decided": "refused"}
 
@@ -212,6 +213,12 @@ LEFT = with_history(one("Undoing", columns=UNDONE), event("put-back"))
 def early(**columns):
     """A transition that keeps a refusal for later."""
     return with_history(one(columns={"Direction": "forward", **columns}), EARLY)
+
+
+def noted(digest, attempt=1):
+    """A note about a refused reply."""
+    row = {"Data": [event("reply-refused", attempt=attempt)]}
+    return {"decided": "note", "rows": {f"b00-1|history|1|reply-{digest}": row}}
 
 
 def fails(kind, **columns):
@@ -317,6 +324,7 @@ ALLOWED = {
         ),
     ),
     "resumed-undo": ((RESUBMIT, state(), state(Reason="an operator resumed the undo")),),
+    "digest-of-a-refused-reply": ((REPLY, noted("1-a"), noted("1-b")),),
 }
 """By entry of the list moves with both decisions that it allows, and the decision before where it matters."""
 
@@ -476,6 +484,11 @@ DENIED = {
         ),
         (ANSWER, REFUSED_NOW, early(Result00={"x": 1}), one(columns={"Direction": "forward"})),
         (ANSWER, REFUSED_NOW, early(), one("Running", columns={"Direction": "forward"})),
+    ),
+    "digest-of-a-refused-reply": (
+        (CLAIM, noted("1-a"), noted("1-b")),
+        (REPLY, noted("1-a"), noted("2-b")),
+        (REPLY, noted("1-a"), noted("1-b", attempt=2)),
     ),
     "resumed-undo": (
         (RESUBMIT, state(Reason="declined"), state(Reason="an operator resumed the undo")),
