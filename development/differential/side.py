@@ -1,9 +1,9 @@
 """The decisions of this tree in the neutral form: `python -m development.differential.side COURSES`.
 
-This is the one module of the run that knows the records, rows and functions of its commit. Whoever changes them
+This module of the run knows the records and functions of its commit. Whoever changes them
 changes it too, so that the neutral form stays: rows with the columns, and moves with the words, that they had when
-the run was first made. It may import nothing else of this package, since the run puts the module of an earlier
-commit beside the rest of the package as it is now.
+the run was first made; `neutral.py` makes the rows. Both may import nothing else of this package, since the run puts
+the modules of an earlier commit beside the rest of the package as it is now.
 """
 
 import json
@@ -20,10 +20,10 @@ from core.business import Agent, Payload
 from core.changes import Change, NotClaimed, Note
 from core.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from core.links import Links
-from core.messages import AgentReply, BusMessage, decode, json_text
-from core.orders import OnFailure, OrderState, Snapshot, Step
+from core.messages import AgentReply, BusMessage, decode
+from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
-from engine.conversion.records import to_new, to_old
+from development.differential import neutral
 from engine.decisions.actions.restore import Copied
 from engine.domain.causes import cause_in
 from engine.domain.orders import Order
@@ -32,10 +32,8 @@ from operators import copies, retention
 from operators.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealth, AttemptFault
-from stores.order_rows import StateRecord, order_of
 from stores.orders import columns_of_record, of_change, of_note
-from stores.step_rows import result_column
-from stores.tables import Delete, Form, Operation, stored_form
+from stores.tables import Delete, Operation, stored_form
 from submission import rules as submission
 from submission.rules import Terms
 from supervisor.rules import SupervisorRules
@@ -62,7 +60,7 @@ class Side:
         self._rules: dict[str, SchedulerRules] = {}
         self._right = ""
 
-    def decide(self, before: Snapshot | None, move: Json) -> tuple[Json, Snapshot | None]:
+    def decide(self, before: Order | None, move: Json) -> tuple[Json, Order | None]:
         """Return the decision in the neutral form, and the order after it; None if nothing changes.
 
         Of a move that is refused, the kind of the refusal is compared, and not its text.
@@ -70,7 +68,7 @@ class Side:
         now = datetime.fromisoformat(move["at"])
         self._right = f"right-{now:%H%M%S%f}"
         try:
-            decision = _KINDS[move["do"]](self, to_new(before) if before else None, move, now)
+            decision = _KINDS[move["do"]](self, before, move, now)
         except InvalidError:
             return {"decided": "invalid"}, None
         except RefusedError:
@@ -214,7 +212,7 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
 # What is decided
 
 
-def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Snapshot | None]:
+def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Order | None]:
     match decision:
         case Change():
             return _of_change(decision)
@@ -225,37 +223,22 @@ def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Snapsho
     return {"decided": "nothing"}, None
 
 
-def _of_change(change: Change) -> tuple[Json, Snapshot]:
+def _of_change(change: Change) -> tuple[Json, Order]:
     """Return a transition in the neutral form, and the order as it is stored."""
     after, operations = of_change(change.identified("change"), ADDRESS)
+    others = {key: row for key, row in _rows(operations).items() if not _is_of_order(key)}
+    rows = others | neutral.rows(change.before, after)
     messages = [_message(each) for each in change.messages]
-    rows = _rows(_as_at_first(each, after) for each in operations)
-    decided = {"decided": "transition", "rows": rows, "messages": messages}
-    return decided, replace(to_old(after), etag="1")
+    return {"decided": "transition", "rows": rows, "messages": messages}, replace(after, etag="1")
 
 
-STATE = Form(OrderState, texts=("agenda", "cause"), order_id="OrderID")
-STEP = Form(
-    Step,
-    timeout="TimeoutSeconds",
-    cooldown="CooldownSeconds",
-    late_effect_window="LateEffectWindowSeconds",
-)
+OTHERS = ("!outbox|", "_acted|")
+"""The rows of notices and of what operators did, which repeat nothing of the order's record."""
 
 
-def _as_at_first(operation: Operation, order: Order) -> Operation:
-    """Return the operation with the columns of the state row, and of its steps, as they were at first."""
-    if isinstance(operation, Delete) or not isinstance(operation.row, StateRecord):
-        return operation
-    written = to_old(order_of(order.submitted, operation.row, None))
-    steps = [STEP.columns(step, mode="json") for step in written.steps]
-    results = {
-        result_column(index): json_text(step.pop("Result"))
-        for index, step in enumerate(steps)
-        if "Result" in step
-    }
-    columns = {**STATE.columns(written.state), "Steps": json_text(steps), **results}
-    return replace(operation, row=columns)
+def _is_of_order(key: str) -> bool:
+    """Whether the row follows from the order alone, so that `neutral` makes it."""
+    return "|history|" not in key and not key.startswith(OTHERS)
 
 
 def _rows(operations: Iterable[Operation]) -> Json:
@@ -266,8 +249,10 @@ def _rows(operations: Iterable[Operation]) -> Json:
 
 
 def _columns(record: Any) -> Json:
-    columns = stored_form(record if isinstance(record, dict) else columns_of_record(record))
+    columns = stored_form(columns_of_record(record))
     plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
+    if events := getattr(record, "events", ()):
+        plain["Data"] = [neutral.event(each) for each in events]
     in_words: Json = _in_words(plain)
     return in_words
 
@@ -480,7 +465,7 @@ REQUEST = OperatorRequest(operator=OPERATOR, note=NOTE)
 def decided(lines: Iterable[str]) -> Iterator[str]:
     """Yield the decision about each move, as a line of JSON; a line with a world begins a new tree."""
     side: Side | None = None
-    orders: list[Snapshot | None] = []
+    orders: list[Order | None] = []
     for line in lines:
         move = json.loads(line)
         if "world" in move:

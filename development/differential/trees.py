@@ -17,7 +17,7 @@ from local.faults import Fault
 from local.ports import StackError
 
 PACKAGE = "development/differential"
-OF_ITS_COMMIT = (f"{PACKAGE}/side.py", "tests/exploration/courses.py")
+OF_ITS_COMMIT = (f"{PACKAGE}/side.py", f"{PACKAGE}/neutral.py", "tests/exploration/courses.py")
 """The modules that know the records of their commit. A base from before they were written gets their first version.
 
 So it matters that their first version stays in the history, and reads the moves of today (`side.FORM`).
