@@ -64,7 +64,7 @@ class Order:
 
     def agenda(self, workflow: Workflow) -> set[str]:
         """Return the keys of what is owed."""
-        pending = {"pending"} if self.startable(workflow) else set()
+        pending = {f"pending {step.capability}" for step in self.startable(workflow)}
         return pending | {f"running {began}" for began in sorted(self.running.values())[:1]}
 
     def startable(self, workflow: Workflow) -> list[StepDefinition]:

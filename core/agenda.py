@@ -6,16 +6,27 @@ has no obligations and no rows, so the cost of a periodic query never depends on
 store has held (SUP-2).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, newest_first, sortable, time_of
-from core.life import ENDED, MEANINGS, Outcome, ProcessState, Situation, StepState
-from core.orders import Priority, Snapshot, Step
+from core.life import MEANINGS, Outcome, ProcessState, Situation, StepState
+from core.orders import Priority
+from engine.domain import work_index
 from engine.domain.causes import group_of
+from engine.domain.orders import Order, WorkItem
+from engine.domain.states import (
+    AtWork,
+    AwaitingExternalEvent,
+    UnderWay,
+    UndoFailed,
+)
+from engine.domain.steps import Step
+from engine.domain.work_index import LATER, RANK, WorkItemKind
+from engine.words import words_of
 
 
 class Kind(StrEnum):
@@ -110,56 +121,37 @@ class AgendaRow:
     """
 
 
-RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 RANKED = {rank: priority for priority, rank in RANK.items()}
-
-LATER = "later"
-"""Part of the key of a pending order that may not be claimed before the time that follows it."""
 
 MAX_SHOWN = 200
 """Maximum number of characters of a step's last answer in a row of the agenda."""
 
-NOTHING = "-"
+NOTHING = work_index.NO_AGENT
 """Stands for the capability of an order that needs none, as a claim ends it, for example."""
 
 
-def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
-    """Return the obligations of this order by row key, derived from its records alone."""
-    state = snapshot.state
-    keys = []
-    if snapshot.can_go_on:
-        lane = claim_lane(state.priority, snapshot.needs() or NOTHING)
-        keys.append(f"{lane}{_place(snapshot)}")
-    keys += _due(Kind.RUNNING, snapshot.at_work())
-    if not state.is_held:  # its release moves the deadline of what it waits for (OPR-7)
-        keys += _due(Kind.WAITING, snapshot.awaited())
-    if state.meaning.waits_for_operator:
-        keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}")
-    if state.held_since:
-        keys.append(f"{Kind.HELD}|{sortable(state.held_since)}")
-    data = summary(snapshot)
-    rows = (f"{key}|{state.order_id}" for key in keys)
-    return {key: AgendaRow(key=key, order_id=state.order_id, data=data) for key in rows}
+def obligations(order: Order) -> dict[str, AgendaRow]:
+    """Return the rows of this order by key, derived from its records alone.
 
-
-def _due(kind: Kind, steps: Iterable[Step]) -> Iterator[str]:
-    """Yield the beginning of the row key for the first of these steps that is due, if any runs."""
-    times = [step.complete_by for step in steps if step.complete_by]
-    if times:
-        yield f"{kind}|{sortable(min(times))}"
-
-
-def listed_end(snapshot: Snapshot) -> dict[str, AgendaRow]:
-    """Return by its key the row that lists an order which is over; none for any other order.
-
-    An order that is over changes no more: its last change is its end, also after an erasure.
+    An order that is over is owed nothing; its one row lists it.
     """
-    state = snapshot.state
-    if not state.meaning.is_over:
-        return {}
-    ended = newest_first(state.updated_at)
-    key = f"{ENDED_PREFIX}{state.situation}|{ended}|{state.order_id}"
-    return {key: AgendaRow(key=key, order_id=state.order_id, data=summary(snapshot))}
+    items = work_index.work_items(order, order.updated_at, order.derived.ready_since)
+    shown = summary(order)
+    return {item.key: _row(order, item, shown) for item in items}
+
+
+def _row(order: Order, item: WorkItem, shown: Mapping[str, Any]) -> AgendaRow:
+    """Return the row of a work item, with what lists show of its order.
+
+    Of several claims each says when it is due, and all but the first name no list.
+    """
+    data = dict(shown)
+    if not item.is_first:
+        del data["List"]
+    if item.key.startswith(f"{Kind.PENDING}|"):
+        data |= {"NotBefore": item.not_before}
+    known = {name: value for name, value in data.items() if value is not None}
+    return AgendaRow(key=item.key, order_id=order.order_id, data=known)
 
 
 def of_list(
@@ -174,77 +166,67 @@ def of_list(
     return f"{place}{start}", f"{place}{end}{LAST}"
 
 
-def _place(snapshot: Snapshot) -> str:
-    """Return the order's place in its lane; orders that wait for a chosen time come last.
+def list_of(order: Order) -> str:
+    """Return the name of the one list that has the order (OPR-1)."""
+    kind = work_index.list_of(order)
+    return order.meaning.word if kind is WorkItemKind.ENDED else LIST_OF[Kind(kind)]
 
-    One that pauses keeps its place, from which `pauses` tells who may not be claimed yet.
+
+def is_first(row: AgendaRow) -> bool:
+    """Whether it is the first row of its kind for its order; lists pass over further claims.
+
+    A row that cannot be read is listed as such.
     """
-    state = snapshot.state
-    if state.not_before and not snapshot.is_pausing:
-        return f"{LATER}|{sortable(state.not_before)}"
-    return sortable(state.waits_since)
+    return "List" in row.data or bool(row.fault)
 
 
-def list_of(snapshot: Snapshot) -> str:
-    """Return the one list that has the order (OPR-1).
-
-    Who looks at what is awaited from outside finds all of it in one list. A pending order that no
-    scheduler could go on with is in the list of those on which somebody works.
-    """
-    state = snapshot.state
-    if state.meaning.is_over:
-        return state.meaning.word
-    if state.meaning.waits_for_operator:
-        return LIST_OF[Kind.ERROR]
-    if state.is_held:
-        return LIST_OF[Kind.HELD]
-    if snapshot.awaited():
-        return LIST_OF[Kind.WAITING]
-    waits = state.process_state is ProcessState.PENDING and snapshot.can_go_on
-    return LIST_OF[Kind.PENDING if waits else Kind.RUNNING]
-
-
-def summary(snapshot: Snapshot) -> dict[str, Any]:
+def summary(order: Order) -> dict[str, Any]:
     """Return what lists show of the order; a table stores no nulls, so those are left out."""
-    state, failed = snapshot.state, snapshot.in_state(StepState.FAILED)
-    if state.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
-        failed = tuple(step for step in failed if step.undo_failed) or failed
+    failed = tuple(step for step in order.steps if step.pattern_state is StepState.FAILED)
+    if order.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
+        failed = order.in_state(UndoFailed) or failed
     known = {
-        "List": list_of(snapshot),
-        "Situation": str(state.situation),
-        "ProcessState": str(state.process_state),
-        "FailureCount": state.failure_count,
-        "Priority": str(state.priority),
-        "WaitsSince": state.waits_since,
-        "NotBefore": state.not_before,
-        "Workflow": state.workflow,
-        "WorkflowVersion": state.workflow_version,
-        **(_current(snapshot) if state.process_state not in ENDED else {}),
-        "Agents": " ".join(step.agent for step in snapshot.at_work()) or None,
-        "WaitsFor": " ".join(step.name for step in snapshot.awaited()) or None,
-        "Outcome": state.outcome and str(state.outcome),
+        "List": list_of(order),
+        "Situation": str(order.situation),
+        "ProcessState": str(order.process_state),
+        "FailureCount": order.failures,
+        "Priority": str(order.priority),
+        "WaitsSince": order.derived.ready_since,
+        "NotBefore": order.derived.not_before,
+        "Workflow": order.workflow,
+        "WorkflowVersion": order.workflow_version,
+        **(_current(order) if not order.has_ended else {}),
+        "Agents": " ".join(step.agent for step in order.in_state(AtWork)) or None,
+        "WaitsFor": " ".join(step.name for step in order.in_state(AwaitingExternalEvent)) or None,
+        "Outcome": order.outcome and str(order.outcome),
         "FailedSteps": " ".join(step.name for step in failed) or None,
         "FailedAgents": " ".join(step.agent for step in failed) or None,
-        "Cause": state.cause and group_of(state.cause),
-        "Reason": state.shown_reason,
-        "UpdatedAt": state.updated_at,
+        "Cause": order.cause and group_of(order.cause),
+        "Reason": _reason(order),
+        "UpdatedAt": order.updated_at,
     }
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _current(snapshot: Snapshot) -> dict[str, Any]:
+def _reason(order: Order) -> str | None:
+    """Return why the order is where it is: on hold, who holds it and why."""
+    if order.hold:
+        return f"held by {order.hold.by}: {order.hold.note}"
+    return words_of(order.cause) if order.cause else None
+
+
+def _current(order: Order) -> dict[str, Any]:
     """Return what lists show of the step that an open order is at: the one that failed most."""
-    at = max(
-        (*snapshot.running(), *snapshot.ready()), key=lambda step: step.failure_count, default=None
-    )
+    under_way: tuple[Step, ...] = order.in_state(UnderWay)
+    at = max((*under_way, *order.ready), key=lambda step: step.counts.failures, default=None)
     if at is None:
         return {}
-    # An attempt that runs has no reason; of those before it, timeouts alone are counted.
-    last = at.reason or ("timed out" if at.failure_count else None)
+    # An attempt that runs has no cause; of those before it, timeouts alone are counted.
+    last = words_of(at.cause) if at.cause else "timed out" if at.counts.failures else None
     return {
         "Step": at.name,
-        "Attempt": at.failure_count + 1,
-        "Threshold": at.threshold,
+        "Attempt": at.counts.failures + 1,
+        "Threshold": at.rules.threshold,
         "LastAnswer": last and last[:MAX_SHOWN],
         "CompleteBy": at.complete_by,
     }
@@ -258,14 +240,6 @@ def all_of(kind: Kind) -> tuple[str, str]:
 def everything() -> tuple[str, str]:
     """Row-key range [from, to) of every obligation, sorted by kind."""
     return f"{min(Kind)}|", f"{max(Kind)}|{LAST}"
-
-
-def claim_lane(priority: Priority, needs: str) -> str:
-    """Row-key prefix of the pending orders of this priority and need (SCH-1).
-
-    They wait apart, so that orders whose agents have no room do not block others.
-    """
-    return f"{Kind.PENDING}|{RANK[priority]}|{needs}|"
 
 
 def lane_of(pending: AgendaRow) -> tuple[Priority, str]:

@@ -12,7 +12,6 @@ from core.happenings import Ended, Happening, Processed, Unknown, in_words, name
 from core.keys import newest_first
 from core.life import WhyNot
 from core.messages import BusMessage
-from engine.conversion.records import to_old
 from engine.domain.derive import amended
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, State
@@ -100,8 +99,7 @@ class Change:
         An order that is over is owed nothing; its one row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
-        after = to_old(self.after)
-        owed = agenda.obligations(after) | agenda.listed_end(after)
+        owed = agenda.obligations(self.after)
         return [item.key for item in written if item.key not in owed], owed
 
 

@@ -27,7 +27,6 @@ from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
 from core.workflow import Workflows
-from engine.conversion.records import to_old
 from engine.domain.orders import Order
 from entrypoints.models import View
 from operators import views
@@ -94,7 +93,7 @@ class BulkService:
             self.store, start, end, request.limit, request.continuation
         )
         found = (_meant(row, action, request.where, until) for row in rows)
-        # An order that waits while a step runs is listed twice.
+        # An order that changes between two looks may be listed twice.
         meant = list({order.order_id: order for order in found if order}.values())
         page = BulkPage(
             dry_run=request.dry_run,
@@ -189,11 +188,16 @@ def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
 
 
 def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
-    """Return the order as the list shows it, if it matches and has not changed since `until`."""
+    """Return the order as the list shows it, if it matches and has not changed since `until`.
+
+    Of the rows of an order in the lists of the action, the one that lists it counts.
+    """
     kind = row.key.partition("|")[0]
-    if kind not in action.lists:
+    if kind not in action.lists or not agenda.is_first(row):
         return None
     order = views.listed(row, LIST_OF[Kind(kind)])
+    if order.in_list != LIST_OF[Kind(kind)] and order.in_list in map(LIST_OF.get, action.lists):
+        return None
     at = order.updated_at
     in_time = at is None or (at < until and (where.since is None or where.since <= at))
     return order if in_time and where.fits(order) else None
@@ -202,5 +206,6 @@ def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> Lis
 def meant_by(order: Order, action: Action, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
-    rows = (row for key, row in agenda.obligations(to_old(order)).items() if start <= key < end)
-    return any(_meant(row, action, where, until) for row in rows)
+    rows = agenda.obligations(order)
+    in_range = (row for key, row in rows.items() if start <= key < end)
+    return any(_meant(row, action, where, until) for row in in_range)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from core.agenda import LISTS
+from core.agenda import LISTS, is_first
 from core.errors import UnavailableError
 from core.life import MEANINGS
 from core.ports import Clock, TextQueue
@@ -170,7 +170,7 @@ def newest(owed: Look) -> list[ListedOrder]:
     """
     newest: dict[str, ListedOrder] = {}
     for name, kind in LISTS.items():
-        for order in (listed(row, name) for row in owed.rows[kind]):
+        for order in (listed(row, name) for row in owed.rows[kind] if is_first(row)):
             before = newest.get(order.order_id)
             if before is None or _changed(order) > _changed(before):
                 newest[order.order_id] = order

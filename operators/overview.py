@@ -199,11 +199,10 @@ def _waiting_for(orders: list[ListedOrder]) -> Waiting:
 
 
 def _listed(owed: Look, name: str) -> Count:
-    """Count the orders of a list; a row that does not say which list has its order counts too."""
+    """Count the orders of a list; one whose row cannot be read is counted where the row is."""
     kind = LISTS[name]
-    rows = owed.orders[kind].values()
-    count = sum(row.data.get("List", name) == name for row in rows)
-    return Count(count=count, at_least=owed.more(kind))
+    rows = (row for row in owed.rows[kind] if row.fault or row.data.get("List") == name)
+    return Count(count=len({row.order_id for row in rows}), at_least=owed.more(kind))
 
 
 def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:

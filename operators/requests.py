@@ -117,7 +117,7 @@ class OrdersPage(Filter, Page):
 
     def _lists(self, order: ListedOrder) -> bool:
         """Whether this is the order's list; the row of another one may lead to it too."""
-        return self.state is None or order.in_list in (None, self.state)
+        return self.state is None or order.in_list == self.state
 
 
 class AuditPage(Page):

@@ -24,7 +24,6 @@ from core.happenings import ActedOn, UndoRequested, as_data
 from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure, Priority
-from engine.conversion.records import to_old
 from engine.decisions import external_event
 from engine.domain.causes import cause_in
 from engine.domain.orders import Order
@@ -318,7 +317,7 @@ class ListedOrder(View):
 
     order_id: str
     in_list: Annotated[str | None, Field(validation_alias="List", exclude=True)] = None
-    """The one list that has the order; None if its row does not say that."""
+    """The one list that has the order; None if another row lists it."""
     process_state: ProcessState
     failure_count: int
     priority: Priority
@@ -355,7 +354,7 @@ class ListedOrder(View):
 
 def found(order: Order) -> ListedOrder:
     """Return an order in any state as a list shows it."""
-    return _listed(order.order_id, summary(to_old(order)))
+    return _listed(order.order_id, summary(order))
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:
@@ -373,6 +372,7 @@ def listed(row: AgendaRow, state: str) -> ListedOrder:
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
             placed_at=made_at(row.order_id),
+            in_list=state,
         )
 
 

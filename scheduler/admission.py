@@ -144,8 +144,8 @@ class Admission:
     """When the wake-up of each order arrived here."""
     _turns: Counter[str] = field(default_factory=Counter)
     """Number of orders taken from each queue."""
-    _passed_over: dict[str, datetime] = field(default_factory=dict)
-    """Orders that are not tried now, and until when."""
+    _passed_over: dict[tuple[str, str | None], datetime] = field(default_factory=dict)
+    """Orders that are not tried now, in one queue or in all (None), and until when."""
     _has_left: bool = False
     """Whether an order that was announced here was left behind since the last look."""
 
@@ -319,14 +319,18 @@ class Admission:
     def _is_to_take(self, candidate: Candidate) -> bool:
         return not candidate.fresh or candidate.order_id in self._announced
 
-    def pass_over(self, order_id: str, pause: timedelta = PASSED_OVER) -> None:
+    def pass_over(self, order_id: str) -> None:
         """Leave an order alone that cannot be claimed: the orders behind it may take its slot."""
         self.is_at(order_id, ())
-        self._passed_over[order_id] = self.clock() + pause
+        self._passed_over[order_id, None] = self.clock() + PASSED_OVER
 
-    def passes_over(self, order_id: str) -> bool:
-        """Whether the order is left alone now."""
-        return order_id in self._passed_over
+    def pass_over_in(self, needs: str, order_id: str, pause: timedelta) -> None:
+        """Leave an order alone in one queue; it may be claimed for another of its needs."""
+        self._passed_over[order_id, needs] = self.clock() + pause
+
+    def passes_over(self, order_id: str, needs: str | None = None) -> bool:
+        """Whether the order is left alone now, wherever it waits or in the queue of this need."""
+        return bool({(order_id, None), (order_id, needs)} & self._passed_over.keys())
 
     def _line_up(self, waiting: Sequence[Candidate]) -> None:
         """Rebuild the queues from these orders and from those announced since the look began."""

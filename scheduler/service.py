@@ -141,10 +141,11 @@ class SchedulerService:
         """
         while await self._may_claim():
             take = partial(self.admission.take, agent)
-            fitting = list(islice(iter(take, None), AT_ONCE))
+            # An order in several queues may be taken from each, and one claim starts all it can.
+            fitting = {each.order_id: each for each in islice(iter(take, None), AT_ONCE)}
             if not fitting:
                 return
-            if not any(await run_all(map(self._claim, fitting))):
+            if not any(await run_all(map(self._claim, fitting.values()))):
                 raise UnavailableError
 
     async def _may_claim(self) -> bool:
@@ -171,7 +172,7 @@ class SchedulerService:
             self.admission.pass_over(order_id)
         else:
             if isinstance(decision, NotClaimed) and self._is_for_others(decision, candidate):
-                self.admission.pass_over(order_id, FOR_A_MOMENT)
+                self.admission.pass_over_in(candidate.needs, order_id, FOR_A_MOMENT)
         return True
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
@@ -253,6 +254,8 @@ class SchedulerService:
             row.data["Workflow"], row.data["WorkflowVersion"], now - since
         )
         if not (claimable and agenda.may_be_claimed(row, now)) or agenda.pauses(row, now):
+            return None
+        if self.admission.passes_over(row.order_id, needs):
             return None
         fresh = agenda.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(

@@ -242,6 +242,28 @@ def _one_list(case: Case) -> bool:
     return case.base == MISSING and all(row.get("List") == case.new for row in rows)
 
 
+def _needs(state: Json) -> set[str]:
+    """Return the lanes of the steps that wait for an attempt."""
+    return {
+        "-" if step["Capability"] == "outside" else step["Capability"]
+        for step in state.get("Steps", ())
+        if step["State"] in ("NotStarted", "Undoing") and not step.get("CompleteBy")
+    }
+
+
+def _further_lane(case: Case) -> bool:
+    """Whether a row puts an order in the lane of one of several needs, or leaves it, in this tree alone."""
+    match list(case.path):
+        case ["!pending", key]:
+            is_left = case.new == "deleted"
+            needs = _needs(case.before if is_left else state_of(case.decisions[1]))
+            return case.base == MISSING and len(needs) > 1 and key.split("|")[2] in needs
+        case ["why"]:
+            other = (case.base, case.new) == ("no-room", "no-room-at-its-own")
+            return other and len(_needs(case.before)) > 1
+    return False
+
+
 def _kept_age(case: Case) -> bool:
     """Whether an order that had ended keeps its age, where the base lets it begin with this move."""
     ended = ("Error", "Processed")
@@ -578,6 +600,12 @@ DIFFERENCES: Sequence[Difference] = (
         name="one-list",
         why="The rows of an order name the one list that has it (OPR-1); some orders were in none, others in two.",
         allows=_one_list,
+    ),
+    Difference(
+        name="lane-of-each-need",
+        why="An order whose ready steps need several agents waits for each of them (engine 7). The base lets it wait "
+        "for the first alone.",
+        allows=_further_lane,
     ),
     Difference(
         name="age-of-an-ended-order",

@@ -11,7 +11,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
 from engine.domain.orders import Order, Pending
 from engine.domain.states import AtWork
-from engine.domain.work_index import first_need
+from engine.domain.work_index import capability_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def claim(
     proceed = Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)
     transition = proceed(draft)
     if transition is None:
-        return NotClaimed(_why_nothing_starts(order, proceed))
+        return NotClaimed(_why_nothing_starts(order, now, proceed))
     return noting_workflow_changes(transition, workflow)
 
 
@@ -66,11 +66,12 @@ def _end_of_retired(draft: Draft) -> Transition | NotClaimed:
     return end(draft, outcome, None, Cause(Code.WORKFLOW_RETIRED, facts))
 
 
-def _why_nothing_starts(order: Order, proceed: Proceed) -> WhyNot:
+def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> WhyNot:
     if proceed.unreachable(order.ready):
         return WhyNot.UNKNOWN_PROVIDER
-    need = first_need(order, order.derived.ready_since)
-    return WhyNot.NO_ROOM_AT_ITS_OWN if need in proceed.capacity else WhyNot.NO_ROOM
+    due = (step for step in order.ready if (order.starts_at(step) or now) <= now)
+    has_capacity = any(capability_of(step) in proceed.capacity for step in due)
+    return WhyNot.NO_ROOM_AT_ITS_OWN if has_capacity else WhyNot.NO_ROOM
 
 
 def noting_workflow_changes(transition: Transition, workflow: Workflow) -> Transition:

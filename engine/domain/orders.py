@@ -132,8 +132,8 @@ class WorkItem:
     key: str
     not_before: AwareDatetime | None = None
     """When a claim may start the step, if that is in the future."""
-    is_listed: bool = False
-    """Whether lists show the order by this row: of each open order, by exactly one."""
+    is_first: bool = True
+    """Whether it is the order's first of its kind; lists and counts pass over the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

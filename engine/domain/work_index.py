@@ -47,13 +47,10 @@ LATER = "later"
 def work_items(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
     """Yield the work items of the order as it is after a transition at this time.
 
-    Exactly one of them lists the order (OPR-1).
+    Exactly one of them lists the order (OPR-1): the first of the kind that `list_of` returns.
     """
-    items = [_end(order, now)] if order.is_over else _open(order, now, ready_since)
-    kind = list_of(order)
-    listed = next(number for number, item in enumerate(items) if item.key.startswith(f"{kind}|"))
-    for number, item in enumerate(items):
-        yield replace(item, key=f"{item.key}|{order.order_id}", is_listed=number == listed)
+    for item in [_end(order, now)] if order.is_over else _open(order, now, ready_since):
+        yield replace(item, key=f"{item.key}|{order.order_id}")
 
 
 def list_of(order: Order) -> WorkItemKind:
@@ -73,6 +70,14 @@ def list_of(order: Order) -> WorkItemKind:
     is_claimable = isinstance(order.state, Pending) and order.blocked() is None
     is_worked_on = order.has_any(AtWork) and not is_claimable
     return WorkItemKind.RUNNING if is_worked_on else WorkItemKind.PENDING
+
+
+def claim_lane(priority: Priority, capability: str) -> str:
+    """Return the prefix of the row keys of claims of this priority and capability (SCH-1).
+
+    They wait apart, so that orders whose agents have no capacity do not block others.
+    """
+    return f"{WorkItemKind.PENDING}|{RANK[priority]}|{capability}|"
 
 
 def capability_of(step: Step) -> str:
@@ -117,13 +122,13 @@ def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[Work
     lanes: dict[str, list[Step]] = {}
     for step in ready:
         lanes.setdefault(capability_of(step), []).append(step)
-    for capability, steps in (lanes or {NO_AGENT: []}).items():
-        lane = f"{WorkItemKind.PENDING}|{RANK[order.priority]}|{capability}"
+    for number, (capability, steps) in enumerate((lanes or {NO_AGENT: []}).items()):
+        lane = claim_lane(order.priority, capability)
         not_before = _first_start(order, steps, now)
         place = sortable(ready_since)
         if not_before and not is_pause(order, steps, not_before):
             place = f"{LATER}|{sortable(not_before)}"
-        yield WorkItem(key=f"{lane}|{place}", not_before=not_before)
+        yield WorkItem(key=f"{lane}{place}", not_before=not_before, is_first=number == 0)
 
 
 def _turn(order: Order, step: Step, ready_since: datetime) -> tuple[datetime, bool]:

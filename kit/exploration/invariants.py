@@ -2,11 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 from core import actions
-from core.agenda import Kind
+from core.agenda import LISTS, AgendaRow, Kind
 from core.changes import Change, HistoryEntry, Note
 from core.happenings import (
     Accepted,
@@ -378,7 +377,44 @@ def _owed_as_it_is(world: World, order: Order) -> None:
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
     for row in (world.agenda()[key] for key in owed):
         said = {name: row.data.get(name) for name in ACTED_ON}
-        demand(said == _acted_on(order), f"{row.key} says {said} of {_acted_on(order)}")
+        true = _acted_on(order) | _date_of(world, order, row)
+        demand(said == true, f"{row.key} says {said} of {true}")
+    _is_listed_once(world, order)
+
+
+def _is_listed_once(world: World, order: Order) -> None:
+    """An open order is in one list alone, by one row (OPR-1); of its claims, one names it."""
+    state = order.state
+    was_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
+    is_over = was_undone or isinstance(state, orders.Processed)
+    rows = [(key.split("|")[0], row.data.get("List")) for key, row in world.agenda().items()]
+    named = [(kind, name) for kind, name in rows if name]
+    listed = [name for kind, name in named if kind == LISTS.get(name)]
+    is_once = len(listed) == (not is_over) and {name for _, name in named} == {*listed}
+    demand(
+        is_once and len({*named}) == len(named),
+        f"{order.order_id} is not in exactly one list: {named}",
+    )
+
+
+def _date_of(world: World, order: Order, row: AgendaRow) -> dict[str, object]:
+    """Until when the steps of the claim of this row wait; empty for a row of another kind."""
+    kind, _, capability, *_ = row.key.split("|") + [""] * 2
+    if kind != Kind.PENDING:
+        return {}
+    turn = ready(order, world.deployed.workflows)
+    return {"NotBefore": _first_date(order, [step for step in turn if _lane(step) == capability])}
+
+
+def _first_date(order: Order, turn: Collection[Step]) -> datetime | None:
+    """When the first of these steps may begin; None if one could begin at its last change."""
+    now = order.updated_at
+    first = min((_begins_at(order, step) or now for step in turn), default=now)
+    return first if first > now else None
+
+
+def _lane(step: Step) -> str:
+    return "-" if step.is_external else step.rules.capability
 
 
 def _acted_on(order: Order) -> dict[str, object]:
@@ -402,15 +438,14 @@ def _owed(world: World, order: Order) -> Iterator[str]:
     waits = [step.state.complete_by for step in order.in_state(AwaitingExternalEvent)]
     if may_go_on(order, world.deployed.workflows):
         turn = ready(order, world.deployed.workflows)
-        first = min(turn, key=partial(_turn_of, order), default=None)
-        need = first.rules.capability if first and not first.is_external else "-"
         rank = {"high": 0, "normal": 1}[order.priority]
-        place = (
-            f"later|{sortable(derived.not_before)}"
-            if derived.not_before and not _pauses(order, turn)
-            else sortable(derived.ready_since)
-        )
-        yield f"!pending|{rank}|{need}|{place}|{order_id}"
+        for need in {_lane(step) for step in turn} or {"-"}:
+            alike = [step for step in turn if _lane(step) == need]
+            date = _first_date(order, alike)
+            place = sortable(derived.ready_since)
+            if date and not _pauses(order, alike):
+                place = f"later|{sortable(date)}"
+            yield f"!pending|{rank}|{need}|{place}|{order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{order_id}"
     if waits and not order.hold:
@@ -423,14 +458,6 @@ def _owed(world: World, order: Order) -> Iterator[str]:
 
 def _waits_for_operator(order: Order) -> bool:
     return isinstance(order.state, InError) and order.state.outcome is not Outcome.UNDONE
-
-
-def _turn_of(order: Order, step: Step) -> tuple[datetime, bool]:
-    """From when on a step waits, and whether for an agent; an answer from outside comes first.
-
-    Of steps that are alike the first one of the workflow names the need.
-    """
-    return step.not_before or order.derived.ready_since, not step.is_external
 
 
 def _begins_at(order: Order, step: Step) -> datetime | None:

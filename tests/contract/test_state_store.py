@@ -10,6 +10,7 @@ from builders import (
     NOW,
     PAYLOAD,
     answer,
+    index_rows,
     next_try,
     orders,
     scheduler,
@@ -28,6 +29,7 @@ from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
 from core.messages import json_in, json_text
 from core.orders import Priority, Snapshot
+from engine.domain import work_index
 from kit.memory import MemoryStateStore, in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
@@ -93,7 +95,7 @@ async def test_an_order_comes_back_as_it_was_recorded(made):
         change.after.steps,
     )
     assert await made.store.history(order.order_id) == [change.entry]
-    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(order))
+    assert await agenda_of(made.store, order.order_id) == list(index_rows(order))
 
 
 OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, "PromisedFor": NOW}
@@ -206,7 +208,7 @@ async def test_the_agenda_follows_the_state(made):
     order = await recorded(made.store)
     change = claim(order)
     await made.store.commit(change)
-    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(change.after))
+    assert await agenda_of(made.store, order.order_id) == list(index_rows(change.after))
 
 
 @pytest.mark.proves("FLT-12")
@@ -215,12 +217,12 @@ async def test_an_order_goes_on_after_a_newer_version_that_has_other_keys_for_wh
 ):
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
     with monkeypatch.context() as newer:
-        newer.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
+        newer.setattr(work_index, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
         order = await recorded(made.store)
         (newer_key,) = await agenda_of(made.store, order.order_id)
-    assert newer_key not in agenda.obligations(order)
+    assert newer_key not in index_rows(order)
     await made.store.commit(change := claim(order))
-    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(change.after))
+    assert await agenda_of(made.store, order.order_id) == list(index_rows(change.after))
 
 
 async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
@@ -245,7 +247,7 @@ async def test_the_agenda_is_read_in_order_and_by_pages(made):
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
         await made.store.commit(submission(f"b99-{str(number) * 26}", ready_since=time))
-    start = agenda.claim_lane(Priority.NORMAL, "payment")
+    start = work_index.claim_lane(Priority.NORMAL, "payment")
     (*_, last) = every = await made.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
     end = last.key

@@ -406,10 +406,7 @@ def with_key(step: NewStep, **changes: Any) -> NewStep:
 
 
 def sends_what_is_forgotten() -> AbstractContextManager[Any]:
-    return _Both(
-        patch.object(Step, "is_forgotten", lambda step, now: False),
-        patch.object(key_generations, "is_forgotten", lambda step, now: False),
-    )
+    return patch.object(key_generations, "is_forgotten", lambda step, now: False)
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -445,19 +442,17 @@ def confirms_before_it_sends() -> AbstractContextManager[Any]:
 
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
-    def ready(order):
-        forward = order.state.direction is Direction.FORWARD and not order.in_state(
-            StepState.FAILED
-        )
-        return order.in_state(StepState.NOT_STARTED) if forward else original_ready(order)
+    """The work index knows better: an order waits for the agents of steps whose turn it is."""
 
-    def ready_anew(order):
+    def ready(order):
         forward = not order.is_undo and not order.has_any(states.Failed)
         return order.in_state(states.Startable) if forward else original_ready_steps(order)
 
-    return _Both(
-        patch.object(Snapshot, "ready", ready), patch.object(Order, "ready", property(ready_anew))
-    )
+    def started(self, order, now):
+        with patch.object(Order, "ready", property(ready)):
+            return [*original_started(self, order, now)]
+
+    return patch.object(Proceed, "_started", started)
 
 
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
@@ -941,7 +936,7 @@ def never_says_at_once_what_it_begins() -> AbstractContextManager[Any]:
 def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]:
     def obligations(order):
         rows = original_obligations(order)
-        waits = order.state.process_state is ProcessState.PENDING
+        waits = order.process_state is ProcessState.PENDING
         return {key: row for key, row in rows.items() if waits or not key.startswith(Kind.PENDING)}
 
     return patch.object(agenda, "obligations", obligations)

@@ -47,8 +47,14 @@ CHANGED = (
     changed(
         "an order waits for the agent of its last ready step",
         "engine/domain/work_index.py",
-        "first = min(order.ready, key",
-        "first = max(order.ready, key",
+        "for step in ready:\n        lanes",
+        "for step in ready[-1:]:\n        lanes",
+    ),
+    changed(
+        "a held order's answer falls due",
+        "engine/domain/work_index.py",
+        "    if not order.hold:  # the",
+        "    if True:  # the",
     ),
     changed(
         "an undo does not wait for late effects",

@@ -2,12 +2,10 @@
 
 import pytest
 
-from core.agenda import ENDED_LISTS, LIST_OF, list_of
 from engine.conversion.records import to_new, to_old
 from engine.domain.derive import changed
 from engine.domain.states import STATES
 from engine.domain.table import kind_of, name_of
-from engine.domain.work_index import capability_of
 from exploration.sample import MORE, gather
 from exploration.table import not_allowed
 from exploration.worlds import TESTED
@@ -25,36 +23,12 @@ def derived_otherwise(change):
         "locked_by": (stored.locked_by, derived.locked_by),
         "not_before": (stored.not_before, derived.not_before),
         "ready_since": (stored.ready_since, derived.ready_since),
-        "list": (list_of(to_old(after)), in_lists(derived)),
-        "work items": work_items([item.key for item in stored.work_items], derived, after),
+        "work items": (
+            {item.key for item in stored.work_items},
+            {item.key for item in derived.work_items},
+        ),
     }
     return {name for name, (was, now) in compared.items() if was != now}
-
-
-def in_lists(derived):
-    """The list that has the order by one of its rows; several, if several rows list it."""
-    kinds = [item.key.partition("|") for item in derived.work_items if item.is_listed]
-    names = [
-        ENDED_WORDS[rest.partition("|")[0]] if kind == ENDED else LIST_OF[kind]
-        for kind, _, rest in kinds
-    ]
-    return " ".join(names)
-
-
-ENDED = "_ended"
-ENDED_WORDS = {str(situation): word for word, situation in ENDED_LISTS.items()}
-
-
-def work_items(agenda, derived, after):
-    """The recorded keys and the new ones; engine 7: today's have one lane of those that are needed."""
-    keys = [item.key for item in derived.work_items]
-    needed = {capability_of(step) for step in after.ready}
-    if len(needed) > 1:
-        lanes = {key.split("|")[2] for key in keys if key.startswith("!pending|")}
-        assert lanes == needed
-        keys = [key for key in keys if not key.startswith("!pending|")]
-        agenda = [key for key in agenda if not key.startswith("!pending|")]
-    return set(agenda), set(keys)
 
 
 def faults(change):

@@ -454,6 +454,33 @@ def test_who_was_heard_of_long_ago_is_no_more_this_process_s_to_take(admission):
     assert taken(admission) == []
 
 
+def in_two_lanes(name="both"):
+    return [candidate(name), candidate(name, needs="payment")]
+
+
+@pytest.mark.proves("SCH-10", "AGT-8")
+@pytest.mark.parametrize("away", [("third",), ("first", "second")])
+def test_an_order_that_needs_two_agents_is_taken_for_the_one_with_capacity(admission, away):
+    """Whichever it is."""
+    admission.look(
+        waiting=in_two_lanes(),
+        said=[health(agent=agent, asked_until=NOW + seconds(60)) for agent in away],
+    )
+    assert taken(admission) == ["both"]
+
+
+@pytest.mark.proves("SCH-1", "AGT-3")
+def test_an_order_that_is_left_alone_in_one_lane_is_found_in_the_other(admission):
+    """Its own provider has no capacity for one step, and the agent of the other has some again."""
+    admission.pass_over_in("stock", "both", PASSED_OVER)
+    admission.look()
+    assert admission.passes_over("both", "stock")
+    assert not admission.passes_over("both", "payment")
+    admission.now += PASSED_OVER
+    admission.look()
+    assert not admission.passes_over("both", "stock")
+
+
 @pytest.mark.proves("SCH-1")
 def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     """What was wrong with it may have been mended; its slot is somebody else's meanwhile."""

@@ -22,7 +22,17 @@ from asking import (
     Work,
     office,
 )
-from builders import NOW, ORDER_ID, SOMEWHERE, TOLERANCE, acting_rules, orders, steps, withdrawn
+from builders import (
+    NOW,
+    ORDER_ID,
+    SOMEWHERE,
+    TOLERANCE,
+    acting_rules,
+    index_rows,
+    orders,
+    steps,
+    withdrawn,
+)
 from faults import without_lines
 
 from bootstrap import bootstrap, functions
@@ -60,7 +70,7 @@ def begun(**settings):
 
 
 def kinds(order):
-    return sorted(key.partition("|")[0] for key in agenda.obligations(order))
+    return sorted(key.partition("|")[0] for key in index_rows(order))
 
 
 def sent(name="pictures", result=None):
@@ -321,7 +331,7 @@ def cost_of_an_hour(trial):
 def test_what_an_order_owes_is_a_row_of_its_own_that_no_scheduler_reads():
     """It sorts behind what schedulers and supervisors read each second, and names the deadline."""
     trial, order = begun()
-    key, row = next(iter(agenda.obligations(snapshot(trial, order)).items()))
+    key, row = next(iter(index_rows(snapshot(trial, order)).items()))
     assert key.startswith(f"{Kind.WAITING}|")
     assert key > agenda.waiting_and_running()[1]
     assert (row.data["WaitsFor"], "Agents" in row.data) == ("pictures", False)

@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from acting import cancel, resubmit
-from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, orders, seconds, steps
+from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, index_rows, orders, seconds, steps
 from faults import without_lines
 from judging import BY_GRACE, NO_ROOM, Case, step
 
-from core.agenda import obligations
 from core.alerts import STALLED
 from core.changes import NotClaimed
 from core.errors import InvalidError
@@ -53,7 +52,7 @@ def test_a_step_begins_at_its_time_and_not_before():
     state = case.order.state
     assert (state.not_before, state.waits_since, state.locked_by) == (TOMORROW, TOMORROW, None)
     assert case.changes[-1].messages == ()
-    assert list(obligations(case.order)) == [
+    assert list(index_rows(case.order)) == [
         f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}"
     ]
     early = case.scheduler.claim(case.order, TOMORROW - seconds(5))
@@ -103,7 +102,7 @@ def test_a_step_that_waits_for_its_time_holds_up_no_other():
     case = Case(PAY, SHIP, note).claim().done("pay", {"inventory": ("inventory",)})
     assert case.states == {"pay": "Completed", "ship": "NotStarted", "note": "Running"}
     assert case.ended == ("Processing", None)
-    keys = sorted(key.split("|")[0] for key in obligations(case.order))
+    keys = sorted(key.split("|")[0] for key in index_rows(case.order))
     assert keys == ["!pending", "!running"]
     case.done("note")
     assert case.ended == ("Pending", None)

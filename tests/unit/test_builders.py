@@ -8,6 +8,7 @@ from builders import (
     TIMEOUT,
     answer,
     claimed,
+    index_rows,
     orders,
     scheduler,
     seconds,
@@ -18,7 +19,7 @@ from builders import (
 )
 from builders import timed_out as time_is_up
 
-from core.agenda import Kind, obligations
+from core.agenda import Kind
 from core.changes import Change, HistoryEntry
 from core.life import Direction, Outcome, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, OnFailure
@@ -95,9 +96,9 @@ ORDERS = {
         Situation.AWAITING,
         [Kind.WAITING],
     ),
-    "processed": (orders.processed(), Situation.PROCESSED, []),
+    "processed": (orders.processed(), Situation.PROCESSED, ["_ended"]),
     "in error": (orders.in_error(), Situation.FAILED, [Kind.ERROR]),
-    "undone": (orders.in_error(outcome=Outcome.UNDONE), Situation.UNDONE, []),
+    "undone": (orders.in_error(outcome=Outcome.UNDONE), Situation.UNDONE, ["_ended"]),
     "undo incomplete": (
         orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
         Situation.UNDO_INCOMPLETE,
@@ -122,7 +123,7 @@ def test_an_order_in_each_state_is_stored_read_and_changed(state):
     """Its rows say what it waits for, and a transition derives nothing else from it."""
     order, situation, kinds = ORDERS[state]
     assert order.state.situation is situation
-    assert [key.split("|")[0] for key in obligations(order)] == kinds
+    assert [key.split("|")[0] for key in index_rows(order)] == kinds
     assert stored_again(order) == (order.state, order.steps)
     entry = HistoryEntry(at=order.state.updated_at, actor="t", happened=())
     after = transition(order, order, entry).after

@@ -4,11 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID, TIMEOUT, claimed, orders, seconds, steps
+from builders import NOW, ORDER_ID, TIMEOUT, claimed, index_rows, orders, seconds, steps
 
 from core import agenda
-from core.agenda import obligations
-from core.keys import sortable
+from core.keys import newest_first, sortable
 from core.life import Outcome
 from core.orders import Priority
 from kit.memory import MemoryStateStore
@@ -27,14 +26,28 @@ ONE_FAILED = [steps.failed(PAYMENT), SHIPPING]
 DUE = f"!running|{sortable(NOW + TIMEOUT)}|{ORDER_ID}"
 
 OWED = {
-    "pending": (orders.pending(steps=TWO), [f"!pending|1|payment|{SINCE}|{ORDER_ID}"]),
+    "pending": (
+        orders.pending(steps=TWO),
+        [f"!pending|1|{need}|{SINCE}|{ORDER_ID}" for need in ("payment", "shipping")],
+    ),
+    "pending, and both steps need the same": (
+        orders.pending(steps=[PAYMENT, steps.new("refund")]),
+        [f"!pending|1|payment|{SINCE}|{ORDER_ID}"],
+    ),
     "urgent": (
         orders.pending(steps=TWO, priority=Priority.HIGH),
-        [f"!pending|0|payment|{SINCE}|{ORDER_ID}"],
+        [f"!pending|0|{need}|{SINCE}|{ORDER_ID}" for need in ("payment", "shipping")],
     ),
     "until a chosen time": (
         orders.pending(steps=[steps.scheduled(each, at=NOW + seconds(60)) for each in TWO]),
-        [f"!pending|1|payment|later|{UNTIL}|{ORDER_ID}"],
+        [f"!pending|1|{need}|later|{UNTIL}|{ORDER_ID}" for need in ("payment", "shipping")],
+    ),
+    "one at a chosen time": (
+        orders.pending(steps=[steps.scheduled(PAYMENT, at=NOW + seconds(60)), SHIPPING]),
+        [
+            f"!pending|1|payment|later|{UNTIL}|{ORDER_ID}",
+            f"!pending|1|shipping|{SINCE}|{ORDER_ID}",
+        ],
     ),
     "handled, with a step that could start": (
         orders.processing(steps=ONE_RUNS),
@@ -60,21 +73,27 @@ OWED = {
         orders.undoing(steps=ONE_RUNS),
         [DUE],
     ),
-    "processed": (orders.processed(steps=TWO), []),
+    "processed": (
+        orders.processed(steps=TWO),
+        [f"_ended|processed|{newest_first(NOW)}|{ORDER_ID}"],
+    ),
     "in error": (
         orders.in_error(steps=TWO),
         [f"!error|{SINCE}|{ORDER_ID}"],
     ),
-    "undone": (orders.in_error(steps=TWO, outcome=Outcome.UNDONE), []),
+    "undone": (
+        orders.in_error(steps=TWO, outcome=Outcome.UNDONE),
+        [f"_ended|undone|{newest_first(NOW)}|{ORDER_ID}"],
+    ),
 }
 
 
 @pytest.mark.proves("SCH-1", "SUP-2")
 @pytest.mark.parametrize("how", OWED)
 def test_what_an_order_owes_follows_from_its_steps(how):
-    """It is pending while a part could start or end, running while one runs; chosen times apart."""
+    """It has a place for each agent that a step needs, while a claim could start that step (SCH-10)."""
     order, keys = OWED[how]
-    assert sorted(obligations(order)) == keys
+    assert sorted(index_rows(order)) == keys
 
 
 @pytest.mark.proves("SCH-1")
@@ -89,7 +108,7 @@ def test_what_an_order_owes_follows_from_its_steps(how):
 )
 def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
     """The key of its row alone says so. A time since which it waits is no such time (engine 24)."""
-    (row,) = obligations(order).values()
+    (row,) = index_rows(order).values()
     assert agenda.may_be_claimed(row, NOW + seconds(late)) is may
     assert agenda.since(row) == (order.state.not_before or NOW)
 
@@ -101,7 +120,7 @@ def test_who_was_announced_is_left_to_its_wake_up():
     rows = [
         row
         for order in (orders.new(), scheduled, orders.processing(steps=ONE_RUNS))
-        for row in obligations(order).values()
+        for row in index_rows(order).values()
         if row.key.startswith("!pending")
     ]
     assert [agenda.was_announced(row) for row in rows] == [True, False, False]
@@ -129,7 +148,7 @@ class Counted(MemoryStateStore):
 
     def add(self, order, ids):
         """Add the rows of orders like this one."""
-        rows, owed = self.rows.setdefault(BUCKET, {}), obligations(order)
+        rows, owed = self.rows.setdefault(BUCKET, {}), index_rows(order)
         for order_id in ids:
             for key, row in owed.items():
                 named = replace(row, key=key.replace(ORDER_ID, order_id), order_id=order_id)
@@ -253,7 +272,7 @@ async def test_each_lane_is_looked_at_however_many_wait_in_another(store):
     store.fill(500, priority=Priority.HIGH, steps=AT_LATER)
     normal = store.fill(2)
     ends = orders.pending(steps=ONE_FAILED, order_id=f"{BUCKET}-{9:026d}")
-    for key, row in obligations(ends).items():
+    for key, row in index_rows(ends).items():
         store.rows[BUCKET][key] = (1, row)
     chosen = (await looked(store)).chosen
     assert {*normal, ends.state.order_id} <= set(chosen)
@@ -267,7 +286,7 @@ async def test_a_look_sees_all_that_runs_however_many_wait(store):
     store.fill(1_000, steps=AT_LATER)
     store.run(250)
     late = claimed(at=NOW - timedelta(hours=1))
-    for key, row in obligations(late).items():
+    for key, row in index_rows(late).items():
         store.rows[BUCKET][key] = (1, row)
     look = await looked(store)
     assert len(look.running) == 250

@@ -180,6 +180,17 @@ def with_message(decision=None, name="m", **body):
     return {**(decision or state()), "messages": [{"id": name, "body": body}]}
 
 
+def pending(*capabilities, lanes=("pay",)):
+    """A transition of an order whose steps need these agents, and which waits in these lanes."""
+    steps = [
+        {"Name": f"s{number}", "State": "NotStarted", "Capability": each}
+        for number, each in enumerate(capabilities)
+    ]
+    rows = {f"!pending|1|{lane}|{T1}|b00-1": {"OrderID": "b00-1"} for lane in lanes}
+    written = state(Steps=steps)
+    return {**written, "rows": {**written["rows"], **rows}}
+
+
 def step(of="NotStarted", capability="pay", **columns):
     """The column of the one step, which is in this state."""
     rules = {"TimeoutSeconds": 2, "LateEffectWindowSeconds": 1}
@@ -246,6 +257,9 @@ ALLOWED = {
     "woken-anew": ((RESUBMIT, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),),
     "one-list": (
         (CLAIM, with_rows(state(), on_running={}), with_rows(state(), on_running={"List": "Held"})),
+    ),
+    "lane-of-each-need": (
+        (CLAIM, pending("pay", "ship"), pending("pay", "ship", lanes=("pay", "ship"))),
     ),
     "age-of-an-ended-order": (
         (
@@ -352,6 +366,10 @@ DENIED = {
         ),
     ),
     "woken-anew": ((HOLD, with_message(orderId="1"), with_message(orderId="1", steps=["a"])),),
+    "lane-of-each-need": (
+        (CLAIM, pending("pay", "pay"), pending("pay", "pay", lanes=("pay", "ship"))),
+        (CLAIM, pending("pay", "ship", lanes=("pay", "ship")), pending("pay", "ship")),
+    ),
     "one-list": (
         (
             CLAIM,

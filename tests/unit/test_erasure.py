@@ -1,9 +1,18 @@
 """An erasure takes who the customer is out of the records, and moves nothing of the order."""
 
 import pytest
-from builders import NOW, PAYLOAD, claimed, orders, scheduler, seconds, steps, supervisor
+from builders import (
+    NOW,
+    PAYLOAD,
+    claimed,
+    index_rows,
+    orders,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+)
 
-from core.agenda import obligations
 from engine.conversion.records import to_new
 from operators.requests import OperatorRequest
 from operators.retention import erase, is_over
@@ -28,7 +37,7 @@ def test_an_erasure_leaves_an_order_where_it_was(how):
     order = STANDS[how]
     change = erase(order, ASKED, PAYLOAD, NOW + DAY)
     assert change.after.state == orders.having(order, version=order.state.version + 1).state
-    assert obligations(change.after).keys() == obligations(order).keys()
+    assert index_rows(change.after).keys() == index_rows(order).keys()
     assert change.messages == ()
     assert "Ada" not in str(change.after)
 

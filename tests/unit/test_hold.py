@@ -7,6 +7,7 @@ from builders import (
     TOLERANCE,
     answer,
     claimed,
+    index_rows,
     orders,
     scheduler,
     seconds,
@@ -15,7 +16,6 @@ from builders import (
     timed_out,
 )
 
-from core import agenda
 from core.agenda import Kind
 from core.changes import NotClaimed
 from core.errors import RefusedError
@@ -32,7 +32,7 @@ LATER = NOW + LATER_BY
 
 def kinds(order):
     """What the order owes."""
-    return sorted(key.partition("|")[0] for key in agenda.obligations(order))
+    return sorted(key.partition("|")[0] for key in index_rows(order))
 
 
 def held(order=None, now=NOW):
@@ -209,7 +209,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(act, order, why):
 def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
     """It keeps its place among those of high priority."""
     before, after = orders.new(), hurry(orders.new(), GRACE, NOW + TOLERANCE).after
-    ((was,), (now,)) = (tuple(agenda.obligations(order)) for order in (before, after))
+    ((was,), (now,)) = (tuple(index_rows(order)) for order in (before, after))
     assert now < was
     assert after.state.waits_since == before.state.waits_since
 

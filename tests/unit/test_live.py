@@ -24,6 +24,7 @@ from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
+from engine.conversion.records import to_new
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest
 from operators.owed import Look
@@ -81,7 +82,7 @@ def test_of_an_order_with_two_rows_the_newer_one_counts(older):
     rows = {kind: [] for kind in Kind}
     for kind in (Kind.PENDING, Kind.RUNNING):
         at = NOW - seconds(1) if kind is older else NOW
-        data = agenda.summary(orders.new(updated_at=at)) | {"Step": str(kind)}
+        data = agenda.summary(to_new(orders.new(updated_at=at))) | {"Step": str(kind)}
         rows[kind].append(AgendaRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
     [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
     assert order.step != older
@@ -96,7 +97,7 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
 ):
     """While an upgrade goes on, the page shows it with the others."""
     order = orders.new()
-    data = agenda.summary(order) | {"Situation": "asleep"} | columns
+    data = agenda.summary(to_new(order)) | {"Situation": "asleep"} | columns
     with patch.object(agenda, "summary", return_value=data):
         await made.store.commit(Change(before=None, after=order, entry=an_end()))
     (seen,) = (await look(made)).orders

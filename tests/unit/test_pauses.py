@@ -14,6 +14,7 @@ from builders import (
     answer_to,
     begun_by,
     claimed,
+    index_rows,
     next_try,
     orders,
     scheduler,
@@ -29,7 +30,6 @@ from scheduling import Scheduling, only
 import kit.services
 from adapters.code import NO_ROOM, ROOM_AFTER
 from core import agenda
-from core.agenda import obligations
 from core.answers import Answer, answered
 from core.errors import AcceptedError, NotTriedError
 from core.keys import sortable
@@ -204,7 +204,7 @@ def test_an_order_that_pauses_keeps_its_place_and_its_age():
     order, _ = turned_away(3, orders.new(ready_since=BEFORE))
     until = order.state.not_before
     assert (order.state.waits_since, order.is_pausing) == (BEFORE, True)
-    ((key, row),) = obligations(order).items()
+    ((key, row),) = index_rows(order).items()
     assert key == f"!pending|1|payment|{sortable(BEFORE)}|{ORDER_ID}"
     assert agenda.pauses(row, until - seconds(0.001))
     assert not agenda.pauses(row, until)

@@ -11,6 +11,7 @@ from builders import (
     ORDER_ID,
     answer,
     claimed,
+    index_rows,
     not_attempted,
     orders,
     refusal,
@@ -22,7 +23,7 @@ from builders import (
 )
 
 from core import alerts, life
-from core.agenda import obligations, summary
+from core.agenda import summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
 from core.conditions import Condition, ConditionStatus
@@ -44,6 +45,7 @@ from core.happenings import (
 )
 from core.life import Outcome, ProcessState, StepState
 from core.orders import OnFailure
+from engine.conversion.records import to_new
 from engine.domain.causes import Cause, Code
 
 LATER = NOW + timedelta(minutes=10)
@@ -344,7 +346,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
 )
 def test_the_agenda_says_what_lists_and_looks_need(order, columns):
     """Nothing that is null: a table has no such thing."""
-    (row,) = obligations(order).values()
+    (row,) = index_rows(order).values()
     assert row.data == OF_ANY | {"UpdatedAt": order.state.updated_at} | columns
 
 
@@ -455,7 +457,7 @@ def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
     both = [refused, steps.undo_failed(steps.in_doubt("payment"))]
     back = orders.in_error(steps=both, outcome=Outcome.UNDO_INCOMPLETE)
     forth = orders.in_error(steps=both)
-    shown = [summary(each)["FailedSteps"] for each in (back, forth)]
+    shown = [summary(to_new(each))["FailedSteps"] for each in (back, forth)]
     assert shown == ["payment", "stock payment"]
 
 
@@ -464,5 +466,5 @@ def test_lists_show_no_step_of_an_order_that_has_ended_before_it():
     """As of one whose workflow is gone: the step could begin, and nobody will begin it."""
     ended = scheduler.claim(orders.new(workflow_version=0), NOW).after
     assert ended.ready()
-    assert "Step" in summary(orders.new())
-    assert "Step" not in summary(ended)
+    assert "Step" in summary(to_new(orders.new()))
+    assert "Step" not in summary(to_new(ended))

@@ -12,6 +12,7 @@ from builders import (
     claimed,
     failed_for_good,
     fault_of_all,
+    index_rows,
     next_try,
     orders,
     scheduler,
@@ -21,7 +22,7 @@ from builders import (
     timed_out,
 )
 
-from core.agenda import Kind, obligations
+from core.agenda import Kind
 from core.changes import NotClaimed
 from core.keys import sortable
 from core.life import Direction, ProcessState, StepState, WhyNot
@@ -183,7 +184,7 @@ def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_oth
     after = supervisor.recover(orders.processing(steps=one_expires), NOW + seconds(7)).after
     assert after.state.process_state is ProcessState.PENDING
     due = f"{Kind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
-    assert due in obligations(after)
+    assert due in index_rows(after)
 
 
 @pytest.mark.proves("SUP-3")

@@ -200,6 +200,17 @@ async def test_orders_that_wait_for_the_same_agent_are_one_alert():
     )
 
 
+@pytest.mark.proves("SUP-7", "ALR-4")
+async def test_an_order_that_waits_for_two_agents_counts_once_with_each():
+    """Either may be the one that no scheduler serves; the longest wait is that of one order."""
+    needs = [steps.new("payment"), steps.new("shipping", capability="shipping")]
+    watch, store = await watched(pending_since(seconds(130), steps=needs))
+    assert await watch.look() == seconds(130)
+    counts = {event.subject: event.data["count"] for event in await announced(store)}
+    assert [*counts.values()] == [1, 1]
+    assert {subject.rpartition("/")[2] for subject in counts} == {"payment", "shipping"}
+
+
 @pytest.mark.proves("SUP-7")
 async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
     """Each look may run on a new instance, which saw no earlier look; there is one event."""

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from core import agenda
+from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.messages import BusMessage
 from core.orders import Snapshot
@@ -27,6 +29,11 @@ def transition(
     state = replace(to_old(decided.after).state, agenda=before.state.agenda if before else ())
     made = replace(after, state=state)  # its steps are as the test made them
     return Change(before=before, after=made, entry=entry, messages=decided.messages)
+
+
+def index_rows(order: Snapshot) -> dict[str, AgendaRow]:
+    """Return the rows of the work index that follow from an order, by key."""
+    return agenda.obligations(to_new(order))
 
 
 def wake_up(order: Snapshot) -> BusMessage:

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
-from core.agenda import obligations
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.orders import Order, OrderState, Priority, Snapshot, Step
 from core.workflow import Workflow
@@ -23,7 +22,7 @@ from engine.conversion.records import old_step
 from engine.domain.causes import Cause
 
 from . import steps as make
-from .changes import withdrawn
+from .changes import index_rows, withdrawn
 from .values import CONTENT, COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT
 
 
@@ -92,7 +91,7 @@ def having(
 
 def recorded(order: Snapshot) -> Snapshot:
     """Return the order as it is loaded: with the keys of its rows in the work index."""
-    return order.with_state(agenda=tuple(obligations(order)))
+    return order.with_state(agenda=tuple(index_rows(order)))
 
 
 def with_steps(order: Snapshot, *steps: Step) -> Snapshot:
