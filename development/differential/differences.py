@@ -166,8 +166,10 @@ def _complete_by_of_pending(case: Case) -> bool:
 
 
 def _waiting(state: Json) -> Sequence[Json]:
-    """Return the steps that wait for an attempt, forward or back."""
+    """Return the steps that wait for an attempt, forward or back; none after a failure (SCH-12)."""
     is_undo = state.get("Direction") == "undo"
+    if not is_undo and any(step["State"] == "Failed" for step in state.get("Steps", ())):
+        return ()
     return [
         step
         for step in state.get("Steps", ())
@@ -219,13 +221,33 @@ def _expedited_undo(case: Case) -> bool:
     if not cooled:
         return False
     match list(case.path):
+        case ["state"]:
+            of_steps = {f"Steps.{name}.NotBefore" for name in cooled}
+            changed = _changed_columns(case.here, case.new)
+            return case.base == MISSING and changed <= OF_ANY_TRANSITION | of_steps
         case ["state", "Steps", name, "NotBefore"]:
             return name in cooled and case.new == MISSING
-        case ["state", "NotBefore"] | ["messages", _]:
-            return bool((case.base if _is_wake_up(case) else case.new) == MISSING)
-        case ["state", "WaitsSince"]:
+        case ["messages", _, "body", "steps"]:
+            base = [] if case.base == MISSING else case.base
+            return {*case.new} - cooled == {*base} - cooled
+    return _follows_from_expedited(case)
+
+
+def _follows_from_expedited(case: Case) -> bool:
+    decided = tuple(decision["decided"] for decision in case.decisions)
+    match list(case.path):
+        case [("state" | "!pending" | "!running"), *_, "NotBefore"]:
+            return bool(case.new == MISSING)
+        case [("state" | "!pending" | "!running"), *_, "WaitsSince"]:
             return _same_time(case.new, case.move["at"])
+        case ["decided"] | ["_acted" | "history" | "!pending", _] if decided == REFUSED_BEFORE:
+            return True
+        case ["messages", _]:
+            return _is_wake_up(case) and case.base == MISSING
     return _same_row_but(case, "!pending", "List NotBefore WaitsSince")
+
+
+REFUSED_BEFORE = ("refused", "transition")
 
 
 def _woken_anew(case: Case) -> bool:
@@ -270,10 +292,13 @@ def _kept_age(case: Case) -> bool:
     is_ended = case.both(lambda state: state["ProcessState"] in ended)
     if not is_ended or case.here.get("ProcessState") not in ended:
         return False
-    if case.place not in ("state.WaitsSince", "!error.WaitsSince", "_ended.WaitsSince"):
+    if case.place != "state.WaitsSince" and case.place not in AGES_OF_ENDED:
         return False
     is_kept = _same_time(case.new, case.here.get("WaitsSince"))
     return is_kept and _same_time(case.base, case.move["at"])
+
+
+AGES_OF_ENDED = ("!error.WaitsSince", "!held.WaitsSince", "_ended.WaitsSince")
 
 
 def _lock_of_awaited(case: Case) -> bool:
@@ -301,9 +326,14 @@ def _erasure(case: Case) -> bool:
     if case.place in ("state.UpdatedAt", *(f"{kind}.UpdatedAt" for kind in LISTS)):
         is_kept = _same_time(case.new, case.here.get("UpdatedAt"))
         return is_kept and _same_time(case.base, case.move["at"])
+    if case.path[-1] == "NotBefore" and case.path[0] in ("state", *LISTS):
+        return case.base == MISSING and _same_time(case.new, case.here.get("NotBefore"))
     if _is_wake_up(case):
         return bool(case.new == MISSING)
-    return _same_row_but(case, "!error", "List UpdatedAt WaitsSince")
+    return any(
+        _same_row_but(case, kind, "List NotBefore UpdatedAt WaitsSince")
+        for kind in ("!error", "!pending")
+    )
 
 
 def _settled_after_a_copy(case: Case) -> bool:
@@ -343,7 +373,8 @@ def _providers(case: Case, step: Json) -> set[str]:
 
 def _forgotten_among_providers(case: Case) -> bool:
     """Whether the first claim of a restored step leaves it to an operator, since its key may be forgotten."""
-    if case.move["do"] != "claim" or not any(move["do"] == "restore" for move in case.course):
+    is_restored = any(move["do"] == "restore" for move in case.course)
+    if case.move["do"] not in ("claim", "reply") or not is_restored:
         return False
     failed = {
         event["step"]: event["reason"]
@@ -441,7 +472,7 @@ def _doubt_of_external(case: Case) -> bool:
     match list(case.path):
         case ["state", "Steps", name, "InDoubt" | "RefusedForGood" | "Round"]:
             return all(step.get("Capability") == "outside" for step in case.step(name))
-        case ["history", "Data", number, "round"]:
+        case ["history", _, "Data", number, "round"]:
             return (
                 case.new == MISSING
                 and _events(case.decisions[0])[int(number)].get("capability") == "outside"
@@ -494,7 +525,7 @@ OF_ANY_TRANSITION = frozenset(
 OF_AN_END = frozenset(
     {
         *("AnswerBy", "CompleteBy", "FailureCount", "InDoubt", "KeyKnownUntil"),
-        *("Reason", "RefusedForGood", "State"),
+        *("NotBefore", "Reason", "RefusedForGood", "State", "Uncounted"),
     }
 )
 """The columns of a step that change when its attempt ends."""
@@ -518,21 +549,65 @@ def _refused_early(case: Case) -> bool:
     if case.move["do"] != "answer" or [event["what"] for event in events] != ["step-refused-early"]:
         return False
     if case.place.startswith("state."):
-        is_of_step = case.place != "state.Steps.State" or case.path[2] == case.move["step"]
-        return is_of_step and case.place in EARLY_COLUMNS and _is_as_before(case)
-    return case.place in EARLY_PLACES
+        is_own = case.place.startswith("state.Steps.") and case.path[2] == case.move["step"]
+        may_differ = ("state.Steps.State",) if is_own else EARLY_COLUMNS
+        return case.place in may_differ and _is_as_before(case)
+    return case.place in EARLY_PLACES or _is_wake_up(case)
 
 
-EARLY_COLUMNS = ("state.Direction", "state.Reason", "state.Steps.State", "state.WaitsSince")
+EARLY_COLUMNS = frozenset(
+    {
+        *(f"state.{name}" for name in ("Direction", "NotBefore", "Reason", "WaitsSince")),
+        *(f"state.Steps.{name}" for name in ("AnswerBy", "FailureCount", "NotBefore", "Reason")),
+        *("state.Steps.State", "state.Steps.Uncounted"),
+    }
+)
+"""What the undo of the order would change; in this tree each has to be as it was."""
 EARLY_PLACES = frozenset(
     {
-        *("!pending", "messages.body.needs", "messages.body.since", "history.Data"),
+        *("!pending", "!pending.Reason", "!pending.Situation", "history.Data"),
+        *(f"messages.body.{name}" for name in ("needs", "since", "steps")),
         *(
             f"{kind}.{name}"
             for kind in LISTS
             for name in ("FailedAgents", "FailedSteps", "WaitsSince")
         ),
         *("_acted.Event", "_acted.Detail", "history.Event", "history.Detail", "history.Data.what"),
+    }
+)
+
+
+def _undo_left_to_scheduler(case: Case) -> bool:
+    """Whether a recovery leaves the undo to the next claim: only the expired steps change."""
+    base, new = map(_events, case.decisions)
+    asked = {event["step"]: event["reason"] for event in base if event["what"] == "undo-requested"}
+    if case.move["do"] != "recover" or not asked:
+        return False
+    kept = [event for event in base if event["what"] not in ("undo-requested", "step-withdrawn")]
+    if [*new] != [*kept, {"what": "recovered"}]:
+        return False
+    state = state_of(case.decisions[1])
+    steps = [_step(state, name) for name in asked]
+    failed = [(step.get("State"), step.get("Reason")) for step in steps]
+    is_left = state.get("Direction") == case.here.get("Direction")
+    if not is_left or failed != [("Failed", reason) for reason in asked.values()]:
+        return False
+    if case.place.startswith("state.Steps."):
+        is_expired = any(event.get("step") == case.path[2] for event in new)
+        return is_expired or _is_as_before(case)
+    if case.place in ("state.Direction", "state.Reason"):
+        return _is_as_before(case)
+    return case.place in LEFT_TO_SCHEDULER or _is_wake_up(case)
+
+
+LEFT_TO_SCHEDULER = frozenset(
+    {
+        *("!pending", "!waiting", "!pending.Reason", "!pending.Situation", "!waiting.Reason"),
+        *("!pending.List", "!waiting.Situation", "state.NotBefore", "state.WaitsSince"),
+        *("!held.FailedAgents", "!held.FailedSteps", "!held.WaitsSince"),
+        *("history.Event", "history.Detail", "history.Data"),
+        *(f"history.Data.{name}" for name in ("attempt", "reason", "step", "what")),
+        *(f"messages.body.{name}" for name in ("needs", "since", "steps")),
     }
 )
 
@@ -676,6 +751,12 @@ DIFFERENCES: Sequence[Difference] = (
         name="skip-of-nothing",
         why="An order of which no step has failed offers no skip: its workflow is gone. The base offered one and refused it.",
         allows=_skip_of_nothing,
+    ),
+    Difference(
+        name="undo-left-to-a-scheduler",
+        why="After a time-out the supervisor leaves an order that has to be undone to the next claim (SUP-6).",
+        allows=_undo_left_to_scheduler,
+        ends_course=True,
     ),
     Difference(
         name="digest-of-a-refused-reply",

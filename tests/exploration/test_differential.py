@@ -156,7 +156,7 @@ CHANGED = (
     changed(
         "an erased order keeps what a person answered",
         "operators/retention.py",
-        "steps = tuple(map(answers.erased, order.steps))",
+        "steps = tuple(map(without_personal_data, order.steps))",
         "steps = order.steps",
     ),
     changed(

@@ -221,9 +221,29 @@ GONE = with_history(one("Failed", columns={**UNDONE, "ProcessState": "Error"}), 
 LEFT = with_history(one("Undoing", columns=UNDONE), event("put-back"))
 
 
+EARLY_WITH_REASON = with_history(one(columns={"Direction": "forward"}, Reason="no"), EARLY)
+
+
 def early(**columns):
     """A transition that keeps a refusal for later."""
     return with_history(one(columns={"Direction": "forward", **columns}), EARLY)
+
+
+def left_to_undo(**columns):
+    """A recovery that leaves the undo to a scheduler."""
+    decided = one("Failed", columns={"Direction": "forward", **columns}, Reason="late")
+    return with_history(decided, EXPIRED, event("recovered"))
+
+
+EXPIRE = {"from": 0, "do": "recover", "at": T2}
+EXPIRED = event("expired", step="a")
+RUNS = one("Running", columns={"Direction": "forward"})
+UNDONE_AT_ONCE = with_history(
+    one("Undoing", columns={"Direction": "undo", "Reason": "a: late"}),
+    EXPIRED,
+    event("undo-requested", step="a", reason="late"),
+)
+LEFT_TO_UNDO = left_to_undo()
 
 
 def noted(digest, attempt=1):
@@ -338,6 +358,7 @@ ALLOWED = {
         ),
     ),
     "resumed-undo": ((RESUBMIT, state(), state(Reason="an operator resumed the undo")),),
+    "undo-left-to-a-scheduler": ((EXPIRE, UNDONE_AT_ONCE, LEFT_TO_UNDO, RUNS),),
     "digest-of-a-refused-reply": ((REPLY, noted("1-a"), noted("1-b")),),
 }
 """By entry of the list moves with both decisions that it allows, and the decision before where it matters."""
@@ -502,6 +523,15 @@ DENIED = {
         ),
         (ANSWER, REFUSED_NOW, early(Result00={"x": 1}), one(columns={"Direction": "forward"})),
         (ANSWER, REFUSED_NOW, early(), one("Running", columns={"Direction": "forward"})),
+        (ANSWER, EARLY_WITH_REASON, early(), one(columns={"Direction": "forward"})),
+    ),
+    "undo-left-to-a-scheduler": (
+        (CLAIM, UNDONE_AT_ONCE, LEFT_TO_UNDO, RUNS),
+        (EXPIRE, UNDONE_AT_ONCE, with_history(LEFT_TO_UNDO, EXPIRED), RUNS),
+        (EXPIRE, UNDONE_AT_ONCE, left_to_undo(Direction="undo"), RUNS),
+        (EXPIRE, UNDONE_AT_ONCE, left_to_undo(LockedBy="x"), RUNS),
+        (EXPIRE, UNDONE_AT_ONCE, left_to_undo(Result00={"x": 1}), RUNS),
+        (EXPIRE, UNDONE_AT_ONCE, with_history(RUNS, EXPIRED, event("recovered")), RUNS),
     ),
     "digest-of-a-refused-reply": (
         (CLAIM, noted("1-a"), noted("1-b")),
