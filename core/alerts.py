@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import AwareDatetime
 
@@ -15,12 +15,22 @@ from core.actions import possible
 from core.changes import Event, HistoryEntry
 from core.clocks import ClockSkew
 from core.conditions import Condition
-from core.happenings import AskedOtherwise, Ended, StepStarted, WorkflowChanged
 from core.keys import ABOUT_ORDER
-from core.life import ORDER_FAILED, ORDER_UNDONE, Direction
-from core.orders import Snapshot, Step
-from engine.conversion.records import to_new
+from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Situation
 from engine.domain.causes import group_of
+from engine.domain.events import (
+    Action,
+    HistoryEvent,
+    OrderEnded,
+    StepActionTaken,
+    StepStarted,
+    WorkflowChanged,
+)
+from engine.domain.orders import Order
+from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
+from engine.domain.steps import Step
+from engine.history_words import words_of_event
+from engine.words import words_of
 
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
@@ -85,23 +95,23 @@ def _asks_for(*what: str) -> dict[str, Any]:
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
-def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
+def of(after: Order, entry: HistoryEntry) -> Iterator[Event]:
     """Yield the alerts for a recorded history entry of an order (ALR-1)."""
-    for each in entry.happened:
-        if isinstance(each, WorkflowChanged):
-            yield _workflow_changed(each, entry.at)
-        elif isinstance(each, Ended) and (alert := after.state.meaning.alert):
-            yield _order_ended(alert, after, each, entry.at)
+    for event in entry.events:
+        if isinstance(event, WorkflowChanged):
+            yield _workflow_changed(event, entry.at)
+        elif isinstance(event, OrderEnded) and (alert := MEANINGS[Situation(event.outcome)].alert):
+            yield _order_ended(alert, after, event, entry.at)
 
 
-def asked(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
+def asked(after: Order, entry: HistoryEntry) -> Iterator[Event]:
     """Yield the events by which others learn of what is awaited from outside (ANS-7).
 
     They are no alerts, and have neither the question nor the link.
     """
     for each, step in asks_in(after, entry):
         yield Event(
-            event_id=f"{after.order_id}:{after.state.version}:{step.name}",
+            event_id=f"{after.order_id}:{after.version}:{step.name}",
             type=ANSWER_REMINDED if is_reminder(each, step) else ANSWER_AWAITED,
             subject=f"{ABOUT_ORDER}{after.order_id}",
             at=entry.at,
@@ -115,49 +125,52 @@ def asked(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
 
 
 def asks_in(
-    after: Snapshot, entry: HistoryEntry
-) -> Iterator[tuple[StepStarted | AskedOtherwise, Step]]:
+    after: Order, entry: HistoryEntry
+) -> Iterator[tuple[StepStarted | StepActionTaken, Step]]:
     """Yield the history events by which somebody outside is asked, each with its step."""
-    for each in entry.happened:
-        if isinstance(each, StepStarted | AskedOtherwise) and each.what != "link-renewed":
-            step = after.step(each.step)
-            if step and step.waits:
-                yield each, step
+    for event in entry.events:
+        if _is_request(event):
+            step = after.step(event.step)
+            if step and isinstance(step.state, AwaitingExternalEvent):
+                yield event, step
 
 
-def is_reminder(event: StepStarted | AskedOtherwise, step: Step) -> bool:
+def _is_request(event: HistoryEvent) -> TypeGuard[StepStarted | StepActionTaken]:
+    if isinstance(event, StepActionTaken):
+        return event.action in (Action.REMIND, Action.EXTEND_DEADLINE)
+    return isinstance(event, StepStarted)
+
+
+def is_reminder(event: StepStarted | StepActionTaken, step: Step) -> bool:
     """Whether the answer was asked for before, and is asked for again."""
-    if isinstance(event, AskedOtherwise):
-        return event.what == "reminded"
-    return step.failure_count > 0
+    if isinstance(event, StepActionTaken):
+        return event.action is Action.REMIND
+    return step.counts.failures > 0
 
 
-def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Event:
+def _order_ended(alert: str, after: Order, end: OrderEnded, now: datetime) -> Event:
     """Return the alert that the order is in `Error`.
 
     Its id is that of the transition, so that a receiver recognises a second delivery. If the order
     was undone completely, the event only informs.
     """
-    state = after.state
-    to_undo: list[str] = []
-    if state.direction is Direction.UNDO:
-        to_undo = [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
+    stands = (step for step in after.steps if isinstance(step.state, UndoFailed | UndoPending))
     return Event(
-        event_id=f"{state.order_id}:{state.version}",
+        event_id=f"{after.order_id}:{after.version}",
         type=alert,
-        subject=f"{ABOUT_ORDER}{state.order_id}",
+        subject=f"{ABOUT_ORDER}{after.order_id}",
         at=now,
         data={
-            "orderId": state.order_id,
-            "workflow": state.workflow,
+            "orderId": after.order_id,
+            "workflow": after.workflow,
             "step": end.step or "",
-            "reason": end.reason,
+            "reason": words_of(end.cause) if end.cause else None,
             "cause": group_of(end.cause) if end.cause else None,
-            "outcome": end.what,
-            "failureCount": state.failure_count,
-            "stillToBeUndone": to_undo,
+            "outcome": end.outcome,
+            "failureCount": after.failures,
+            "stillToBeUndone": [step.name for step in stands],
         }
-        | _asks_for(*possible(to_new(after), now)),
+        | _asks_for(*possible(after, now)),
     )
 
 
@@ -200,7 +213,7 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
         type=WORKFLOW_CHANGED,
         subject=f"workflows/{changed.workflow}",
         at=now,
-        data={"reason": changed.words[:MAX_OF_REASON]}
+        data={"reason": words_of_event(changed)[:MAX_OF_REASON]}
         | _asks_for("give what was changed the next version, and put this version back as it was"),
     )
 

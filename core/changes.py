@@ -8,14 +8,16 @@ from pydantic import AwareDatetime, Strict
 
 from core import agenda
 from core.agenda import AgendaRow
-from core.happenings import Ended, Happening, Processed, Unknown, in_words, name_of
 from core.keys import newest_first
 from core.life import WhyNot
 from core.messages import BusMessage
 from engine.domain.derive import amended
+from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
+from engine.domain.history import entry_name
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, State
 from engine.domain.steps import Step
+from engine.history_words import in_words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,23 +26,23 @@ class HistoryEntry:
 
     at: AwareDatetime
     actor: str
-    happened: tuple[Happening | Unknown, ...]
+    events: tuple[HistoryEvent, ...]
     change_id: str = ""
     """Unique to the attempted write, so that its commit is recognised after a lost answer."""
 
     @property
     def event(self) -> str:
         """The name of the entry's most important event."""
-        return name_of(self.happened)
+        return entry_name(self.events)
 
     @property
     def detail(self) -> str:
         """The events in words."""
-        return in_words(self.happened)
+        return in_words(self.events)
 
-    def also(self, *happened: Happening) -> "HistoryEntry":
+    def also(self, *further: HistoryEvent) -> "HistoryEntry":
         """Return the entry with further events."""
-        return replace(self, happened=(*self.happened, *happened))
+        return replace(self, events=(*self.events, *further))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,9 +90,11 @@ class Change:
         }
 
     @property
-    def ended(self) -> Processed | Ended | None:
+    def ended(self) -> OrderProcessed | OrderEnded | None:
         """The end of the order; None if it did not end by this change."""
-        ends = (each for each in self.entry.happened if isinstance(each, Processed | Ended))
+        ends = (
+            event for event in self.entry.events if isinstance(event, OrderProcessed | OrderEnded)
+        )
         return next(ends, None)
 
     def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:

@@ -11,8 +11,8 @@ from core.business import Payload
 from core.changes import Change, HistoryEntry, amendment
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
-from core.happenings import ActedOn
 from core.ports import Clock
+from engine.domain.events import PersonalDataErased
 from engine.domain.orders import Order
 from engine.features.external_events import without_personal_data
 from entrypoints.models import View
@@ -73,8 +73,8 @@ def erase(order: Order, request: OperatorRequest, payload: Payload, now: datetim
     key_rows = tuple(key for key in order.submitted.key_rows if key in left)
     submitted = replace(order.submitted, payload=erased, key_rows=key_rows)
     after = replace(order, submitted=submitted, steps=steps)
-    happened = (ActedOn(what="erased", note=request.note),)
-    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
+    events = (PersonalDataErased(note=request.note),)
+    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", events=events)
     return amendment(order, after, entry)
 
 

@@ -9,7 +9,7 @@ from itertools import starmap
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from core import agenda, happenings, keys
+from core import agenda, keys
 from core.actions import Action, Asked, possible
 from core.agenda import AgendaRow
 from core.answers import checked
@@ -19,6 +19,7 @@ from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.ports import Clock
 from core.workflow import Workflows
+from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import Order
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
@@ -227,7 +228,8 @@ class OperatorService:
 def _looked(order: Order, request: OperatorRequest, now: datetime) -> Note:
     """Return the note that an operator looked at the personal data of an order."""
     actor = f"operator/{request.operator}"
-    entry = HistoryEntry(at=now, actor=actor, happened=(happenings.Revealed(note=request.note),))
+    events = (PersonalDataRevealed(note=request.note),)
+    entry = HistoryEntry(at=now, actor=actor, events=events)
     note_id = f"{actor} {keys.sortable(now)}"
     return Note(note_id=note_id, order_id=order.order_id, version=order.version, entry=entry)
 

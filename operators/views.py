@@ -1,6 +1,6 @@
 """The operators' views of orders, as the API returns them, without personal data."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,27 +15,27 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.actions import BY_NAME, ERASE, possible, possible_at
+from core.actions import ERASE, possible, possible_at
 from core.agenda import AgendaRow, situation_in, state_in, summary
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
-from core.happenings import ActedOn, UndoRequested, as_data
 from core.keys import key_in, made_at
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure, Priority
 from engine.decisions import external_event
 from engine.domain.causes import cause_in
+from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
+from engine.domain.history import name_of, to_data
 from engine.domain.orders import Order
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
 from engine.domain.steps import Step
 from engine.features.external_events import without_personal_data
+from engine.history_words import words_of_event
 from engine.words import words_of
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
 from stores.orders import OrderStore
-
-CANCELLED = BY_NAME["cancel"].done
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)
 """The states in which a step waits; the last one is of an undo alone."""
@@ -100,8 +100,8 @@ class EntryView(View):
     event: str
     detail: str
     """What happened, in words."""
-    happened: list[dict[str, Any]]
-    """The events of this line: `what` happened, its fields, and its cause in words as `reason`."""
+    events: list[dict[str, Any]]
+    """Each event by its name, `event`, with its fields, and its cause in words as `reason`."""
 
 
 class StateView(View):
@@ -181,14 +181,14 @@ def order_view(
 ) -> OrderView:
     """Return everything about an order except personal data (OPR-1)."""
     entries, submitted = list(history), order.submitted.payload
-    happened = list(chain.from_iterable(entry.happened for entry in entries))
+    events = list(chain.from_iterable(entry.events for entry in entries))
     return OrderView(
         **dict(state_view(order)),
         placed_at=order.submitted.placed_at,
         payload=dict(payload.hidden(submitted)),
-        undone_because=_undone_because(happened),
+        undone_because=_undone_because(events),
         hides=hides(submitted, payload),
-        erased=any(each.what == ERASE.done for each in happened),
+        erased=any(name_of(event) == ERASE.done for event in events),
         keys=[key_in(row) for row in order.submitted.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
         history=[_entry(each) for each in entries],
@@ -196,14 +196,16 @@ def order_view(
     )
 
 
-def _undone_because(happened: Iterable[object]) -> str | None:
+def _undone_because(events: Iterable[HistoryEvent]) -> str | None:
     """Return why an order is taken back, which the reason of a failed undo does not say."""
-    reasons = [
-        each.words if isinstance(each, UndoRequested) else f"cancelled: {each.note}"
-        for each in happened
-        if isinstance(each, UndoRequested) or (isinstance(each, ActedOn) and each.what == CANCELLED)
-    ]
-    return reasons[-1] if reasons else None
+    reason = None
+    for event in events:
+        match event:
+            case UndoRequested():
+                reason = words_of_event(event)
+            case ActionTaken(action=Action.CANCEL, note=note):
+                reason = f"cancelled: {note}"
+    return reason
 
 
 def hides(submitted: Mapping[str, Any], payload: Payload) -> bool:
@@ -297,14 +299,17 @@ def _entry(entry: HistoryEntry) -> EntryView:
         actor=entry.actor,
         event=entry.event,
         detail=entry.detail,
-        happened=[_with_reason(each) for each in as_data(entry.happened)],
+        events=list(_events(entry.events)),
     )
 
 
-def _with_reason(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with its cause in words too."""
-    cause = event.get("cause")
-    return event | {"reason": words_of(cause_in(cause))} if cause else event
+def _events(events: Sequence[HistoryEvent]) -> Iterator[dict[str, Any]]:
+    """Yield the events as data, each with its name, and with its cause in words too."""
+    known = [event for event in events if not isinstance(event, UnknownEvent)]
+    for event, data in zip(known, to_data(known), strict=True):
+        cause = data.get("cause")
+        reason = {"reason": words_of(cause_in(cause))} if cause else {}
+        yield data | {"event": name_of(event)} | reason
 
 
 class ListedOrder(View):

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core import actions, happenings, life
+from core import actions, life
 from core.actions import Action, Subject, Words
 from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.alerts import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
 from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
+from engine.domain.history import EVENT_INFO
 from entrypoints.models import View
 
 RUNBOOK: Mapping[str, str] = {
@@ -138,12 +139,11 @@ class Vocabulary(View):
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
     """Return the vocabulary of orders, and where pages lead to from it."""
-    events = happenings.meanings()
     orders = {str(name): OrderTerm.model_validate(each) for name, each in MEANINGS.items()}
     return Vocabulary(
         orders={ACCEPTED: NOT_RECORDED, **orders},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
-        events={name: EventTerm.model_validate(each) for name, each in events.items()},
+        events={name: EventTerm.model_validate(each) for name, each in EVENT_INFO.items()},
         actions=[_term(each) for each in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)],
         lists=_lists(),
         log_link=links.log or None,

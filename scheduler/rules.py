@@ -10,7 +10,6 @@ from core.links import Links
 from core.messages import AgentReply
 from core.workflow import Workflows
 from engine.conversion.changes import change_of
-from engine.conversion.history import happening_of
 from engine.decisions import claim
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
@@ -70,12 +69,11 @@ class SchedulerRules:
         return change_of(decided, self._actor)
 
     def _note(self, order: Order, refused: RefusedReply, now: datetime) -> Note:
-        happened = (happening_of(refused.event),)
         return Note(
             note_id=refused.note_id,
             order_id=order.order_id,
             version=order.version,
-            entry=HistoryEntry(at=now, actor=self._actor, happened=happened),
+            entry=HistoryEntry(at=now, actor=self._actor, events=(refused.event,)),
         )
 
     @property

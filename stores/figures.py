@@ -15,11 +15,11 @@ from pydantic import AwareDatetime, ConfigDict, NonNegativeInt, PositiveInt
 
 from core.changes import Change
 from core.errors import AppError
-from core.happenings import Ended, Processed
 from core.keys import sortable
 from core.life import Outcome
 from core.ports import Clock, NewId
 from core.time_limit import unlimited
+from engine.domain.events import OrderEnded, OrderProcessed
 from engine.domain.orders import InError
 from engine.domain.states import Completed
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
@@ -89,11 +89,11 @@ def figures_of(change: Change, now: datetime) -> Figures:
         steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
     state = change.after.state
     is_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
-    undone = is_undone and isinstance(change.ended, Ended)
+    undone = is_undone and isinstance(change.ended, OrderEnded)
     return Figures(
         at=minute_of(now),
-        processed=int(isinstance(change.ended, Processed)),
-        failed=int(isinstance(change.ended, Ended) and not undone),
+        processed=int(isinstance(change.ended, OrderProcessed)),
+        failed=int(isinstance(change.ended, OrderEnded) and not undone),
         undone=int(undone),
         steps=steps,
     )

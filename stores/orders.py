@@ -13,7 +13,6 @@ from core.agenda import ACTED_PREFIX, ENDED_PREFIX, AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note, acted_row
 from core.errors import ConflictError, UnreadableRowError
 from core.gathering import reached, run_all, settle_all
-from core.happenings import Happening, Unknown, as_data, from_data
 from core.keys import (
     ABOUT_ORDER,
     bucket_of,
@@ -27,6 +26,8 @@ from core.keys import (
 )
 from core.orders import Order, Snapshot
 from engine.conversion.records import to_old
+from engine.domain.events import HistoryEvent, UnknownEvent
+from engine.domain.history import from_data, to_data
 from engine.domain.orders import Order as NewOrder
 from engine.domain.orders import WorkItem
 from stores import outbox
@@ -136,7 +137,7 @@ def _history_columns(entry: HistoryEntry) -> Columns:
         actor=entry.actor,
         event=entry.event,
         detail=entry.detail,
-        data=as_data(entry.happened) or None,
+        data=to_data(entry.events) or None,
         change_id=entry.change_id,
     )
     return HISTORY.columns(row)
@@ -144,11 +145,11 @@ def _history_columns(entry: HistoryEntry) -> Columns:
 
 def _history_entry(row: HistoryRow) -> HistoryEntry:
     """Return the entry; events that are not known here keep their words (FLT-12)."""
-    happened: tuple[Happening | Unknown, ...] = ()
+    events: tuple[HistoryEvent, ...] = ()
     with suppress(ValidationError):
-        happened = from_data(row.data)
-    happened = happened or (Unknown(what=row.event, words=row.detail),)
-    return HistoryEntry(at=row.at, actor=row.actor, happened=happened, change_id=row.change_id)
+        events = from_data(row.data)
+    events = events or (UnknownEvent(name=row.event, words=row.detail),)
+    return HistoryEntry(at=row.at, actor=row.actor, events=events, change_id=row.change_id)
 
 
 def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, list[Operation]]:
@@ -160,13 +161,12 @@ def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, lis
     met, owed = change.obligations()
     written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in owed))
     order = replace(change.after, derived=written)
-    before, after = to_old(change.before) if change.before else None, to_old(order)
     return order, [
         *_of_order(change.before, order),
         Insert(history_key(order.order_id, order.version), change.entry),
         *(Delete(key) for key in met),
         *(Put(row.key, row) for row in owed.values()),
-        *(Insert(row.key, row) for row in outbox.owed(before, after, change, address)),
+        *(Insert(row.key, row) for row in outbox.owed(change, address)),
         *_acted(order.order_id, order.version, change.entry),
     ]
 

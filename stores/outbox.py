@@ -13,21 +13,21 @@ from itertools import chain
 from core import alerts
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
-from core.happenings import (
-    Answered,
-    Ended,
-    Processed,
-    Settled,
+from core.keys import LAST, key_part, sortable
+from core.life import MEANINGS, Situation
+from core.links import link
+from core.messages import OPERATORS, BusMessage
+from engine.domain.events import (
+    ExternalEventRecorded,
+    OrderEnded,
+    OrderProcessed,
     StepCompleted,
+    StepSettled,
     StepStarted,
     Submitted,
 )
-from core.keys import LAST, key_part, sortable
-from core.life import Direction
-from core.links import link
-from core.messages import OPERATORS, BusMessage
-from core.orders import Snapshot
-from engine.conversion.records import to_new
+from engine.domain.orders import Order
+from engine.words import words_of
 from stores.tables import Form
 
 EVENT = Form(Event, texts=("data",))
@@ -37,7 +37,7 @@ MAX_PER_TRANSITION = 100
 
 
 def notices_of(
-    before: Snapshot | None, after: Snapshot, entry: HistoryEntry, address: str | None = None
+    before: Order | None, after: Order, entry: HistoryEntry, address: str | None = None
 ) -> Iterator[BusMessage]:
     """Yield the notices of this transition to the sender; none if the sender named no queue.
 
@@ -45,67 +45,74 @@ def notices_of(
     A notice keeps its id when it is sent again. Its `sequence` grows with each notice of the order,
     so that the receiver can sort them.
     """
-    state = after.state
-    if state.reply_to is None:
+    if after.reply_to is None:
         return
     events = chain(_events(before, after, entry), _asked(after, entry, address))
     for number, (event, more) in enumerate(events):
-        notice_id = f"{state.order_id}:{state.version}:{number}"
+        notice_id = f"{after.order_id}:{after.version}:{number}"
         body = {
-            "orderId": state.order_id,
+            "orderId": after.order_id,
             "event": event,
             "at": entry.at.isoformat(),
-            "sequence": state.version * MAX_PER_TRANSITION + number,
+            "sequence": after.version * MAX_PER_TRANSITION + number,
             **{name: value for name, value in more.items() if value is not None},
             "noticeId": notice_id,
         }
         yield BusMessage(
-            queue=state.reply_to,
+            queue=after.reply_to,
             message_id=notice_id,
-            correlation_id=state.order_id,
+            correlation_id=after.order_id,
             body=json.dumps(body, ensure_ascii=False),
         )
 
 
 def _events(
-    before: Snapshot | None, after: Snapshot, entry: HistoryEntry
+    before: Order | None, after: Order, entry: HistoryEntry
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the events of notices, each with its further fields."""
-    has_begun = before is not None and any(step.attempts for step in before.steps)
-    for each in entry.happened:
-        match each:
+    has_begun = before is not None and any(step.counts.attempts for step in before.steps)
+    for event in entry.events:
+        match event:
             case Submitted():
                 yield "received", {}
             case StepStarted() if not has_begun:
                 has_begun = True
                 yield "processing-started", {}
             case (
-                StepCompleted(step=step) | Answered(step=step) | Settled(step=step, was_done=True)
-            ) if after.state.direction is Direction.FORWARD:
+                StepCompleted(step=step)
+                | ExternalEventRecorded(step=step)
+                | StepSettled(step=step, was_done=True)
+            ) if not after.is_undo:
                 yield "step-completed", {"step": step}
-            case Processed() | Ended() if notice := after.state.meaning.notice:
-                yield notice, {"reason": each.reason if isinstance(each, Ended) else None}
+            case OrderProcessed():
+                yield _notice_of(Situation.PROCESSED), {}
+            case OrderEnded(outcome=outcome, cause=cause):
+                reason = words_of(cause) if cause else None
+                yield _notice_of(Situation(outcome)), {"reason": reason}
+
+
+def _notice_of(end: Situation) -> str:
+    """Return the event of the notice that an order has come to this end."""
+    return MEANINGS[end].notice or str(end)
 
 
 def _asked(
-    after: Snapshot, entry: HistoryEntry, address: str | None
+    after: Order, entry: HistoryEntry, address: str | None
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
     for each, step in alerts.asks_in(after, entry):
         event = "answer-reminded" if alerts.is_reminder(each, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
-        (found,) = (each for each in to_new(after).steps if each.name == step.name)
-        url = link(address, after.order_id, found)
+        url = link(address, after.order_id, step)
         yield event, {"step": step.name, "until": until, "answerUrl": url}
 
 
-def owed(
-    before: Snapshot | None, after: Snapshot, change: Change, address: str | None = None
-) -> Iterator[AgendaRow]:
+def owed(change: Change, address: str | None = None) -> Iterator[AgendaRow]:
     """Yield the outbox rows of a change: its alerts, and its notices to the sender.
 
     The app is at this address.
     """
+    before, after = change.before, change.after
     for event in (*alerts.of(after, change.entry), *alerts.asked(after, change.entry)):
         yield of_event(after.order_id, event)
     for notice in notices_of(before, after, change.entry, address):

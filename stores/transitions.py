@@ -11,6 +11,7 @@ from core.errors import (
     UnknownOrderError,
 )
 from core.ports import Bus, Clock, NewId
+from engine.domain.history import name_of
 from engine.domain.orders import Order
 from engine.domain.states import Completed, Undone
 from stores.orders import OrderStore
@@ -35,7 +36,7 @@ def _in_brief(change: Change) -> dict[str, object]:
         "order_id": after.order_id,
         "event": change.entry.event,
         "state": str(after.process_state),
-        "ended": ended.what if ended else None,
+        "ended": name_of(ended) if ended else None,
         "alert": after.meaning.alert if ended else None,
         "steps": changed,
         "seconds": change.seconds(Completed, Undone),

@@ -10,7 +10,6 @@ from core import alerts
 from core.business import Payload
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import InvalidError, UnknownNameError, as_one
-from core.happenings import SubmissionRefused
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
 from core.orders import Order as SubmittedOrder
@@ -18,6 +17,7 @@ from core.workflow import Workflow, Workflows
 from engine.conversion.changes import change_of
 from engine.decisions.submit import Wishes, is_same, submit
 from engine.domain.causes import Cause, Code
+from engine.domain.events import SubmissionRefused
 from engine.domain.orders import Order
 from engine.words import words_of
 
@@ -163,7 +163,7 @@ def refusal_of(existing: Order, body: bytes, arrived: datetime, now: datetime, a
         note_id=f"refused-{digest}",
         order_id=order_id,
         version=existing.version,
-        entry=HistoryEntry(at=now, actor=actor, happened=(SubmissionRefused(cause=OTHER_CONTENT),)),
+        entry=HistoryEntry(at=now, actor=actor, events=(SubmissionRefused(cause=OTHER_CONTENT),)),
         events=(alerts.submission_rejected(order_id, why, event_id, arrived),),
     )
 

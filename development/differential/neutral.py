@@ -297,6 +297,8 @@ SIMPLE: Mapping[type[e.HistoryEvent], str] = {
     e.ReplyRefused: "reply-refused",
     e.Restored: "restored",
     e.DeadlineMoved: "wait-extended",
+    e.PersonalDataErased: "erased",
+    e.PersonalDataRevealed: "revealed",
 }
 ACTIONS = {
     "cancel": "cancelled",
@@ -304,7 +306,6 @@ ACTIONS = {
     "release": "released",
     "expedite": "hurried",
     "resubmit": "resubmitted",
-    "erase": "erased",
     "remind": "reminded",
     "new-callback-url": "link-renewed",
 }

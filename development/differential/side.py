@@ -17,7 +17,7 @@ from typing import Any
 from core import answers
 from core.actions import BY_NAME, Asked, cancel_for_customer
 from core.business import Agent, Payload
-from core.changes import Change, NotClaimed, Note
+from core.changes import Change, HistoryEntry, NotClaimed, Note
 from core.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from core.links import Links
 from core.messages import AgentReply, BusMessage, decode
@@ -251,8 +251,8 @@ def _rows(operations: Iterable[Operation]) -> Json:
 def _columns(record: Any) -> Json:
     columns = stored_form(columns_of_record(record))
     plain = {name: _plain(value) for name, value in columns.items() if name not in FOLLOWS}
-    if events := getattr(record, "events", ()):
-        plain["Data"] = [neutral.event(each) for each in events]
+    if isinstance(record, HistoryEntry):
+        plain["Data"] = [neutral.event(event) for event in record.events]
     in_words: Json = _in_words(plain)
     return in_words
 

@@ -7,19 +7,17 @@ from core.changes import Change, HistoryEntry
 from core.messages import BusMessage
 from core.orders import Snapshot
 from core.orders import Step as StepToday
-from engine.conversion.history import happening_of
 from engine.conversion.records import to_old
 from engine.decisions.transitions import Transition
 
 
 def change_of(transition: Transition, actor: str, at: datetime | None = None) -> Change:
     """Return the change by this actor; its time is that of the order, if not given."""
-    happened = tuple(map(happening_of, transition.events))
     at = at or transition.after.updated_at
     return Change(
         before=transition.before,
         after=transition.after,
-        entry=HistoryEntry(at=at, actor=actor, happened=happened),
+        entry=HistoryEntry(at=at, actor=actor, events=transition.events),
         messages=transition.messages,
     )
 

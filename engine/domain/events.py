@@ -199,7 +199,7 @@ class OrderEnded(HistoryEvent):
     """The order is in `Error` (SCH-8, UND-5)."""
 
     outcome: Outcome
-    cause: Cause | None
+    cause: Cause | None = None
     step: str | None = None
     """The step that caused the end; None if none did."""
 
@@ -278,3 +278,25 @@ class ReplyRefused(HistoryEvent):
     step: str
     attempt: int
     cause: Cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PersonalDataErased(HistoryEvent):
+    """An operator erased the customer's data (ANS-5)."""
+
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PersonalDataRevealed(HistoryEvent):
+    """An operator looked at who the customer is (OPR-1)."""
+
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnknownEvent(HistoryEvent):
+    """An event that only another version of the app knows, in that version's words (FLT-12)."""
+
+    name: str
+    words: str

@@ -7,37 +7,38 @@ from typing import Any
 from core import actions
 from core.agenda import LISTS, AgendaRow, Kind
 from core.changes import Change, HistoryEntry, Note
-from core.happenings import (
-    Accepted,
-    ActedOn,
-    Answered,
-    Ended,
-    Expired,
-    NotNeeded,
-    NotTried,
-    Processed,
-    RefusedEarly,
-    Renewed,
-    ReplyRefused,
-    Restored,
-    Settled,
-    StepCompleted,
-    StepFailed,
-    StepStarted,
-    StepUndone,
-    SubmissionRefused,
-    UndoRequested,
-)
 from core.keys import history_key, sortable
 from core.life import Outcome
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflows
-from engine.conversion.changes import old_change
-from engine.conversion.records import old_step
 from engine.decisions.requests import results_for
 from engine.domain import orders
 from engine.domain.effects import Doubt
+from engine.domain.events import (
+    Action,
+    ActionTaken,
+    AttemptDeferred,
+    AttemptExpired,
+    EarlyRefusalRecorded,
+    ExternalEventRecorded,
+    NotAttempted,
+    OrderEnded,
+    OrderProcessed,
+    PersonalDataErased,
+    ReplyRefused,
+    Restored,
+    SkippedByCondition,
+    StepActionTaken,
+    StepCompleted,
+    StepFailed,
+    StepSettled,
+    StepStarted,
+    StepUndone,
+    SubmissionRefused,
+    UndoRequested,
+)
+from engine.domain.history import name_of
 from engine.domain.orders import InError, Order, Pending, Processing
 from engine.domain.states import (
     AtWork,
@@ -166,7 +167,7 @@ def _ended_as_its_steps_say(world: World, order: Order) -> None:
     No step has failed for which nothing follows.
     """
     steps = {step.name: step.state for step in order.steps}
-    standing = [step.name for step in order.steps if stands(old_step(step))]
+    standing = [step.name for step in order.steps if stands(step)]
     known = world.deployed.workflows.find(order.workflow, order.workflow_version)
     gone = known is None or world.deployed.known
     if isinstance(order.state, orders.Processed):
@@ -223,16 +224,16 @@ def _not_turned_back(world: World, order: Order) -> None:
 def _judged_once(world: World) -> None:
     """A step that was begun is not called unneeded later (SCH-14)."""
     begun: set[str] = set()
-    for each in (each for entry in world.history() for each in entry.happened):
+    for each in (each for entry in world.history() for each in entry.events):
         begun |= {each.step} if isinstance(each, StepStarted) else set()
-        unneeded = isinstance(each, NotNeeded) and each.step in begun
-        demand(not unneeded, f"begun, and then “{each.words}” (SCH-14)")
+        unneeded = isinstance(each, SkippedByCondition) and each.step in begun
+        demand(not unneeded, f"begun, and then not needed: {each} (SCH-14)")
 
 
 def _answered_once(world: World) -> None:
     """An answer from outside completes its step once (ANS-3)."""
-    happened = (each for entry in world.history() for each in entry.happened)
-    answered = [each.step for each in happened if isinstance(each, Answered)]
+    happened = (each for entry in world.history() for each in entry.events)
+    answered = [each.step for each in happened if isinstance(each, ExternalEventRecorded)]
     demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
 
 
@@ -242,12 +243,12 @@ def _begun_in_time(world: World, order: Order) -> None:
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
     timed = {each.name: each for each in workflow.steps if each.begins} if workflow else {}
     for entry in world.history():
-        begun = {each.step for each in entry.happened if isinstance(each, StepStarted)}
+        begun = {each.step for each in entry.events if isinstance(each, StepStarted)}
         times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
         early = [name for name, time in times.items() if time and entry.at < time]
         demand(not early, f"begun before its time: {early} (SCH-15)")
-        starts = (each for each in entry.happened if isinstance(each, StepStarted))
-        forward = {each.step for each in starts if not each.undo}
+        starts = (each for each in entry.events if isinstance(each, StepStarted))
+        forward = {each.step for each in starts if not each.is_undo}
         demand(
             not (forward and date and entry.at < date),
             f"begun before the time of the order: {sorted(forward)} (SUB-9)",
@@ -495,7 +496,7 @@ def _waits_for_nothing_else(world: World, order: Order) -> None:
 def _attempts_counted_once(world: World, order: Order) -> None:
     claims = 0
     for entry in world.history():
-        begins = any(isinstance(each, StepStarted) for each in entry.happened)
+        begins = any(isinstance(each, StepStarted) for each in entry.events)
         claims += entry.event == "claimed" or (entry.event == "not-tried" and begins)
     attempts = sum(step.counts.attempts for step in order.steps)
     single = len(order.steps) == 1 and not order.is_undo
@@ -612,7 +613,7 @@ def check_blamed(handler: Handler, change: Change) -> None:
     blamed = _names(failed) & turned_away - _names(filter(_is_for_operator, failed))
     demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
     asks = _names(failed) - turned_away
-    ended = [each for each in change.entry.happened if isinstance(each, Ended)]
+    ended = [each for each in change.entry.events if isinstance(each, OrderEnded)]
     stays = ended and not _passed_pivots(change.after)
     demand(
         not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
@@ -681,7 +682,7 @@ def check_commit(world: World, change: Change) -> None:
         _answered_in_its_time(change, step)
     _by_one_who_knows_it(world, change)
     _out_of_error_by_people(change)
-    check_alert(old_change(change))
+    check_alert(change)
     _comes_to_something(change)
     _tells_what_changed(change)
     _keeps_its_place(world, change)
@@ -710,7 +711,7 @@ def _over_in_time(world: World, change: Change, step: StepIn[UnderWay]) -> None:
         )
         _due_again(change, step.name)
     else:
-        named = [getattr(each, "step", None) for each in change.entry.happened]
+        named = [getattr(each, "step", None) for each in change.entry.events]
         demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
         in_time = change.entry.at <= step.state.complete_by + world.deployed.tolerance
         demand(in_time, f"a reply of {step.name} counted that came too late")
@@ -750,14 +751,18 @@ def _tells_what_changed(change: Change) -> None:
     running = after.in_state(UnderWay)
     begun = {each.name for each in running if _attempts_in(change, each.name) > 0}
     done, undone = _names(_newly(Completed, change)), _names(_newly(Undone, change))
-    told_done = StepCompleted | Answered | Settled
+    told_done = StepCompleted | ExternalEventRecorded | StepSettled
     expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
-    happened: tuple[Any, ...] = tuple(change.entry.happened)
+    happened: tuple[Any, ...] = tuple(change.entry.events)
     for kind, names in expected.items():
         told = {each.step for each in happened if isinstance(each, kind)}
         demand(told >= names, f"{kind} of {names}, and the history tells of {told}")
     ended = after.has_ended and type(after.state) is not type(before.state)
-    ends = [each.what for each in change.entry.happened if isinstance(each, Processed | Ended)]
+    ends = [
+        name_of(each)
+        for each in change.entry.events
+        if isinstance(each, OrderProcessed | OrderEnded)
+    ]
     how = [_end_of(after)] if ended else []
     demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
 
@@ -834,8 +839,8 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
 
 def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
     """What has counted as no failure is repeated after a pause that grows (SCH-16)."""
-    before = [each for entry in world.history() for each in entry.happened]
-    uncounted = _uncounted([*before, *change.entry.happened], after)
+    before = [each for entry in world.history() for each in entry.events]
+    uncounted = _uncounted([*before, *change.entry.events], after)
     began = max((entry.at for entry in world.history() if _begins(entry, after)), default=NEVER)
     if uncounted:
         least = timedelta(seconds=min(2 ** (uncounted - 1) / 4, 300))
@@ -846,18 +851,18 @@ def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
 
 
 def _begins(entry: HistoryEntry, step: Step) -> bool:
-    return any(isinstance(each, StepStarted) and each.step == step.name for each in entry.happened)
+    return any(isinstance(each, StepStarted) and each.step == step.name for each in entry.events)
 
 
 def _uncounted(events: Sequence[Any], after: Step) -> int:
     """How many attempts of one kind have counted as no failure since anything else came of it."""
     undo, count, ends = isinstance(after.state, Undoing), 0, 0
     for each in reversed(events):
-        if isinstance(each, ActedOn | Renewed | UndoRequested):
+        if _begins_anew(each):
             break
         if getattr(each, "step", None) != after.name:
             continue
-        if isinstance(each, StepStarted) and each.undo is undo:
+        if isinstance(each, StepStarted) and each.is_undo is undo:
             count, ends = count + ends, 0
         elif _is_uncounted(each):
             ends += 1
@@ -866,9 +871,16 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
     return count
 
 
+def _begins_anew(each: Any) -> bool:
+    """Whether a person, or the undo of the order, lets its steps begin anew."""
+    if isinstance(each, StepActionTaken):
+        return each.action is Action.RETRY_WITH_NEW_KEY
+    return isinstance(each, ActionTaken | PersonalDataErased | UndoRequested)
+
+
 def _is_uncounted(each: Any) -> bool:
-    return isinstance(each, NotTried | Accepted) or (
-        isinstance(each, Expired) and each.failure is None
+    return isinstance(each, NotAttempted | AttemptDeferred) or (
+        isinstance(each, AttemptExpired) and each.failure is None
     )
 
 
@@ -876,10 +888,10 @@ def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
 
     def begins(each: Any) -> bool:
-        return isinstance(each, StepStarted) and each.step == step.name and not each.undo
+        return isinstance(each, StepStarted) and each.step == step.name and not each.is_undo
 
     return max(
-        (entry.at for entry in world.history() if any(map(begins, entry.happened))), default=NEVER
+        (entry.at for entry in world.history() if any(map(begins, entry.events))), default=NEVER
     )
 
 
@@ -1043,7 +1055,7 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     if started is None:
         return
     named = (reply.attempt, handler.job.agent, reply.action == "undo")
-    is_current = named == (started.attempt, started.agent, started.undo)
+    is_current = named == (started.attempt, started.agent, started.is_undo)
     in_time = note.entry.at <= started.complete_by + world.deployed.tolerance
     demand(
         not (is_current and in_time),
@@ -1056,7 +1068,7 @@ def _under_way(world: World, step: str) -> StepStarted | None:
 
     What was under way when the order was copied is not known any more.
     """
-    for each in reversed([each for entry in world.history() for each in entry.happened]):
+    for each in reversed([each for entry in world.history() for each in entry.events]):
         if isinstance(each, Restored):
             return None
         if getattr(each, "step", None) == step and not isinstance(each, ReplyRefused):
@@ -1080,10 +1092,10 @@ def check_acted(world: World, handler: Handler) -> None:
 def _is_recorded(world: World, handler: Handler) -> None:
     """Check that who was told that an answer is recorded, or was before, finds it (ANS-3)."""
     step = world.order().step(handler.job.step)
-    told: Any = Answered | StepFailed | RefusedEarly
+    told: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
         told |= StepCompleted
-    happened = (each for entry in world.history() for each in entry.happened)
+    happened = (each for entry in world.history() for each in entry.events)
     recorded = any(isinstance(each, told) and each.step == step.name for each in happened)
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
@@ -1196,7 +1208,7 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
 
 def _submitted_as_recorded(note: Note) -> None:
     """Check that no submission is refused as another one: here each is sent again as it was."""
-    refused = any(isinstance(each, SubmissionRefused) for each in note.entry.happened)
+    refused = any(isinstance(each, SubmissionRefused) for each in note.entry.events)
     demand(not refused, "a submission that comes again is refused as other content (SUB-3)")
 
 

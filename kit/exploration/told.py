@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from core import alerts
 from core.actions import possible
 from core.agenda import AgendaRow, Kind
-from core.changes import Event, HistoryEntry
-from core.happenings import Ended, Settled, StepCompleted, StepStarted
-from core.life import ORDER_FAILED, ORDER_UNDONE, Direction, Outcome, ProcessState, StepState
+from core.changes import Change, Event, HistoryEntry
+from core.life import ORDER_FAILED, ORDER_UNDONE, Outcome
 from core.messages import OPERATORS
-from core.orders import Snapshot, Step
-from engine.conversion.changes import OldChange
-from engine.conversion.records import to_new
 from engine.domain.causes import group_of
+from engine.domain.effects import Doubt
+from engine.domain.events import OrderEnded, StepCompleted, StepSettled, StepStarted
+from engine.domain.orders import InError, Order
+from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, Undoing, UndoPending
+from engine.domain.steps import Step
+from engine.words import words_of
 from kit.exploration.violations import demand
 from kit.exploration.world import World
 
@@ -30,69 +32,76 @@ ENDS_TOLD = {
 OF_ENDS = (ORDER_FAILED, ORDER_UNDONE)
 """The types of the events that tell operators of an end; others tell of what is no end."""
 
+FAILED = Failed | UndoFailed | NothingToUndo
+"""The states of a step that has no more attempts, forward or back."""
+
 Told = tuple[str, str | None]
 """An event, and the step that it is about."""
 
 
 def stands(step: Step) -> bool:
     """Whether the step may have had an effect that was not taken back, and could be."""
-    doubtful = step.state is StepState.FAILED and (step.in_doubt or step.result is not None)
-    return step.undoable and (step.state in (StepState.COMPLETED, StepState.UNDOING) or doubtful)
+    to_be_undone = isinstance(step.state, Completed | UndoPending | Undoing)
+    in_doubt = isinstance(step.effect, Doubt) and step.effect.unanswered
+    doubtful = isinstance(step.state, FAILED) and (in_doubt or step.result is not None)
+    return step.rules.undoable and (to_be_undone or doubtful)
 
 
-def check_alert(change: OldChange) -> None:
+def check_alert(change: Change) -> None:
     """Check that who ends an order in `Error` tells operators what stands and what they can do."""
-    of_ends = [each for each in alerts.of(change.after, change.entry) if each.type in OF_ENDS]
-    state, (told, *more) = change.after.state, of_ends or [None]
-    ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
+    before, after = change.before, change.after
+    of_ends = [event for event in alerts.of(after, change.entry) if event.type in OF_ENDS]
+    told, *more = of_ends or [None]
+    ended = isinstance(after.state, InError) and not isinstance(before.state, InError)
     demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {[told, *more]}")
-    if told:
-        _says_what_is(change.after, change.entry, told)
+    if told and isinstance(after.state, InError):
+        _says_what_is(after, after.state.outcome, change.entry, told)
 
 
-def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
-    state, undone = order.state, order.state.outcome is Outcome.UNDONE
-    back = state.direction is Direction.UNDO
+def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, told: Event) -> None:
+    undone = outcome is Outcome.UNDONE
     expected = {
-        "orderId": state.order_id,
-        "reason": state.reason,
-        "cause": state.cause and group_of(state.cause),
-        "outcome": state.outcome,
-        "failureCount": state.failure_count,
-        "stillToBeUndone": [step.name for step in order.steps if back and stands(step)],
+        "orderId": order.order_id,
+        "reason": order.cause and words_of(order.cause),
+        "cause": order.cause and group_of(order.cause),
+        "outcome": outcome,
+        "failureCount": order.failures,
+        "stillToBeUndone": [step.name for step in order.steps if order.is_undo and stands(step)],
         "actionRequired": not undone,
     }
     said = {name: told.data[name] for name in expected}
     demand(said == expected, f"the alert says {said}, the order {expected}")
     kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
-    about = (kind, f"orders/{state.order_id}", entry.at)
+    about = (kind, f"orders/{order.order_id}", entry.at)
     demand(
         (told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}"
     )
     _names_the_cause(order, entry, told)
-    can = possible(to_new(order), entry.at)
+    can = possible(order, entry.at)
     offered = told.data["actions"]
     demand(offered == can, f"operators can {can}, and are told {offered}")
 
 
-def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
+def _names_the_cause(order: Order, entry: HistoryEntry, told: Event) -> None:
     """Check which step is named: one that has failed, with its own reason; none if none has."""
     cause = order.step(told.data["step"])
     if cause is None:
-        blamed = [
-            step.name
-            for step in order.in_state(StepState.FAILED)
-            if step.reason == told.data["reason"]
-        ]
+        blamed = [step.name for step in order.steps if _failed_for(step, told.data["reason"])]
         demand(
             not (told.data["step"] or blamed),
             f"the alert names “{told.data['step']}”, and {blamed} failed",
         )
         return
-    failed = cause.state is StepState.FAILED and cause.reason == told.data["reason"]
-    end = entry.happened[-1]
-    is_told = isinstance(end, Ended) and (end.step, end.reason) == (cause.name, cause.reason)
-    demand(failed and is_told, f"the alert blames {cause} for {entry.detail}")
+    end = entry.events[-1]
+    is_told = isinstance(end, OrderEnded) and (end.step, end.cause) == (cause.name, cause.cause)
+    demand(
+        _failed_for(cause, told.data["reason"]) and is_told,
+        f"the alert blames {cause} for {entry.detail}",
+    )
+
+
+def _failed_for(step: Step, reason: str) -> bool:
+    return isinstance(step.state, FAILED) and words_of(step.cause) == reason
 
 
 def check_published(world: World, events: Sequence[Event]) -> None:
@@ -144,14 +153,14 @@ def _happened(world: World) -> list[Told]:
     for entry in (entry for entry in world.history() if entry.change_id):
         if entry.event == "submitted":
             happened.append(("received", None))
-        begins = any(isinstance(each, StepStarted) for each in entry.happened)
+        begins = any(isinstance(each, StepStarted) for each in entry.events)
         if begins and ("processing-started", None) not in happened:
             happened.append(("processing-started", None))
         turned_back = turned_back or entry.event in {"cancelled", "undo-requested"}
         completed = [
             each.step
-            for each in entry.happened
-            if isinstance(each, StepCompleted) or (isinstance(each, Settled) and each.was_done)
+            for each in entry.events
+            if isinstance(each, StepCompleted) or (isinstance(each, StepSettled) and each.was_done)
         ]
         happened += [("step-completed", step) for step in completed if not turned_back]
         happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []

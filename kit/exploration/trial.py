@@ -12,7 +12,6 @@ from core.actions import BY_NAME
 from core.business import Business
 from core.errors import InvalidError
 from core.orders import OUTSIDE
-from engine.conversion.records import old_step
 from engine.domain.orders import PROCESS_STATE, InError, Order
 from engine.domain.states import PATTERN_STATE, Skipped
 from kit.exploration.deployment import (
@@ -267,7 +266,7 @@ def _end(order: Order) -> str:
     """Say how an order has ended, with the steps whose effects stand, or may."""
     if order.hold:
         return "held"
-    standing = [step.name for step in order.steps if stands(old_step(step))]
+    standing = [step.name for step in order.steps if stands(step)]
     skipped = [step.name for step in order.in_state(Skipped)]
     how = str(PROCESS_STATE[type(order.state)])
     if isinstance(order.state, InError):

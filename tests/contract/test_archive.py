@@ -57,10 +57,10 @@ class Kept:
             order_id=order_id, payload=content_of(email), updated_at=ended, ready_since=ended
         )
         entry = HistoryEntry(
-            at=made, actor="submission/i", happened=some("submitted"), change_id=order_id
+            at=made, actor="submission/i", events=some("submitted"), change_id=order_id
         )
         await self.made.store.commit(Change(before=None, after=order, entry=entry))
-        entry = HistoryEntry(at=made, actor="t", happened=some("noted"))
+        entry = HistoryEntry(at=made, actor="t", events=some("noted"))
         all_notes = [
             Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry)
             for number in range(notes)

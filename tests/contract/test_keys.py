@@ -90,7 +90,7 @@ async def test_an_order_is_found_by_its_key_in_any_state(keyed, unique):
     """Also when it has ended and stands in no list; a state that is given is kept to."""
     order_id = await keyed.order(unique)
     order = await keyed.store.load(order_id)
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("processed"), change_id="e")
+    entry = HistoryEntry(at=NOW, actor="t", events=some("processed"), change_id="e")
     await keyed.store.commit(transition(order, orders.processed(order), entry))
     (found,) = (await keyed.orders.list(OrdersPage(key=unique))).orders
     assert (found.order_id, found.process_state) == (order_id, ProcessState.PROCESSED)

@@ -57,7 +57,7 @@ def submission(order_id=None, to=orders.pending, **details) -> Change:
     order_id = order_id or new_id()
     order = to(order_id=order_id, **details)
     entry = HistoryEntry(
-        at=NOW, actor="submission/i", happened=some("submitted"), change_id=f"create-{order_id}"
+        at=NOW, actor="submission/i", events=some("submitted"), change_id=f"create-{order_id}"
     )
     return Change(before=None, after=order, entry=entry)
 
@@ -71,7 +71,7 @@ async def recorded(store, **details):
 def held(order) -> Change:
     """Somebody puts the order on hold, which leaves its steps as they are."""
     after = orders.on_hold(order)
-    return transition(order, after, HistoryEntry(at=NOW, actor="t", happened=some("held")))
+    return transition(order, after, HistoryEntry(at=NOW, actor="t", events=some("held")))
 
 
 def claim(order, change_id="claim-1") -> Change:
@@ -196,7 +196,7 @@ async def test_a_property_that_becomes_null_is_gone(made):
         Change(
             before=order,
             after=after,
-            entry=HistoryEntry(at=NOW, actor="t", happened=some("freed"), change_id="f"),
+            entry=HistoryEntry(at=NOW, actor="t", events=some("freed"), change_id="f"),
         )
     )
     state = (await made.store.load(order.order_id)).state
@@ -231,7 +231,7 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     payment = steps.running(complete_by=NOW)
     stock = steps.running("stock", complete_by=NOW, agent="inventory")
     both = orders.processing(order, steps=[payment, stock])
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("e"), change_id="c1")
+    entry = HistoryEntry(at=NOW, actor="t", events=some("e"), change_id="c1")
     order = await made.store.commit(transition(order, both, entry))
     one = orders.with_steps(order, steps.completed(stock))
     await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
@@ -267,7 +267,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
         note_id="late-1",
         order_id=order.order_id,
         version=1,
-        entry=HistoryEntry(at=NOW, actor="t", happened=some("noted", HOSTILE)),
+        entry=HistoryEntry(at=NOW, actor="t", events=some("noted", HOSTILE)),
         events=(
             Event(
                 event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}
@@ -385,7 +385,7 @@ async def test_an_order_without_steps_cannot_be_read(made):
     """It would pass for one that needs no more, and would be called processed."""
     order = await recorded(made.store)
     without = orders.having(order, steps=())
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("lost"), change_id="lost")
+    entry = HistoryEntry(at=NOW, actor="t", events=some("lost"), change_id="lost")
     await made.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
         await made.store.load(order.order_id)
@@ -546,7 +546,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     events = [
         Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids
     ]
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     notes = [
         Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids
     ]
@@ -593,7 +593,7 @@ async def test_an_order_with_five_hundred_transitions_still_fits(made):
     order, now = await made.store.commit(submission()), NOW
     patient = orders.with_steps(order, steps.with_rules(order.step("payment"), threshold=1000))
     order = await made.store.commit(
-        transition(order, patient, HistoryEntry(at=now, actor="t", happened=some("patient")))
+        transition(order, patient, HistoryEntry(at=now, actor="t", events=some("patient")))
     )
     while order.state.version < 500:
         order = await made.store.commit(scheduler.claim(order, now))

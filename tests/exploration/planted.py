@@ -25,7 +25,6 @@ from core.errors import (
     RejectedError,
     TransientError,
 )
-from core.happenings import StepCompleted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply, BusMessage
 from core.orders import OrderState, Snapshot, Step
@@ -42,7 +41,7 @@ from engine.decisions.transitions import Draft
 from engine.domain import backoff, derive, states, verbs, work_index
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt, NotDone, doubted, next_generation
-from engine.domain.events import Claimed, ExternalEventRecorded
+from engine.domain.events import Claimed, ExternalEventRecorded, StepCompleted
 from engine.domain.orders import InError, Order, Pending, Processed
 from engine.domain.steps import Step as NewStep
 from engine.domain.steps import StepIn
@@ -893,8 +892,8 @@ def publishes_no_reasons() -> AbstractContextManager[Any]:
 
 def tells_of_a_step_again() -> AbstractContextManager[Any]:
     def notices_of(before, after, entry, address=None):
-        done = after.in_state(StepState.COMPLETED)
-        again = (StepCompleted(step=step.name, attempt=step.attempts) for step in done)
+        done = after.in_state(states.Completed)
+        again = (StepCompleted(step=step.name, attempt=step.counts.attempts) for step in done)
         return original_notices_of(before, after, entry.also(*again))
 
     return patch.object(outbox, "notices_of", notices_of)

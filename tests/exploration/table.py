@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from core import happenings
 from core.changes import HistoryEntry
 from core.keys import history_key
+from engine.domain import events as e
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 from engine.domain.table import TABLE, Event, kind_of, name_of
@@ -14,39 +14,43 @@ from kit.exploration.violations import demand
 from kit.exploration.world import World
 
 OF_STEP: Mapping[type[Any], tuple[Event, ...]] = {
-    happenings.StepStarted: (Event.START, Event.CONDITION_MET),
-    happenings.StepCompleted: (Event.COMPLETE,),
-    happenings.StepUndone: (Event.COMPLETE,),
-    happenings.Answered: (Event.EXTERNAL_EVENT,),
-    happenings.RefusedEarly: (Event.EXTERNAL_EVENT,),
-    happenings.Withdrawn: (Event.CANCEL_REQUEST,),
-    happenings.StepFailed: (Event.REFUSE, Event.FAIL),
-    happenings.NotNeeded: (Event.CONDITION_NOT_MET,),
-    happenings.BeginsLater: (Event.SCHEDULE,),
-    happenings.NotTried: (Event.NOT_ATTEMPTED,),
-    happenings.Accepted: (Event.DEFER,),
-    happenings.Expired: (Event.EXPIRE,),
-    happenings.CoolsDown: (Event.EXPIRE,),
-    happenings.Skipped: (Event.SKIP,),
-    happenings.Renewed: (Event.RETRY_WITH_NEW_KEY,),
-    happenings.Settled: (Event.SETTLE,),
-    happenings.AskedOtherwise: (Event.MOVE_DEADLINE,),
+    e.StepStarted: (Event.START, Event.CONDITION_MET),
+    e.StepCompleted: (Event.COMPLETE,),
+    e.StepUndone: (Event.COMPLETE,),
+    e.ExternalEventRecorded: (Event.EXTERNAL_EVENT,),
+    e.EarlyRefusalRecorded: (Event.EXTERNAL_EVENT,),
+    e.RequestCancelled: (Event.CANCEL_REQUEST,),
+    e.StepFailed: (Event.REFUSE, Event.FAIL),
+    e.SkippedByCondition: (Event.CONDITION_NOT_MET,),
+    e.StepScheduled: (Event.SCHEDULE,),
+    e.NotAttempted: (Event.NOT_ATTEMPTED,),
+    e.AttemptDeferred: (Event.DEFER,),
+    e.AttemptExpired: (Event.EXPIRE,),
+    e.CooldownStarted: (Event.EXPIRE,),
+    e.StepSettled: (Event.SETTLE,),
+    e.DeadlineMoved: (Event.MOVE_DEADLINE,),
 }
 """What an event of the history does to its step."""
 
+OF_STEP_ACTION: Mapping[e.Action, Event] = {
+    e.Action.SKIP: Event.SKIP,
+    e.Action.RETRY_WITH_NEW_KEY: Event.RETRY_WITH_NEW_KEY,
+}
+"""What an action does to its step."""
+
 OF_ORDER: Mapping[type[Any], Event] = {
-    happenings.UndoRequested: Event.REQUEST_UNDO,
-    happenings.Skipped: Event.RESET,
-    happenings.Renewed: Event.RESET,
-    happenings.Settled: Event.RESET,
+    e.UndoRequested: Event.REQUEST_UNDO,
+    e.StepSettled: Event.RESET,
 }
 """What it does to all steps of its order."""
 
-OF_ACTION: Mapping[str, Event] = {
-    "resubmitted": Event.RESET,
-    "cancelled": Event.REQUEST_UNDO,
-    "hurried": Event.END_COOLDOWN,
-    "released": Event.MOVE_DEADLINE,
+OF_ACTION: Mapping[e.Action, Event] = {
+    e.Action.SKIP: Event.RESET,
+    e.Action.RETRY_WITH_NEW_KEY: Event.RESET,
+    e.Action.RESUBMIT: Event.RESET,
+    e.Action.CANCEL: Event.REQUEST_UNDO,
+    e.Action.EXPEDITE: Event.END_COOLDOWN,
+    e.Action.RELEASE: Event.MOVE_DEADLINE,
 }
 """What an action does to all steps of its order."""
 
@@ -69,7 +73,7 @@ def watch(world: World, following: Sequence[Move]) -> None:
 
 def not_allowed(before: Order, after: Order, entry: HistoryEntry) -> list[str]:
     """The changes of steps that the table does not allow by the events that the entry tells."""
-    if any(isinstance(each, happenings.Restored) for each in entry.happened):
+    if any(isinstance(event, e.Restored) for event in entry.events):
         return []  # the copy is of another time
     pairs = [(step, then) for step in before.steps if (then := after.step(step.name))]
     return [
@@ -95,11 +99,13 @@ def _events_of(entry: HistoryEntry, step: str, *, is_undo: bool) -> Iterator[Eve
     """Yield what may have happened to a step, as the entry says."""
     if is_undo:
         yield Event.REQUEST_UNDO  # of a step that ran when the undo was requested
-    for each in entry.happened:
-        kind = type(each)
-        if getattr(each, "step", None) == step:
+    for event in entry.events:
+        kind = type(event)
+        if getattr(event, "step", None) == step:
             yield from OF_STEP.get(kind, ())
+            if isinstance(event, e.StepActionTaken) and event.action in OF_STEP_ACTION:
+                yield OF_STEP_ACTION[event.action]
         if kind in OF_ORDER:
             yield OF_ORDER[kind]
-        if isinstance(each, happenings.ActedOn) and each.what in OF_ACTION:
-            yield OF_ACTION[each.what]
+        if isinstance(event, e.ActionTaken) and event.action in OF_ACTION:
+            yield OF_ACTION[event.action]

@@ -7,9 +7,10 @@ import pytest
 
 from bench.workflows import MEASURED
 from core.business import Agent, Business, Sample
-from core.happenings import Ended
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.events import OrderEnded
+from engine.words import words_of
 from exploration.planted import PLANTED
 from exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
 from kit import FoundError, Trial
@@ -30,9 +31,9 @@ class Resubmitted:
         del following
         events = [entry.event for entry in world.history()]
         refused = any(
-            isinstance(each, Ended) and each.reason == "refused"
+            isinstance(each, OrderEnded) and words_of(each.cause) == "refused"
             for entry in world.history()
-            for each in entry.happened
+            for each in entry.events
         )
         if refused and "resubmitted" in events and events[-1] == "processed":
             self.effects.add(world.effects)

@@ -1,10 +1,10 @@
 """The check of the table of states and events can fail."""
 
 import pytest
+from core.happenings import Processed, StepCompleted
 from engine_records import NOW, order, running, step
 
 from core.changes import HistoryEntry
-from core.happenings import Processed, StepCompleted
 from engine.domain.states import Completed, Waiting
 from exploration.table import not_allowed
 

@@ -83,8 +83,8 @@ ROLES = (
         statement="ALR-2",
         fault="all notices of one transition have the same id",
         file="stores/outbox.py",
-        old=":{state.version}:{number}",
-        new=":{state.version}",
+        old=":{after.version}:{number}",
+        new=":{after.version}",
         tests=(
             f"{UNIT}notices_of_changes.py::test_the_sender_is_told_what_happens_and_nothing_else",
         ),

@@ -88,4 +88,4 @@ def now():
 
 
 def entry(event):
-    return HistoryEntry(at=utc_now(), actor="somebody/1", happened=some(event), change_id=new_id())
+    return HistoryEntry(at=utc_now(), actor="somebody/1", events=some(event), change_id=new_id())

@@ -124,7 +124,7 @@ class Street(Scheduling):
         """An order in Error, of which no operator has heard yet."""
         at = self.now - seconds(ago)
         order = self.made("payment", BUCKET, to=orders.in_error, updated_at=at)
-        entry = HistoryEntry(at=at, actor="t", happened=some("failed"))
+        entry = HistoryEntry(at=at, actor="t", events=some("failed"))
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 

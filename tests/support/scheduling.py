@@ -85,7 +85,7 @@ class Scheduling:
     async def record(self, *what, at=None, **more):
         """Record one order, which is announced to nobody; return its id."""
         order = self.made(*what, **more)
-        entry = HistoryEntry(at=at or self.now, actor="t", happened=some("submitted"))
+        entry = HistoryEntry(at=at or self.now, actor="t", events=some("submitted"))
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 

@@ -53,7 +53,7 @@ def failed(order_id, reason, since, *, is_needed=False):
     if is_needed:
         lost += [steps.new("capture", after=("payment",), uses=("payment",))]
     order = orders.in_error(steps=lost, order_id=order_id, updated_at=since)
-    entry = HistoryEntry(at=since, actor="scheduler/s", happened=some("failed"), change_id=order_id)
+    entry = HistoryEntry(at=since, actor="scheduler/s", events=some("failed"), change_id=order_id)
     return Change(before=None, after=order, entry=entry)
 
 

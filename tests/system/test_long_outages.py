@@ -255,10 +255,10 @@ def story_of(order):
 
 def failures(order, since):
     """Count the time-outs since then that were charged to the step with the most of them."""
-    happened = (
-        each for entry in order["history"] if at(entry) >= since for each in entry["happened"]
+    events = (
+        event for entry in order["history"] if at(entry) >= since for event in entry["events"]
     )
-    charged = Counter(each["step"] for each in happened if "failure" in each)
+    charged = Counter(event["step"] for event in events if "failure" in event)
     return max(charged.values(), default=0)
 
 

@@ -79,7 +79,7 @@ async def run_once(roles):
 def finished_order(order_id: str) -> Change:
     """The rows of an order that was processed."""
     order = orders.processed(order_id=order_id)
-    entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", happened=some("processed"))
+    entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", events=some("processed"))
     return Change(before=None, after=order, entry=entry)
 
 
@@ -133,7 +133,7 @@ async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
 async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
-    entry = HistoryEntry(at=utc_now(), actor="t", happened=some("processed"), change_id=new_id())
+    entry = HistoryEntry(at=utc_now(), actor="t", events=some("processed"), change_id=new_id())
     await store.commit(transition(order, orders.processed(order), entry))
 
 
@@ -152,7 +152,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
         Change(
             before=None,
             after=claimed.after,
-            entry=HistoryEntry(at=utc_now(), actor="t", happened=some("claimed")),
+            entry=HistoryEntry(at=utc_now(), actor="t", events=some("claimed")),
         )
     )
     said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))

@@ -220,7 +220,7 @@ async def test_an_undo_waits_until_no_call_can_take_effect(client, stack):
 
 def begun(entry, **how):
     """The attempts that began with this entry of the history."""
-    starts = (each for each in entry["happened"] if each["what"] == "step-started")
+    starts = (each for each in entry["events"] if each["event"] == "step-started")
     return [(each["step"], each["attempt"]) for each in starts if how.items() <= each.items()]
 
 
@@ -259,9 +259,7 @@ async def recorded_by_an_older_app(stack, version):
     old = orders.on(ORDER_1, order_id=order_id, **before)
     payment = steps.with_rules(old.step("payment"), timeout=timedelta(seconds=2))
     old = orders.with_steps(old, steps.scheduled(payment, at=now))
-    entry = HistoryEntry(
-        at=now, actor="submission/old", happened=some("submitted"), change_id="old"
-    )
+    entry = HistoryEntry(at=now, actor="submission/old", events=some("submitted"), change_id="old")
     parts = connect(Settings.model_validate(stack.app_environment()))
     await app(parts).store.commit(Change(before=None, after=old, entry=entry))
     await parts.close()

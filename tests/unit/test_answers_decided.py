@@ -12,9 +12,9 @@ from core import answers, links
 from core.actions import Asked
 from core.answers import Answer
 from core.errors import InvalidError, InvalidLinkError, RefusedError
-from core.happenings import Withdrawn
 from core.life import StepState
 from core.workflow import LONGEST_WAIT, Workflows
+from engine.domain.events import Recovered, RequestCancelled
 from engine.features.external_events import without_personal_data
 from kit import Trial
 
@@ -69,11 +69,11 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
     """An answer by its attempt; a refusal by its words."""
     again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
     change = answers.answered(again, yes(order), "grace", NOW)
-    assert [each.attempt for each in change.entry.happened] == [2]
+    assert [each.attempt for each in change.entry.events] == [2]
     refused = Answer(step="pictures", refusal="no camera")
     change = answers.answered(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail
-    assert change.entry.happened[0].cause == refusal("no camera")
+    assert change.entry.events[0].cause == refusal("no camera")
 
 
 def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
@@ -202,7 +202,7 @@ def unanswered(order):
     """The step after its time, what is said of it, and when that is."""
     late = order.step("pictures").complete_by + TOLERANCE + timedelta(seconds=1)
     change = supervisor.recover(order, late)
-    return change.after.step("pictures"), change.entry.happened, late
+    return change.after.step("pictures"), change.entry.events, late
 
 
 @pytest.mark.proves("ANS-2")
@@ -212,7 +212,7 @@ def test_a_step_that_nobody_answers_in_time_is_counted_and_asked_for_again(order
     assert (step.state, step.failure_count) == (StepState.NOT_STARTED, 1)
     assert (step.complete_by, step.in_doubt) == (None, False)
     assert step.reason == "nobody has answered in time"
-    assert (expired.failure, recovered.what) == (1, "recovered")
+    assert (expired.failure, recovered) == (1, Recovered())
 
 
 @pytest.mark.proves("ANS-2", "SUP-3")
@@ -232,7 +232,7 @@ def test_what_is_withdrawn_has_no_deadline_any_more(order):
     change = cancel(order, GRACE, NOW)
     step = change.after.step("pictures")
     assert (step.state, step.complete_by) == (StepState.NOT_STARTED, None)
-    assert Withdrawn(step="pictures", attempt=1) in change.entry.happened
+    assert RequestCancelled(step="pictures", attempt=1) in change.entry.events
 
 
 # What operators decide about an order that has such a step

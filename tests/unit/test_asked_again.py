@@ -180,7 +180,7 @@ def test_the_order_waits_until_then_and_counts_no_failure():
     assert step.answer_by == NOW + WITHIN
     said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
     assert change.entry.detail.startswith(said)
-    assert change.entry.happened[0].attempt == step.attempts
+    assert change.entry.events[0].attempt == step.attempts
 
 
 @pytest.mark.proves("AGT-11")
@@ -335,7 +335,7 @@ async def test_no_alert_says_that_the_order_waits_for_long():
     """It waits for a time that the service chose."""
     order = accepted(claimed(orders.new(ready_since=NOW - timedelta(hours=1))), NOW).after
     there = app(in_memory(clock=lambda: NOW + seconds(30)))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
     await there.store.commit(Change(before=None, after=order, entry=entry))
     assert await there.watch.look() <= timedelta()
 

@@ -31,7 +31,7 @@ async def with_an_order(**settings):
     """The app with an order in it, and its clock."""
     clock = Clock()
     made = app(in_memory(clock=clock), **settings)
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     await made.store.commit(Change(before=None, after=orders.new(), entry=entry))
     return made, clock
 
@@ -66,7 +66,7 @@ async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
 def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     """So none is ever missing."""
     held = BY_NAME["hold"].act(claimed(), Asked(**GRACE), NOW)
-    entry = HistoryEntry(at=NOW, actor="scheduler/i", happened=some("claimed"))
+    entry = HistoryEntry(at=NOW, actor="scheduler/i", events=some("claimed"))
     others = Change(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):
         rows = [each for each in of_change(change)[1] if each.key.startswith("_acted|")]

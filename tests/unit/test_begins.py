@@ -216,7 +216,7 @@ def test_an_order_whose_time_has_come_begins_at_once(time):
     """As one that names no time, also in the history."""
     change = recorded(notBefore=time and time.isoformat())
     assert change.after.state.not_before is None
-    assert [each.not_before for each in change.entry.happened] == [None]
+    assert [each.not_before for each in change.entry.events] == [None]
     assert [each.queue for each in change.messages] == [SCHEDULER_REQUESTS]
 
 

@@ -125,7 +125,7 @@ def test_an_order_in_each_state_is_stored_read_and_changed(state):
     assert order.state.situation is situation
     assert [key.split("|")[0] for key in index_rows(order)] == kinds
     assert stored_again(order) == (order.state, order.steps)
-    entry = HistoryEntry(at=order.state.updated_at, actor="t", happened=())
+    entry = HistoryEntry(at=order.state.updated_at, actor="t", events=())
     after = transition(order, order, entry).after
     assert after == orders.having(order, version=order.state.version + 1)
 
@@ -274,7 +274,7 @@ def test_what_cannot_be_undone_is_not_built_as_undone():
     order = orders.in_error(steps=[step], outcome=Outcome.UNDONE)
     assert order.state.direction is Direction.UNDO
     assert order.state.process_state is ProcessState.ERROR
-    assert Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", happened=()))
+    assert Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", events=()))
 
 
 def test_an_attempt_has_its_timeout_unless_its_deadline_is_given():

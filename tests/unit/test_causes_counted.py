@@ -25,9 +25,9 @@ from core.actions import Asked
 from core.agenda import AgendaRow, summary
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry
-from core.happenings import Ended
 from core.life import Outcome
 from engine.conversion.records import to_new
+from engine.domain.events import OrderEnded
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.overview import waiting_causes
@@ -40,7 +40,7 @@ def id_of(number):
 
 async def recorded(made, number, order):
     order = orders.having(order, order_id=id_of(number))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
@@ -106,7 +106,7 @@ def test_an_order_and_its_alert_name_the_same_cause(reason):
 
 def test_the_alert_of_an_end_without_a_cause_names_none():
     """The cause of an order that was undone is optional."""
-    ended = HistoryEntry(at=NOW, actor="t", happened=(Ended(what="undone"),))
+    ended = HistoryEntry(at=NOW, actor="t", events=(OrderEnded(outcome=Outcome.UNDONE),))
     (told,) = alerts.of(orders.in_error(outcome=Outcome.UNDONE), ended)
     assert (told.data["cause"], told.data["reason"]) == (None, None)
 
@@ -203,7 +203,7 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
 
 def failing_again(order):
     """A change by which the order waits for an operator once more."""
-    entry = HistoryEntry(at=NOW + seconds(1), actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW + seconds(1), actor="t", events=some("noted"))
     return transition(order, orders.in_error(order), entry)
 
 

@@ -219,7 +219,7 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
     world.now += seconds(3)
     await app.scheduler.poll()
     order = await world.load(order_id)
-    entry = HistoryEntry(at=world.now, actor="t", happened=some("recovered"))
+    entry = HistoryEntry(at=world.now, actor="t", events=some("recovered"))
     await world.store.commit(transition(order, order.requeued(), entry))
     host.ahead = FAR
     world.now += seconds(6)
@@ -243,7 +243,7 @@ async def test_others_claim_what_a_process_with_a_clock_that_is_ahead_has_change
     if does in STOPPED:
         for time, act in zip((NOW, ahead), STOPPED[does], strict=True):
             order = await world.load(order_id)
-            entry = HistoryEntry(at=time, actor="t", happened=some("noted"))
+            entry = HistoryEntry(at=time, actor="t", events=some("noted"))
             await world.store.commit(transition(order, act(order), entry))
     assert (await world.load(order_id)).state.waits_since == ahead
     world.now += seconds(3)
@@ -318,7 +318,7 @@ async def test_who_has_a_clock_that_is_far_ahead_removes_nothing(world, host):
     world.parts = host.parts
     app, order_id = world.app(retention_days=30), f"b03-{ULID.from_datetime(NOW)!s}"
     ended = world.made(to=orders.processed, updated_at=NOW, order_id=order_id)
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("processed"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("processed"))
     await world.store.commit(Change(before=None, after=ended, entry=entry))
     host.ahead = 31 * 86_400.0
     assert await app.operators.retention.sweep() == 0

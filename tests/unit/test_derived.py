@@ -29,7 +29,7 @@ from operators.requests import OperatorRequest
 LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
-ENTRY = HistoryEntry(at=LATER, actor="t", happened=())
+ENTRY = HistoryEntry(at=LATER, actor="t", events=())
 WRONG = {"complete_by": NOW, "not_before": NOW, "waits_since": LATER, "version": 9}
 
 

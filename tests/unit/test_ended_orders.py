@@ -50,7 +50,7 @@ async def ended(made, number, end, *, minutes=0, **more):
     """Record an order that ended so many minutes after noon."""
     at = NOW + timedelta(minutes=minutes)
     order = end(order_id=id_of(number), updated_at=at, ready_since=at, **more)
-    entry = HistoryEntry(at=at, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=at, actor="t", events=some("noted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
@@ -121,7 +121,7 @@ async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
     """It is written with the last change, and is no row of the agenda."""
     for state, rows in ((PROCESSED, 1), (UNDONE, 1), (orders.in_error, 0)):
         order = state()
-        entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+        entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
         after, operations = of_change(Change(before=None, after=order, entry=entry))
         new = [each.key for each in operations if isinstance(each, Put) and each.key[0] == "_"]
         assert len(new) == rows

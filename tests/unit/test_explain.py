@@ -249,7 +249,7 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = steps.like(failed.step("payment"), "paid")
     order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     said = await made.orders.explain(order.order_id)
     assert said.waiting_for == "an operator, who can resubmit or cancel it"

@@ -52,7 +52,7 @@ def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
     begun = Change(
         before=None,
         after=orders.new(),
-        entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
+        entry=HistoryEntry(at=NOW, actor="t", events=some("submitted")),
     )
     for change in (erased, begun, scheduler.claim(orders.new(), NOW)):
         assert figures_of(change, NOW) == Figures(at=NOW), change.entry.event
@@ -131,7 +131,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     monkeypatch.setattr(figures, "MINUTE", timedelta())
     now = NOW
     made = app(in_memory(clock=lambda: now))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
     await made.transitions.carry_out(Change(before=None, after=orders.new(), entry=entry))
     await made.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)

@@ -113,7 +113,7 @@ async def test_the_page_of_the_order_offers_what_makes_sense_now():
     """Not what made sense when the order failed."""
     now = NOW
     there = app(in_memory(clock=lambda: now))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
     await there.store.commit(Change(before=None, after=in_error(), entry=entry))
     now = NOW + seconds(60)
     assert (await there.orders.inspect(ORDER_ID)).actions == [

@@ -19,10 +19,11 @@ from builders import (
 from core.agenda import Kind
 from core.changes import NotClaimed
 from core.errors import RefusedError
-from core.happenings import ActedOn, Waits
 from core.life import Direction, Outcome, ProcessState, Situation, StepState, WhyNot
 from core.messages import WakeUp, decode
 from core.orders import Priority
+from engine.domain.events import Action, ActionTaken, Requeued
+from engine.domain.history import EVENT_INFO
 from operators.requests import ActRequest
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
@@ -157,20 +158,24 @@ def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
     """Every agent has room, and nothing has failed (engine 28)."""
     order = held(claimed(orders.new(steps=[steps.new(), next_step()])))
     change = scheduler.receive(order, reply, NOW + seconds(1))
-    assert change.entry.happened[-1] == Waits(held_by="grace")
-    assert not Waits.is_failure
+    assert change.entry.events[-1] == Requeued(held_by="grace")
+    assert not EVENT_INFO[change.entry.event].is_failure
     assert change.after.state.process_state is ProcessState.PENDING
 
 
 @pytest.mark.proves("OPR-6", "OPR-7", "OPR-8")
 @pytest.mark.parametrize(
-    ("act", "order", "what"),
-    [(hold, orders.new(), "held"), (release, held(), "released"), (hurry, orders.new(), "hurried")],
+    ("act", "order", "action"),
+    [
+        (hold, orders.new(), Action.HOLD),
+        (release, held(), Action.RELEASE),
+        (hurry, orders.new(), Action.EXPEDITE),
+    ],
 )
-def test_the_history_says_who_did_it_and_why(act, order, what):
+def test_the_history_says_who_did_it_and_why(act, order, action):
     entry = act(order, GRACE, LATER).entry
     assert (entry.at, entry.actor) == (LATER, "operator/grace")
-    assert entry.happened == (ActedOn(what=what, note="a wrong price"),)
+    assert entry.events == (ActionTaken(action=action, note="a wrong price"),)
 
 
 @pytest.mark.proves("OPR-7")

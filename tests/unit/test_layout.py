@@ -8,9 +8,9 @@ from importlib import import_module
 from pydantic import TypeAdapter
 
 import stores
-from core.happenings import Happening
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp
 from development.stack import LAYOUT, ROWS
+from engine.domain.history import TAGS
 from stores.tables import Form
 
 MESSAGES = (Submission, WakeUp, AgentRequest, AgentReply)
@@ -30,7 +30,7 @@ def adapters_of_rows():
 def schemas():
     """Return the schemas of all rows, of the events in histories, and of all messages."""
     adapters = dict(adapters_of_rows())
-    adapters["events"] = TypeAdapter(Happening)
+    adapters |= {tag: TypeAdapter(kind) for kind, tag in TAGS.items()}
     adapters |= {kind.__name__: TypeAdapter(kind) for kind in MESSAGES}
     return {name: adapter.json_schema(by_alias=True) for name, adapter in adapters.items()}
 

@@ -20,7 +20,6 @@ from core.answers import question
 from core.changes import HistoryEntry
 from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from core.faults import Fault, FaultCode
-from core.happenings import Claimed
 from core.life import StepState
 from core.links import Links, masked, step_of
 from core.messages import AgentRequest, decode
@@ -28,6 +27,7 @@ from core.orders import OUTSIDE
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
 from engine.conversion.records import to_old
+from engine.domain.events import Claimed
 from entrypoints.answers import Said
 from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from kit import Trial
@@ -600,6 +600,6 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
 
 
 def _with(order, step, now):
-    entry = HistoryEntry(at=now, actor="test", happened=(Claimed(),))
+    entry = HistoryEntry(at=now, actor="test", events=(Claimed(),))
     assert step.capability == OUTSIDE
     return transition(order, orders.with_steps(order, step), entry)

@@ -62,7 +62,7 @@ async def test_an_open_order_is_in_exactly_one_list(how):
     """It is counted there alone, too (engine 22)."""
     order, name = STANDS[how]
     made = app(in_memory(clock=lambda: NOW))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     await made.store.commit(transition(None, order, entry))
     pages = {each: await made.orders.list(OrdersPage(state=each)) for each in LISTS}
     assert [each for each, page in pages.items() if page.orders] == [name]
@@ -74,7 +74,7 @@ async def test_an_open_order_is_in_exactly_one_list(how):
 async def test_rows_of_orders_of_other_lists_leave_no_page_empty():
     """Those await an answer too, and come first in the lane."""
     made = app(in_memory(clock=lambda: NOW))
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     ids = [f"b00-{number:026}" for number in range(4)]
     for order_id in ids[:3]:
         other = orders.pending(steps=in_states(AWAITED, READY), order_id=order_id)

@@ -43,7 +43,7 @@ def made():
 async def recorded(made, order=None):
     """One more order like this one, or a new one."""
     order = orders.having(order or orders.new(), order_id=new_order_id())
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
@@ -200,4 +200,4 @@ async def test_a_look_reads_the_agenda_once_and_costs_no_more_than_the_overview(
 
 
 def an_end():
-    return HistoryEntry(at=NOW, actor="scheduler/i", happened=some("failed"))
+    return HistoryEntry(at=NOW, actor="scheduler/i", events=some("failed"))

@@ -19,7 +19,6 @@ from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import AcceptedError, InvalidError, NotTriedError
-from core.happenings import SubmissionRefused
 from core.keys import (
     bucket_of,
     business_key,
@@ -45,6 +44,7 @@ from core.messages import (
 )
 from core.workflow import Workflows
 from engine.decisions.requests import _without
+from engine.domain.events import SubmissionRefused
 from engine.words import words_of
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
@@ -284,7 +284,7 @@ def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     note = refusal_of(orders.new(), b"body", NOW, NOW + seconds(1), "submission/i")
     assert note.entry.at == NOW + seconds(1)
     assert note.entry.actor == "submission/i"
-    assert note.entry.happened == (SubmissionRefused(cause=OTHER_CONTENT),)
+    assert note.entry.events == (SubmissionRefused(cause=OTHER_CONTENT),)
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"

@@ -5,10 +5,10 @@ from builders import NOW, ORDER_ID, orders, steps
 
 from core.agenda import summary
 from core.changes import HistoryEntry
-from core.happenings import StepFailed
 from core.messages import json_in
 from engine.conversion.records import to_new, to_old
 from engine.domain.causes import Cause
+from engine.domain.events import StepFailed
 from engine.words import words_of
 from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, record_of
@@ -41,7 +41,7 @@ def test_a_known_cause_with_the_facts_of_a_newer_version_is_read_and_written_bac
     """In the history, in the row of an order, and in what lists show of it."""
     newer = Cause(fact["code"], fact["facts"])
     failed = StepFailed(step="payment", attempt=2, cause=newer)
-    entry = HistoryEntry(at=NOW, actor="s1", happened=(failed,), change_id="c")
+    entry = HistoryEntry(at=NOW, actor="s1", events=(failed,), change_id="c")
     assert reread(f"{ORDER_ID}|history|0001", entry) == entry
     order = to_new(orders.in_error(reason=newer, steps=[steps.failed(reason=newer)]))
     state = state_record(order)

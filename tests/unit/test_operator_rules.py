@@ -23,11 +23,11 @@ from core import alerts
 from core.actions import possible, why_customer_cannot_cancel
 from core.changes import HistoryEntry
 from core.errors import RefusedError
-from core.happenings import ActedOn, Ended, UndoRequested
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from engine.domain.causes import Cause, Code
+from engine.domain.events import Action, ActionTaken, OrderEnded, UndoRequested
 from engine.domain.states import STATES
 from engine.words import words_of
 from operators.requests import ActRequest, OperatorRequest
@@ -163,7 +163,7 @@ def test_an_undo_that_an_operator_resumed_ends_with_that_as_its_reason():
     assert resubmit(stuck, REQUEST, NOW).after.state.cause == UNDO_RESUMED
     change = scheduler.claim(goes_on, LATER)
     assert change.after.state.cause == UNDO_RESUMED
-    assert change.ended == Ended(what="undone", cause=UNDO_RESUMED)
+    assert change.ended == OrderEnded(outcome=Outcome.UNDONE, cause=UNDO_RESUMED)
     (alert,) = alerts.of(change.after, change.entry)
     assert alert.data["reason"] == words_of(UNDO_RESUMED)
 
@@ -355,7 +355,7 @@ def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(what):
     snapshot, actions = POSSIBLE[what]
     assert possible(snapshot, NOW) == actions
     if snapshot.state.outcome:
-        ended = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
+        ended = HistoryEntry(at=NOW, actor="t", events=some("failed"))
         assert [told.data["actions"] for told in alerts.of(snapshot, ended)] == [actions]
 
 
@@ -370,17 +370,17 @@ def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
 
 @pytest.mark.proves("OPR-1", "UND-4")
 @pytest.mark.parametrize(
-    ("happened", "why"),
+    ("event", "why"),
     [
         (UndoRequested(step="stock", cause=refusal("out of stock")), "stock: out of stock"),
-        (ActedOn(what="cancelled", note="changed her mind"), "cancelled: changed her mind"),
-        (ActedOn(what="resubmitted", note="again"), None),
+        (ActionTaken(action=Action.CANCEL, note="changed her mind"), "cancelled: changed her mind"),
+        (ActionTaken(action=Action.RESUBMIT, note="again"), None),
     ],
     ids=["by a step", "by an operator", "not at all"],
 )
-def test_an_order_says_why_it_is_taken_back(happened, why):
+def test_an_order_says_why_it_is_taken_back(event, why):
     """Also when its undo has failed since, for a reason of its own."""
-    entry = HistoryEntry(at=NOW, actor="t", happened=(happened,))
-    end = Ended(what="undo-incomplete", step="payment", cause=refusal("gone"))
-    ended = HistoryEntry(at=NOW, actor="t", happened=(end,))
+    entry = HistoryEntry(at=NOW, actor="t", events=(event,))
+    end = OrderEnded(outcome=Outcome.UNDO_INCOMPLETE, step="payment", cause=refusal("gone"))
+    ended = HistoryEntry(at=NOW, actor="t", events=(end,))
     assert order_view(STUCK, PAYLOAD, [entry, ended], NOW).undone_because == why

@@ -82,7 +82,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     made = app_at()
     service = made.orders
     order = slow_to_pay()
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
     order = await made.store.commit(scheduler.claim(order, NOW))
@@ -97,7 +97,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
 async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and_its_age():
     """As its row in the agenda says it, without loading the order."""
     made, order = app_at(), orders.new()
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
     [first] = (await made.orders.list(OrdersPage(state="Processing"))).orders
@@ -121,7 +121,7 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     """A pending order of which another step runs on is pending, and not processing besides."""
     made = app_at()
     order = slow_to_pay(reply_to="status-a")
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
@@ -173,7 +173,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     made = app_at()
     service = made.orders
     order = orders.new()
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     await made.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
@@ -197,7 +197,7 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     """Nobody else claims the order, until it is given up."""
     made = app_at()
     order = orders.new(workflow_version=9)
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     explanation = await made.orders.explain(order.order_id)
     assert explanation.waiting_for.endswith(
@@ -216,7 +216,7 @@ resubmit_all = partial(BulkRequest, action="resubmit", **GRACE)
 async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order = orders.having(order, order_id=f"{bucket}-{number:026d}")
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
@@ -613,7 +613,7 @@ REQUEST = OperatorRequest(operator="grace", note="to call the customer")
 
 
 async def recorded(made, order=None):
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
+    entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
     return await made.store.commit(Change(before=None, after=order or orders.new(), entry=entry))
 
 

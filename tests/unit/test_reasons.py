@@ -95,9 +95,9 @@ def test_the_fault_of_another_request_decides_nothing(at_door):
         change = supervisor.recover(order, timed_out(order), heard)
         is_left = change.after.state.process_state is ProcessState.PENDING  # to be undone
         assert is_left is not at_door
-        assert change.entry.happened[0].fault == DOWN
+        assert change.entry.events[0].fault == DOWN
     unknown = supervisor.recover(order, timed_out(order), around)
-    assert unknown.entry.happened[0].fault == ""
+    assert unknown.entry.events[0].fault == ""
 
 
 @pytest.mark.proves("SUP-3")

@@ -60,7 +60,7 @@ async def with_alerts(table):
 async def with_an_order(table):
     store = OrderStore(table, [BUCKET])
     archive = Archive(store, of_columns())
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     ended = orders.processed()
     await store.commit(Change(before=None, after=ended, entry=entry))
     for number in range(3):

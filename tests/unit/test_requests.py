@@ -245,7 +245,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     rules = replace(rules, workflows=Workflows(*rules.workflows.all, *scheduler.workflows.all))
     for order, order_id in ((bad, ids[0]), (orders.new(), ids[1])):
         named = orders.having(order, order_id=order_id)
-        entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+        entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
         await world.store.commit(Change(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)
     world.now += seconds(60)

@@ -27,15 +27,19 @@ from core.agenda import summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
 from core.conditions import Condition, ConditionStatus
-from core.happenings import (
-    CoolsDown,
-    Ended,
-    Expired,
-    NotTried,
-    Processed,
-    PutBack,
+from core.life import Outcome, ProcessState, StepState
+from core.orders import OnFailure
+from engine.conversion.records import to_new
+from engine.domain.causes import Cause, Code
+from engine.domain.events import (
+    AttemptExpired,
+    CooldownStarted,
+    NotAttempted,
+    OrderEnded,
+    OrderProcessed,
     Recovered,
     ReplyRefused,
+    Requeued,
     StepCompleted,
     StepFailed,
     StepStarted,
@@ -43,10 +47,6 @@ from core.happenings import (
     UndoRequested,
     WorkflowChanged,
 )
-from core.life import Outcome, ProcessState, StepState
-from core.orders import OnFailure
-from engine.conversion.records import to_new
-from engine.domain.causes import Cause, Code
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
@@ -59,14 +59,14 @@ def failed_order():
 
 def of_entry(order, *happened):
     """The alert of what happened to an order."""
-    (told,) = alerts.of(order, HistoryEntry(at=NOW, actor="t", happened=happened))
+    (told,) = alerts.of(order, HistoryEntry(at=NOW, actor="t", events=happened))
     return told
 
 
 def of_end(order):
     """The alert that an order has ended."""
-    what = order.state.outcome.value
-    return of_entry(order, Ended(what=what, step="payment", cause=refusal("declined")))
+    outcome = order.state.outcome
+    return of_entry(order, OrderEnded(outcome=outcome, step="payment", cause=refusal("declined")))
 
 
 def asks(*what):
@@ -261,24 +261,28 @@ def undoing():
 
 
 HAPPENED = {
-    "completed": (claimed(), answer(), [StepCompleted(step="payment", attempt=1), Processed()]),
+    "completed": (
+        claimed(),
+        answer(),
+        [StepCompleted(step="payment", attempt=1), OrderProcessed()],
+    ),
     "failed": (
         claimed(),
         answer(outcome="failed", reason="declined"),
         [
             StepFailed(step="payment", attempt=1, cause=refusal("declined")),
-            Ended(what="failed", step="payment", cause=refusal("declined")),
+            OrderEnded(outcome=Outcome.FAILED, step="payment", cause=refusal("declined")),
         ],
     ),
     "not tried": (
         claimed(),
         answer(outcome="notTried", reason="open"),
-        [NotTried(step="payment", attempt=1, cause=not_attempted("open"))],
+        [NotAttempted(step="payment", attempt=1, cause=not_attempted("open"))],
     ),
     "undone": (
         undoing(),
         answer(action="undo", attempt=2),
-        [StepUndone(step="payment", attempt=2), Ended(what="undone")],
+        [StepUndone(step="payment", attempt=2), OrderEnded(outcome=Outcome.UNDONE)],
     ),
 }
 
@@ -288,7 +292,7 @@ HAPPENED = {
 def test_the_history_says_of_which_step_and_attempt_it_tells(what):
     """The console draws bars from it, and senders get notices."""
     order, reply, happened = HAPPENED[what]
-    assert list(scheduler.receive(order, reply, NOW).entry.happened)[: len(happened)] == happened
+    assert list(scheduler.receive(order, reply, NOW).entry.events)[: len(happened)] == happened
 
 
 @pytest.mark.proves("SCH-6")
@@ -298,7 +302,7 @@ def test_a_reply_that_is_refused_stands_in_the_history_with_its_time():
     assert isinstance(note, Note)
     assert note.entry.at == NOW + seconds(1)
     cause = Cause(Code.REPLY_OUTDATED, {"step": "payment", "attempt": 2, "current": 1})
-    assert note.entry.happened == (ReplyRefused(step="payment", attempt=2, cause=cause),)
+    assert note.entry.events == (ReplyRefused(step="payment", attempt=2, cause=cause),)
 
 
 OF_ANY = {
@@ -358,19 +362,21 @@ def expired_again(cooldowns=0):
     return supervisor.recover(order, timed_out(order)).entry
 
 
-EXPIRED = Expired(step="payment", attempt=3, agent="payment", failure=3, threshold=3)
+EXPIRED = AttemptExpired(step="payment", attempt=3, agent="payment", failure=3, threshold=3)
 
 
 @pytest.mark.proves("SUP-3")
 def test_the_history_says_which_step_timed_out_and_what_becomes_of_it():
     """It is tried again, cools down, or is given up."""
     order = claimed()
-    first = supervisor.recover(order, timed_out(order)).entry.happened
+    first = supervisor.recover(order, timed_out(order)).entry.events
     assert first == (replace(EXPIRED, attempt=1, failure=1), Recovered())
     rests = expired_again(cooldowns=1)
-    cools = CoolsDown(step="payment", number=1, most=1, until=rests.at + order.steps[0].cooldown)
-    assert rests.happened == (EXPIRED, cools, Recovered())
-    given_up = expired_again().happened
+    cools = CooldownStarted(
+        step="payment", number=1, most=1, until=rests.at + order.steps[0].cooldown
+    )
+    assert rests.events == (EXPIRED, cools, Recovered())
+    given_up = expired_again().events
     cause = Cause(Code.THRESHOLD_REACHED, {"step": "payment", "failures": 3, "fault": ""})
     assert given_up[:2] == (EXPIRED, StepFailed(step="payment", attempt=3, cause=cause))
 
@@ -383,7 +389,7 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     order = orders.with_steps(order, payment)
     change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
     asked = UndoRequested(step="payment", cause=refusal("declined"))
-    assert change.entry.happened == (
+    assert change.entry.events == (
         StepFailed(step="payment", attempt=1, cause=refusal("declined")),
         asked,
     )
@@ -408,10 +414,10 @@ def test_an_order_that_is_put_back_says_until_when():
     order = claimed()
     reply = answer(outcome="notTried", reason="busy", retry_after=30.0)
     until = NOW + seconds(30)
-    assert scheduler.receive(order, reply, NOW).entry.happened[-1] == PutBack(until=until)
+    assert scheduler.receive(order, reply, NOW).entry.events[-1] == Requeued(until=until)
     at_once = reply.model_copy(update={"retry_after": 0})
     late = NOW + seconds(2)
-    assert scheduler.receive(order, at_once, late, room={}).entry.happened[-1] == PutBack()
+    assert scheduler.receive(order, at_once, late, room={}).entry.events[-1] == Requeued()
 
 
 @pytest.mark.proves("SUP-3")
@@ -426,13 +432,13 @@ def test_a_step_that_nobody_began_says_who_was_asked():
 def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
     """No newer version of the app knows more of it."""
     note = scheduler.receive(orders.having(claimed(), workflow_version=0), answer(), NOW)
-    assert note.entry.happened[0].cause.code is Code.REPLY_AFTER_RETIREMENT
+    assert note.entry.events[0].cause.code is Code.REPLY_AFTER_RETIREMENT
 
 
 @pytest.mark.proves("SCH-8")
 def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
     """It has no attempt yet."""
-    happened = scheduler.claim(orders.new(payload={}), NOW).entry.happened
+    happened = scheduler.claim(orders.new(payload={}), NOW).entry.events
     failure = next(each for each in happened if isinstance(each, StepFailed))
     assert (failure.step, failure.attempt) == ("payment", 0)
 
@@ -444,10 +450,10 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
     attempt = 3 if undo else 1
     waits = steps.with_counts(steps.undo_pending(), attempts=2)
     order = orders.undoing(steps=[waits]) if undo else orders.new()
-    started = scheduler.claim(order, NOW).entry.happened[-1]
+    started = scheduler.claim(order, NOW).entry.events[-1]
     until = NOW + order.steps[0].timeout
     where = {"capability": "payment", "agent": "payment", "complete_by": until}
-    assert started == StepStarted(step="payment", attempt=attempt, undo=undo, **where)
+    assert started == StepStarted(step="payment", attempt=attempt, is_undo=undo, **where)
 
 
 @pytest.mark.proves("UND-4", "OPR-2")

@@ -23,10 +23,10 @@ from builders import (
 
 from core.changes import NotClaimed, Note
 from core.errors import NewerWorkflowError
-from core.happenings import PutBack
 from core.life import Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from engine.domain.backoff import SHORTEST
+from engine.domain.events import Requeued
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -206,7 +206,7 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     assert state.complete_by is None
     assert (state.not_before, step.not_before) == (NOW + seconds(30),) * 2
     assert (state.failure_count, step.failure_count) == (0, 0)
-    assert isinstance(change.entry.happened[-1], PutBack)
+    assert isinstance(change.entry.events[-1], Requeued)
 
 
 @pytest.mark.proves("UND-2")

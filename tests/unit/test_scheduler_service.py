@@ -121,7 +121,7 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
         await one.transitions.carry_out(
-            transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", happened=some("e")))
+            transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", events=some("e")))
         )
         await announce(world, instance, recorded.order_id)
     assert [request.content for request in world.requests()] == [{"to": CONTENT["customer"]}] * 2

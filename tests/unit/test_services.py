@@ -15,10 +15,10 @@ from owed import events_owed
 import submission.triggers
 from core.actions import BY_NAME
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
-from core.happenings import Submitted
 from core.keys import buckets
 from core.life import ProcessState
 from core.messages import WakeUp
+from engine.domain.events import Submitted
 from operators.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
@@ -275,7 +275,7 @@ async def test_the_log_tells_how_long_each_step_took(world, caplog):
     steps = ["NotStarted", "Running", "Completed"]
     assert [line.steps for line in lines] == [{"payment": each} for each in steps]
     first = (await world.store.history(ORDER_ID))[0]
-    assert first.happened == (Submitted(workflow="payment-only"),)
+    assert first.events == (Submitted(workflow="payment-only"),)
 
 
 async def test_the_log_says_nothing_that_a_service_or_a_person_wrote(world, caplog):

@@ -66,7 +66,7 @@ def test_a_step_that_was_done_is_completed_with_its_answer():
     assert (done.reason, done.for_operator) == (None, False)
     assert (change.after.state.process_state, change.after.state.reason) == ("Pending", None)
     assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
-    settled = change.entry.happened[0]
+    settled = change.entry.events[0]
     assert (settled.was_done, settled.note) == (True, said(True).note)
     case.took(change).claim().done("bill")
     assert case.ended == ("Processed", None)
@@ -80,7 +80,7 @@ def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
     assert states(change.after) == states(case.order)
     assert change.after.state.process_state is ProcessState.ERROR
     assert not change.after.step("ship").effect_unknown
-    assert (change.entry.event, change.entry.happened[0].was_done) == ("step-settled", False)
+    assert (change.entry.event, change.entry.events[0].was_done) == ("step-settled", False)
     assert possible(change.after, case.now) == ["resubmit", "cancel"]
     case.took(change).took(act("cancel", change.after, said(), case.now)).claim()
     assert case.states == {"stock": "Undoing", "ship": "Failed", "bill": "NotStarted"}
@@ -110,7 +110,7 @@ def test_not_done_is_refused_while_a_call_may_still_take_effect(accepted):
         settle(order, said(False), UNTIL - seconds(1))
     early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
     in_time = settle(order, said(False, confirm_late_effect=True), UNTIL)
-    assert [each.entry.happened[0].late_effect for each in (early, in_time)] == [True, False]
+    assert [each.entry.events[0].late_effect_possible for each in (early, in_time)] == [True, False]
     assert not settle(order, said(False), UNTIL).after.step("ship").effect_unknown
     assert settle(order, said(True, answer={}), NOW).after.step("ship").state == "Completed"
 

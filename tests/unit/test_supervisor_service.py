@@ -31,7 +31,7 @@ def world():
 
 async def overdue(world, count, *buckets):
     """Let begun payments of so many orders in each bucket time out; return their ids."""
-    entry = HistoryEntry(at=NOW, actor="t", happened=some("claimed"))
+    entry = HistoryEntry(at=NOW, actor="t", events=some("claimed"))
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
         order = orders.processing(order_id=order_id)

@@ -49,7 +49,7 @@ class Processes:
         return Transitions(self.store, self.parts.bus, self.parts.clock, self.parts.new_id)
 
     async def submitted(self):
-        entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+        entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
         await self.one.carry_out(Change(before=None, after=orders.new(), entry=entry))
         return self
 

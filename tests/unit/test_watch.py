@@ -44,7 +44,7 @@ async def watched(*orders, sweep=None):
             Change(
                 before=None,
                 after=order,
-                entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
+                entry=HistoryEntry(at=NOW, actor="t", events=some("submitted")),
             )
         )
     return watching(store, sweeps, conditions), store

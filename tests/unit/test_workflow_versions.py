@@ -7,9 +7,9 @@ import pytest
 from acting import told
 from builders import NOW, SOMEWHERE, orders, scheduler, steps
 
-from core.happenings import WorkflowChanged
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.events import WorkflowChanged
 
 
 def step(name, *after, **more):
@@ -58,7 +58,7 @@ CHANGES = {
 def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(change):
     """In its history, and by an alert that is the same for all orders that meet the change."""
     met = claimed(*CHANGES[change])
-    (happened,) = [each for each in met.entry.happened if isinstance(each, WorkflowChanged)]
+    (happened,) = [each for each in met.entry.events if isinstance(each, WorkflowChanged)]
     assert happened.steps.startswith("pay (")
     (event,) = told(met)
     assert (event.type, event.subject) == ("OrderProcessing.WorkflowChanged", "workflows/claim")
@@ -82,7 +82,7 @@ def test_every_changed_step_is_named_with_what_it_is_now():
     """The order remembers that, so that it tells once."""
     changed = replace(APPROVE, operation="charge")
     met = claimed(changed)
-    (happened,) = [each for each in met.entry.happened if isinstance(each, WorkflowChanged)]
+    (happened,) = [each for each in met.entry.events if isinstance(each, WorkflowChanged)]
     assert happened.steps == f"approve (now {changed.fingerprint}), pay (gone)"
     assert [each.fingerprint for each in met.after.steps] == [changed.fingerprint, ""]
 

@@ -27,14 +27,14 @@ know({
 });
 /** What was written down, each entry a second after the one before. */
 const historyOf = (...entries) =>
-  entries.map((happened, second) => ({ at: new Date(second * 1000).toISOString(), happened }));
+  entries.map((events, second) => ({ at: new Date(second * 1000).toISOString(), events }));
 const running = { name: "stock", completeBy: "1970-01-01T00:00:30Z" };
-const started = { what: "step-started", step: "stock", attempt: 1, undo: false };
-const completed = { what: "step-completed", step: "stock", attempt: 1 };
-const expired = { what: "expired", step: "stock", attempt: 1 };
+const started = { event: "step-started", step: "stock", attempt: 1, isUndo: false };
+const completed = { event: "step-completed", step: "stock", attempt: 1 };
+const expired = { event: "expired", step: "stock", attempt: 1 };
 
 test("an attempt lasts from the entry that starts it to the one that ends it", () => {
-  const history = historyOf([{ what: "submitted" }], [{ what: "claimed" }, started], [completed]);
+  const history = historyOf([{ event: "submitted" }], [{ event: "claimed" }, started], [completed]);
   assert.deepEqual(attempts({ history, steps: [] }, NOW), [
     { step: "stock", attempt: 1, undo: false, from: 1000, to: 2000, end: done },
   ]);
@@ -60,24 +60,27 @@ for (const [what, end] of /** @type {[string, import("../static/console/words.js
   ["step-failed", failed],
 ]))
   test(`an attempt ends as "${end.mark}" by ${what}`, () => {
-    const [found] = attempts({ history: historyOf([started], [{ what, step: "stock", attempt: 1 }]), steps: [] }, NOW);
+    const [found] = attempts(
+      { history: historyOf([started], [{ event: what, step: "stock", attempt: 1 }]), steps: [] },
+      NOW,
+    );
     assert.deepEqual([found.to, found.end], [1000, end]);
   });
 
 test("an attempt whose time was up, and with which the step is given up, has failed", () => {
-  const givenUp = { what: "step-failed", step: "stock", attempt: 1 };
+  const givenUp = { event: "step-failed", step: "stock", attempt: 1 };
   const [found] = attempts({ history: historyOf([started], [expired, givenUp]), steps: [] }, NOW);
   assert.equal(found.end, failed);
 });
 
 test("what comes later changes no attempt that has ended", () => {
-  const givenUp = { what: "step-failed", step: "stock", attempt: 1 };
+  const givenUp = { event: "step-failed", step: "stock", attempt: 1 };
   const [found] = attempts({ history: historyOf([started], [completed], [givenUp]), steps: [] }, NOW);
   assert.deepEqual([found.to, found.end], [1000, done]);
 });
 
 test("the undo of a step is told from the step", () => {
-  const history = historyOf([started], [completed, { ...started, attempt: 2, undo: true }]);
+  const history = historyOf([started], [completed, { ...started, attempt: 2, isUndo: true }]);
   const found = attempts({ history, steps: [] }, NOW);
   assert.deepEqual(
     found.map(({ attempt, undo, end }) => [attempt, undo, end]),
@@ -111,7 +114,7 @@ test("an attempt that runs lasts until now, and has a time by which it is comple
 });
 
 test("a reply that was refused ends no attempt, whatever it says", () => {
-  const refused = { what: "reply-refused", step: "stock", attempt: 1, why: "declined, stock: see code 14" };
+  const refused = { event: "reply-refused", step: "stock", attempt: 1, why: "declined, stock: see code 14" };
   const history = historyOf([started], [refused]);
   assert.equal(attempts({ history, steps: [running] }, NOW)[0].end, null);
 });
@@ -128,7 +131,7 @@ test("where nothing was written down nothing began", () => {
 
 test("an attempt that was not tried says why, and one that failed does not: its step does", () => {
   const because = (what, reason) => {
-    const history = historyOf([started], [{ what, step: "stock", attempt: 1, reason }]);
+    const history = historyOf([started], [{ event: what, step: "stock", attempt: 1, reason }]);
     return attempts({ history, steps: [] }, NOW)[0].why;
   };
   assert.equal(because("not-tried", "circuit open"), "circuit open");

@@ -8,7 +8,7 @@ import { know } from "../static/console/words.js";
 import { all, giveStorage, textOf } from "./support.js";
 
 const at = (second) => new Date(Date.now() - 60_000 + second * 1000).toISOString();
-const entry = (second, what, more = {}) => ({ at: at(second), happened: [{ what, step: "pay", attempt: 1, ...more }] });
+const entry = (second, event, more = {}) => ({ at: at(second), events: [{ event, step: "pay", attempt: 1, ...more }] });
 const waits = { name: "pay", state: "NotStarted", completeBy: null };
 
 beforeEach(() => {

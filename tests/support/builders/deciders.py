@@ -6,10 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from bench.workflows import MEASURED
-from core.happenings import Claimed, Ended, Happening, Processed, Submitted, Unknown
+from core.life import Outcome
 from core.messages import AgentReply, AttemptMessage, request_id_of
 from core.orders import Snapshot
 from engine.conversion.records import to_new
+from engine.domain.events import (
+    Claimed,
+    HistoryEvent,
+    OrderEnded,
+    OrderProcessed,
+    Submitted,
+    UnknownEvent,
+)
 from engine.domain.states import UnderWay
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
@@ -166,12 +174,12 @@ def failed_for_good() -> tuple[Snapshot, datetime]:
     return order, now
 
 
-def some(what: str, words: str = "") -> tuple[Happening | Unknown, ...]:
-    """What happened, where a test is not about that; said by another version of the app, if ours has none such."""
-    known: dict[str, Happening] = {
+def some(what: str, words: str = "") -> tuple[HistoryEvent, ...]:
+    """An event, where a test is not about that; one of another version of the app, if ours has none of this name."""
+    known: dict[str, HistoryEvent] = {
         "submitted": Submitted(workflow="payment-only"),
         "claimed": Claimed(),
-        "processed": Processed(),
-        "failed": Ended(what="failed", step="payment", cause=refusal("declined")),
+        "processed": OrderProcessed(),
+        "failed": OrderEnded(outcome=Outcome.FAILED, step="payment", cause=refusal("declined")),
     }
-    return (known.get(what) or Unknown(what=what, words=words),)
+    return (known.get(what) or UnknownEvent(name=what, words=words),)

@@ -5,17 +5,17 @@ import { event } from "./words.js";
 
 /** @typedef {import("./words.js").Term} Term */
 /** @typedef {{step: string, attempt: number, undo: boolean, from: number, to: number, end: Term | null, why?: string, completeBy?: number}} Attempt `why` is told of what was not tried */
-/** @typedef {{what: string, step?: string, attempt?: number, undo?: boolean, reason?: string | null}} Happening */
+/** @typedef {{event: string, step?: string, attempt?: number, isUndo?: boolean, reason?: string | null}} HistoryEvent */
 /** @typedef {{from: number, to: number}} Gap when a step waited for its next attempt */
 
 /** How an attempt ended of which only another version of the app knows. @type {Term} */
 const UNKNOWN = { word: "ended", mark: LOOK.retried };
 
-/** @param {{history: {at: string, happened: Happening[]}[], steps: {name: string, completeBy: string | null}[]}} order @param {number} now @returns {Attempt[]} */
+/** @param {{history: {at: string, events: HistoryEvent[]}[], steps: {name: string, completeBy: string | null}[]}} order @param {number} now @returns {Attempt[]} */
 export function attempts({ history, steps }, now) {
   /** @type {Attempt[]} */
   const found = [];
-  for (const { at, happened } of history) for (const each of happened) read(each, Date.parse(at), found, now);
+  for (const { at, events } of history) for (const each of events) read(each, Date.parse(at), found, now);
   for (const { name, completeBy } of steps) {
     const open = found.findLast((each) => each.step === name && !each.end);
     if (open && completeBy) open.completeBy = Date.parse(completeBy);
@@ -24,9 +24,9 @@ export function attempts({ history, steps }, now) {
   return found;
 }
 
-/** @param {Happening} happening @param {number} at @param {Attempt[]} found @param {number} now */
-function read({ what, step = "", attempt = 0, undo = false, reason }, at, found, now) {
-  const { beginsAttempt, endsAttempt } = event(what);
+/** @param {HistoryEvent} event @param {number} at @param {Attempt[]} found @param {number} now */
+function read({ event: name, step = "", attempt = 0, isUndo: undo = false, reason }, at, found, now) {
+  const { beginsAttempt, endsAttempt } = event(name);
   if (beginsAttempt) found.push({ step, attempt, undo, from: at, to: now, end: null });
   const last = endsAttempt && found.findLast((each) => each.step === step && each.attempt === attempt);
   // An attempt that expires may be the one that the step is given up with: the second of the two says more.

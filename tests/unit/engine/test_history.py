@@ -1,51 +1,48 @@
-"""What happened to an order: as values, as data, and in words that nobody reads back."""
-
-from typing import get_args
+"""The events of the history: their names, their data, and words that nobody reads back."""
 
 import pytest
 from builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 from pydantic import ValidationError
 
 from core.changes import HistoryEntry
-from core.happenings import (
-    Accepted,
-    ActedOn,
-    Answered,
-    AskedOtherwise,
-    BeginsLater,
+from core.life import Outcome
+from engine.conversion.records import to_new
+from engine.domain.causes import Cause, Code
+from engine.domain.events import (
+    Action,
+    ActionTaken,
+    AttemptDeferred,
+    AttemptExpired,
     Claimed,
-    CoolsDown,
-    Ended,
-    Expired,
-    Happening,
-    NotNeeded,
-    NotTried,
-    PassedOver,
-    Processed,
-    PutBack,
+    CooldownStarted,
+    DeadlineMoved,
+    EarlyRefusalRecorded,
+    ExternalEventRecorded,
+    NotAttempted,
+    OptionalStepFailed,
+    OrderEnded,
+    OrderProcessed,
+    PersonalDataErased,
+    PersonalDataRevealed,
     Recovered,
-    RefusedEarly,
-    Renewed,
     ReplyRefused,
+    RequestCancelled,
+    Requeued,
     Restored,
-    Revealed,
-    Settled,
-    Skipped,
+    SkippedByCondition,
+    StepActionTaken,
     StepCompleted,
     StepFailed,
+    StepScheduled,
+    StepSettled,
     StepStarted,
     StepUndone,
     SubmissionRefused,
     Submitted,
     UndoRequested,
-    Waits,
-    Withdrawn,
     WorkflowChanged,
-    as_data,
-    from_data,
 )
-from engine.conversion.records import to_new
-from engine.domain.causes import Cause, Code
+from engine.domain.history import EVENT_INFO, TAGS, from_data, name_of, to_data
 from stores.order_rows import state_record
 from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
@@ -53,7 +50,7 @@ from stores.tables import Stored, entity, stored_form
 STARTED = StepStarted(
     step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW
 )
-EXPIRED = Expired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
+EXPIRED = AttemptExpired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
 EACH = {
     Submitted(workflow="order"): "workflow order",
     Submitted(
@@ -63,84 +60,102 @@ EACH = {
     Claimed(): "",
     STARTED: "stock attempt 2 started",
     StepStarted(
-        step="stock", attempt=2, capability="inventory", agent="depot", complete_by=NOW, undo=True
+        step="stock",
+        attempt=2,
+        capability="inventory",
+        agent="depot",
+        complete_by=NOW,
+        is_undo=True,
     ): "undo of stock attempt 2 started at depot",
     StepStarted(
-        step="stock", attempt=2, capability="depot", agent="depot", complete_by=NOW, round=1
+        step="stock", attempt=2, capability="depot", agent="depot", complete_by=NOW, generation=1
     ): "stock attempt 2 of round 2 started",
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
     StepStarted(
         step="photos", attempt=2, capability="outside", agent="outside", complete_by=NOW
     ): "the answer to photos is awaited until 2026-01-31 08:15:00 UTC, attempt 2",
-    Answered(step="photos", attempt=2): "photos was answered",
-    Answered(step="photos", attempt=0): "photos was answered before its turn",
-    RefusedEarly(step="photos", cause=refusal("no camera")): (
+    ExternalEventRecorded(step="photos", attempt=2): "photos was answered",
+    ExternalEventRecorded(step="photos", attempt=0): "photos was answered before its turn",
+    EarlyRefusalRecorded(step="photos", cause=refusal("no camera")): (
         "photos was refused before its turn: no camera"
     ),
-    Withdrawn(step="photos", attempt=2): "photos is awaited no longer",
-    Expired(
+    RequestCancelled(step="photos", attempt=2): "photos is awaited no longer",
+    AttemptExpired(
         step="photos", attempt=2, agent="outside", failure=2, threshold=3
     ): "nobody has answered photos in time, 2 of 3",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, cause=refusal("sold out")): "stock: sold out",
-    PassedOver(step="points"): "the order goes on without points",
-    BeginsLater(
+    OptionalStepFailed(step="points"): "the order goes on without points",
+    StepScheduled(
         step="ship", until=NOW, by="tomorrow"
     ): "ship begins at 2026-01-31 08:15:00 UTC: tomorrow",
-    Waits(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
-    Waits(held_by="grace"): "grace holds it",
-    NotNeeded(step="approve", predicate="above_limit"): "approve is not needed: above_limit",
+    Requeued(until=NOW, is_chosen=True): "waits until 2026-01-31 08:15:00 UTC",
+    Requeued(held_by="grace"): "grace holds it",
+    SkippedByCondition(
+        step="approve", condition="above_limit"
+    ): "approve is not needed: above_limit",
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",
-    NotTried(
+    NotAttempted(
         step="stock", attempt=2, cause=not_attempted("the circuit is open")
     ): "stock was not tried: the circuit is open",
-    Accepted(
+    AttemptDeferred(
         step="stock", attempt=2, agent="depot", until=NOW
     ): "depot accepted stock; it is asked again at 2026-01-31 08:15:00 UTC",
     EXPIRED: "stock timed out, failure 1 of 3",
-    Expired(
+    AttemptExpired(
         step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"
     ): "stock timed out, failure 2 of 3; last answer: 503",
-    Expired(
+    AttemptExpired(
         step="stock", attempt=1, agent="inventory", threshold=3
     ): "stock attempt 1 came to nothing: inventory is not known to have begun it",
-    CoolsDown(
+    CooldownStarted(
         step="stock", number=1, most=2, until=NOW
     ): "cooldown 1 of 2, until 2026-01-31 08:15:00 UTC",
-    PutBack(): "no agent has room",
-    PutBack(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
+    Requeued(): "no agent has room",
+    Requeued(until=NOW): "waits until 2026-01-31 08:15:00 UTC",
     Recovered(): "",
     UndoRequested(step="stock", cause=refusal("sold out")): "stock: sold out",
-    Processed(): "",
-    Ended(what="failed", step="stock", cause=refusal("sold out")): "stock: sold out",
-    Ended(what="undone", cause=refusal("cancelled by an operator")): "cancelled by an operator",
+    OrderProcessed(): "",
+    OrderEnded(outcome=Outcome.FAILED, step="stock", cause=refusal("sold out")): "stock: sold out",
+    OrderEnded(
+        outcome=Outcome.UNDONE, cause=refusal("cancelled by an operator")
+    ): "cancelled by an operator",
     ReplyRefused(
         step="stock", attempt=1, cause=refusal("the step is Completed")
     ): "the step is Completed",
-    ActedOn(what="resubmitted", note="the provider is back"): "the provider is back",
-    Revealed(note="to call the customer"): "to call the customer",
-    Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
-    Renewed(what="renewed", step="stock", note="they never had it"): "stock: they never had it",
-    Settled(what="settled", step="a", was_done=True, note="it is there"): (
+    ActionTaken(action=Action.RESUBMIT, note="the provider is back"): "the provider is back",
+    PersonalDataErased(note="she asked for it"): "she asked for it",
+    PersonalDataRevealed(note="to call the customer"): "to call the customer",
+    StepActionTaken(
+        action=Action.SKIP, resumes=True, step="stock", note="done by hand"
+    ): "stock: done by hand",
+    StepActionTaken(
+        action=Action.RETRY_WITH_NEW_KEY, resumes=True, step="stock", note="they never had it"
+    ): "stock: they never had it",
+    StepSettled(action=Action.SETTLE, resumes=True, step="a", was_done=True, note="it is there"): (
         "a was done: it is there"
     ),
-    Settled(what="step-settled", step="a", was_done=False, late_effect=True, note="no"): (
-        "a was not done, though a call may still take effect: no"
-    ),
+    StepSettled(
+        action=Action.SETTLE, step="a", was_done=False, late_effect_possible=True, note="no"
+    ): ("a was not done, though a call may still take effect: no"),
     Restored(
         copied_at=NOW, note="the account is gone"
     ): "from a copy of 2026-01-31 08:15:00 UTC: the account is gone",
-    AskedOtherwise(what="link-renewed", step="photos", note="lost"): "photos: lost",
-    AskedOtherwise(
-        what="wait-extended", step="photos", note="away", until=NOW
+    StepActionTaken(action=Action.NEW_CALLBACK_URL, step="photos", note="lost"): "photos: lost",
+    DeadlineMoved(
+        action=Action.EXTEND_DEADLINE, step="photos", note="away", until=NOW
     ): "photos until 2026-01-31 08:15:00 UTC: away",
 }
 
 
-def entry(*happened):
-    return HistoryEntry(at=NOW, actor="scheduler/1", happened=happened)
+WHOLE_ORDER = {Action.CANCEL, Action.HOLD, Action.RELEASE, Action.EXPEDITE, Action.RESUBMIT}
+"""The actions that concern no single step."""
+
+
+def entry(*events):
+    return HistoryEntry(at=NOW, actor="scheduler/1", events=events)
 
 
 def kept(row):
@@ -151,18 +166,33 @@ def kept(row):
 
 def test_every_event_has_its_words():
     """None is left out here."""
-    assert {type(each) for each in EACH} == set(get_args(Happening))
+    assert {type(each) for each in EACH} == set(TAGS)
 
 
-@pytest.mark.parametrize("each", EACH, ids=lambda each: f"{each.what}, {EACH[each]}")
+def test_every_name_has_a_meaning():
+    """Pages and the command line show each event by it; each type has a word of its own in rows."""
+    resumed = [
+        StepActionTaken(action=action, step="stock", note="n", resumes=resumes)
+        for action in Action
+        if action not in {*WHOLE_ORDER, Action.EXTEND_DEADLINE}
+        for resumes in (True, False)
+    ]
+    taken = [ActionTaken(action=action, note="n") for action in WHOLE_ORDER]
+    ended = [OrderEnded(outcome=outcome) for outcome in Outcome]
+    names = {name_of(event) for event in (*EACH, *resumed, *taken, *ended)}
+    assert names == set(EVENT_INFO)
+    assert len(set(TAGS.values())) == len(TAGS)
+
+
+@pytest.mark.parametrize("each", EACH, ids=lambda each: f"{name_of(each)}, {EACH[each]}")
 def test_what_happened_comes_back_from_the_history_as_it_was(each):
     """And says, for people, what it says."""
-    assert (entry(each).event, entry(each).detail) == (each.what, EACH[each])
+    assert (entry(each).event, entry(each).detail) == (name_of(each), EACH[each])
     assert kept(columns_of_record(entry(each))) == entry(each)
 
 
 @pytest.mark.parametrize(
-    ("happened", "event", "detail"),
+    ("events", "event", "detail"),
     [
         ((Claimed(), STARTED), "claimed", "stock attempt 2 started"),
         (
@@ -171,11 +201,11 @@ def test_what_happened_comes_back_from_the_history_as_it_was(each):
             "pay completed by attempt 1; stock att",
         ),
         (
-            (StepCompleted(step="pay", attempt=1), PutBack()),
+            (StepCompleted(step="pay", attempt=1), Requeued()),
             "put-back",
             "pay completed by attempt 1; no agent has room",
         ),
-        ((Claimed(), Ended(what="undone", cause=refusal("why"))), "undone", "why"),
+        ((Claimed(), OrderEnded(outcome=Outcome.UNDONE, cause=refusal("why"))), "undone", "why"),
         ((EXPIRED, Recovered()), "recovered", "stock timed out, failure 1 of 3"),
         (
             (
@@ -195,19 +225,17 @@ def test_what_happened_comes_back_from_the_history_as_it_was(each):
         ),
     ],
 )
-def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(
-    happened, event, detail
-):
+def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(events, event, detail):
     """The values have all of it."""
-    assert entry(*happened).event == event
-    assert entry(*happened).detail.startswith(detail)
-    assert kept(columns_of_record(entry(*happened))) == entry(*happened)
+    assert entry(*events).event == event
+    assert entry(*events).detail.startswith(detail)
+    assert kept(columns_of_record(entry(*events))) == entry(*events)
 
 
 def test_the_code_of_a_cause_is_no_text_when_it_is_read_back():
     """Else a decision that compares it would miss it."""
     told = entry(StepFailed(step="stock", attempt=2, cause=refusal("sold out")))
-    (failed,) = kept(columns_of_record(told)).happened
+    (failed,) = kept(columns_of_record(told)).events
     assert failed.cause.code is Code.REFUSED
 
 
@@ -226,27 +254,33 @@ def test_what_another_version_of_the_app_wrote_is_told_in_its_words():
     """Nothing of it is lost for a person, and no other entry for anybody."""
     newer = columns_of_record(entry(Claimed())) | {"Event": "held", "Detail": "by grace"}
     del newer["Data"]
-    for data in ({}, {"Data": "[]"}, {"Data": "{}"}, {"Data": '[{"what": "held", "by": "grace"}]'}):
-        assert kept(newer | data).happened == some("held", "by grace")
+    for data in (
+        {},
+        {"Data": "[]"},
+        {"Data": "{}"},
+        {"Data": '[{"event": "held", "by": "grace"}]'},
+    ):
+        assert kept(newer | data).events == some("held", "by grace")
 
 
 def test_a_value_with_a_field_left_out_is_no_value():
     """It is told in words."""
     with pytest.raises(ValidationError):
-        from_data([{"what": "step-completed", "attempt": 1}])
+        from_data([{"event": "step-completed", "attempt": 1}])
 
 
 def test_data_has_the_names_of_the_api():
     """In camelCase, with times as text, and nothing that is not known."""
-    assert as_data((STARTED, PutBack())) == [
+    assert to_data((STARTED, Requeued())) == [
         {
-            "what": "step-started",
+            "event": "step-started",
             "step": "stock",
             "attempt": 2,
             "capability": "inventory",
             "agent": "inventory",
             "completeBy": NOW.isoformat().replace("+00:00", "Z"),
-            "undo": False,
+            "isUndo": False,
+            "generation": 0,
         },
-        {"what": "put-back"},
+        {"event": "requeued", "isChosen": False},
     ]

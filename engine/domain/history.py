@@ -1,0 +1,210 @@
+"""The names of events in the history, what each name means, and their form in rows.
+
+Rows, views, alert queries and the log have the names. Programs read the values, and parse no words.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Annotated, Any, Union
+
+from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from core.life import MEANINGS, Mark, Situation
+from engine.domain import events
+from engine.domain.events import Action, HistoryEvent
+
+# Names
+
+TAGS: Mapping[type[HistoryEvent], str] = {
+    events.Submitted: "submitted",
+    events.SubmissionRefused: "submission-refused",
+    events.Claimed: "claimed",
+    events.StepStarted: "step-started",
+    events.StepCompleted: "step-completed",
+    events.ExternalEventRecorded: "step-answered",
+    events.EarlyRefusalRecorded: "step-refused-early",
+    events.RequestCancelled: "step-withdrawn",
+    events.StepUndone: "step-undone",
+    events.StepFailed: "step-failed",
+    events.OptionalStepFailed: "passed-over",
+    events.SkippedByCondition: "not-needed",
+    events.StepScheduled: "begins-later",
+    events.NotAttempted: "not-tried",
+    events.AttemptDeferred: "accepted",
+    events.AttemptExpired: "expired",
+    events.CooldownStarted: "cooldown",
+    events.Requeued: "requeued",
+    events.Recovered: "recovered",
+    events.UndoRequested: "undo-requested",
+    events.OrderProcessed: "processed",
+    events.OrderEnded: "ended",
+    events.WorkflowChanged: "workflow-changed",
+    events.ReplyRefused: "reply-refused",
+    events.ActionTaken: "action-taken",
+    events.StepActionTaken: "step-action-taken",
+    events.StepSettled: "settlement",
+    events.DeadlineMoved: "wait-extended",
+    events.Restored: "restored",
+    events.PersonalDataErased: "erased",
+    events.PersonalDataRevealed: "revealed",
+}
+"""The word for each type of event in rows; unless its values say more, also its name."""
+
+_OF_ACTION: Mapping[Action, str] = {
+    Action.CANCEL: "cancelled",
+    Action.HOLD: "held",
+    Action.RELEASE: "released",
+    Action.EXPEDITE: "hurried",
+    Action.RESUBMIT: "resubmitted",
+    Action.REMIND: "reminded",
+    Action.NEW_CALLBACK_URL: "link-renewed",
+}
+_OF_STEP_ACTION: Mapping[Action, tuple[str, str]] = {
+    Action.SKIP: ("skipped", "step-skipped"),
+    Action.RETRY_WITH_NEW_KEY: ("renewed", "step-renewed"),
+    Action.SETTLE: ("settled", "step-settled"),
+}
+"""The name if the order goes on by the action, and if it still waits for an operator."""
+
+
+def name_of(event: HistoryEvent) -> str:
+    """Return the name of the event, as operators filter and count by it."""
+    match event:
+        case events.UnknownEvent(name=name):
+            return name
+        case events.OrderEnded(outcome=outcome):
+            return outcome.value
+        case events.Requeued():
+            return "waits" if event.is_chosen or event.held_by else "put-back"
+        case events.StepActionTaken(action=action) if action in _OF_STEP_ACTION:
+            return _OF_STEP_ACTION[action][0 if event.resumes else 1]
+        case events.ActionTaken(action=action) if action in _OF_ACTION:
+            return _OF_ACTION[action]
+    return TAGS[type(event)]
+
+
+# What a name means
+
+
+class Weight(IntEnum):
+    """How much an event says: the last one of the greatest weight names its entry."""
+
+    DETAIL = 0
+    STEP = 1
+    STEP_FAILURE = 2
+    ORDER = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptEnd:
+    """How an attempt at a step has ended."""
+
+    word: str
+    mark: Mark
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventInfo:
+    """What an event means for those who read the history."""
+
+    weight: Weight = Weight.ORDER
+    is_failure: bool = False
+    """Whether something went wrong."""
+    changes_nothing: bool = False
+    """Whether it only reports: the order stayed as it was."""
+    begins_attempt: bool = False
+    ends_attempt: AttemptEnd | None = None
+    """How the attempt at its step has ended by it; None if it has not."""
+
+
+def _attempt_ended(
+    word: str, mark: Mark, weight: Weight = Weight.STEP, *, is_failure: bool = False
+) -> EventInfo:
+    end = AttemptEnd(word=word, mark=mark)
+    return EventInfo(weight=weight, is_failure=is_failure, ends_attempt=end)
+
+
+def _order_ended(situation: Situation) -> EventInfo:
+    """Return the meaning of an end, which is a failure if it waits for an operator."""
+    return EventInfo(is_failure=MEANINGS[situation].waits_for_operator)
+
+
+_ORDER = EventInfo()
+_DETAIL = EventInfo(weight=Weight.DETAIL)
+_FAILURE = EventInfo(is_failure=True)
+_ACTIONS = (
+    *_OF_ACTION.values(),
+    *(name for names in _OF_STEP_ACTION.values() for name in names),
+    "wait-extended",
+    "restored",
+    "erased",
+)
+
+EVENT_INFO: Mapping[str, EventInfo] = {
+    "submitted": _ORDER,
+    "submission-refused": _ORDER,
+    "claimed": _ORDER,
+    "step-started": EventInfo(weight=Weight.DETAIL, begins_attempt=True),
+    "step-completed": _attempt_ended("completed", Mark.PROCESSED),
+    "step-answered": _attempt_ended("answered", Mark.PROCESSED),
+    "step-refused-early": EventInfo(weight=Weight.STEP),
+    "step-withdrawn": _attempt_ended("withdrawn", Mark.PENDING, Weight.DETAIL),
+    "step-undone": _attempt_ended("undone", Mark.UNDO),
+    "step-failed": _attempt_ended("failed", Mark.ERROR, Weight.STEP_FAILURE, is_failure=True),
+    "passed-over": _DETAIL,
+    "not-needed": _DETAIL,
+    "begins-later": _DETAIL,
+    "not-tried": _attempt_ended("waited, not tried", Mark.WAITED, is_failure=True),
+    "accepted": _attempt_ended("accepted", Mark.AGAIN),
+    "expired": _attempt_ended("no answer in time", Mark.AGAIN, is_failure=True),
+    "cooldown": _DETAIL,
+    "put-back": _FAILURE,
+    "waits": _ORDER,
+    "recovered": _FAILURE,
+    "undo-requested": _FAILURE,
+    "processed": _ORDER,
+    "failed": _order_ended(Situation.FAILED),
+    "undone": _order_ended(Situation.UNDONE),
+    "undo-incomplete": _order_ended(Situation.UNDO_INCOMPLETE),
+    "workflow-changed": _DETAIL,
+    "reply-refused": EventInfo(is_failure=True, changes_nothing=True),
+    "revealed": EventInfo(changes_nothing=True),
+    **dict.fromkeys(_ACTIONS, _ORDER),
+}
+"""The meaning of each event, by its name."""
+
+
+def entry_name(happened: Sequence[HistoryEvent]) -> str:
+    """Return the name of an entry: that of an event of the order, or else of its step."""
+    names = [name_of(event) for event in reversed(happened)]
+    return max(names, key=lambda name: EVENT_INFO.get(name, _ORDER).weight)
+
+
+# Their form in rows
+
+_FORM = ConfigDict(alias_generator=to_camel)
+
+
+def _tag(value: Any) -> Any:
+    return value.get("event") if isinstance(value, Mapping) else TAGS[type(value)]
+
+
+_ANY: Any = Union[tuple(Annotated[kind, Tag(tag)] for kind, tag in TAGS.items())]  # noqa: UP007
+_EVENTS: TypeAdapter[Any] = TypeAdapter(
+    tuple[Annotated[_ANY, Discriminator(_tag)], ...], config=_FORM
+)
+
+
+def to_data(happened: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
+    """Return the events as JSON objects with camelCase fields; unknown events are left out."""
+    known = [event for event in happened if not isinstance(event, events.UnknownEvent)]
+    data = _EVENTS.dump_python(tuple(known), mode="json", by_alias=True, exclude_none=True)
+    return [{"event": TAGS[type(event)]} | each for event, each in zip(known, data, strict=True)]
+
+
+def from_data(data: Any) -> tuple[HistoryEvent, ...]:
+    """Return the events; raises `pydantic.ValidationError` for one that is not known here."""
+    found: tuple[HistoryEvent, ...] = _EVENTS.validate_python(data)
+    return found
