@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from alerts import rules
 from alerts.rules import Delivery
-from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import UnavailableError
 from core.gathering import results_of, run_all, settle_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, EventPublisher
+from engine.domain.work_index import IndexRow
 from stores import outbox
 from stores.orders import OrderStore
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 PAGE = 100
 """Number of rows that are read, sent and confirmed at once."""
 
-Waiting = tuple[AgendaRow, Event | BusMessage]
+Waiting = tuple[IndexRow, Event | BusMessage]
 """A row of the outbox, and its content."""
 
 Way = Callable[[str, Sequence[Waiting]], Awaitable[list[Delivery]]]
@@ -104,14 +104,14 @@ class Relay:
         return await self._publish([each for each in mine if each])
 
     async def _put_off(
-        self, bucket: str, row: AgendaRow, event: Event
-    ) -> tuple[AgendaRow, Event] | None:
+        self, bucket: str, row: IndexRow, event: Event
+    ) -> tuple[IndexRow, Event] | None:
         """Let the row be sent again later; return it, or None if another run took it first."""
         tries = outbox.tries_of(row) + 1
         later = outbox.put_off(row, self.clock() + rules.pause(tries), tries)
         return (later, event) if await self.store.postpone(bucket, row.key, later) else None
 
-    async def _publish(self, events: Sequence[tuple[AgendaRow, Event]]) -> list[Delivery]:
+    async def _publish(self, events: Sequence[tuple[IndexRow, Event]]) -> list[Delivery]:
         """Publish the events in one batch; if that is refused, each by itself."""
         if not events:
             return []
@@ -128,7 +128,7 @@ class Relay:
         return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
 
     async def _not_sent(
-        self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]
+        self, bucket: str, row: IndexRow, fault: Exception, answered: Collection[str]
     ) -> None:
         if counts := rules.counts(row, fault, answered):
             log.warning(
@@ -139,7 +139,7 @@ class Relay:
             await self.store.postpone(bucket, row.key, successor)
 
 
-def _readable(page: Sequence[AgendaRow]) -> Iterator[Waiting]:
+def _readable(page: Sequence[IndexRow]) -> Iterator[Waiting]:
     """Yield each readable row with its content; the others are logged, and wait to be mended."""
     for row in page:
         try:

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field
 
 from core import alerts
-from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import Moment, decode, json_text
+from engine.domain.work_index import IndexRow
 from stores import outbox
 
 QUEUE = "operator-alerts"
@@ -50,7 +50,7 @@ def read(body: bytes) -> Event:
     )
 
 
-Delivery = tuple[AgendaRow, Exception | None]
+Delivery = tuple[IndexRow, Exception | None]
 """A row of the outbox, and why it was not sent; None if it was sent."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
@@ -70,14 +70,14 @@ def answered(outcomes: Iterable[Delivery]) -> set[str]:
     }
 
 
-def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
+def counts(row: IndexRow, fault: Exception, answered: Collection[str]) -> bool:
     """Whether the failure counts as a try: a refusal, or silence of this destination alone."""
     return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
 
 
 def successor(
-    row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
-) -> AgendaRow:
+    row: IndexRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
+) -> IndexRow:
     """Return the row that replaces an unsent notice.
 
     It is the same content at a later time, or the alert that the notice is given up.

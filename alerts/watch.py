@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
-from core import agenda, alerts, conditions, keys
-from core.agenda import AgendaRow, Kind
+from core import alerts, conditions, keys
 from core.conditions import MAX_ORDERS, Condition, ConditionStatus, Finding
 from core.errors import ConflictError
 from core.gathering import results_of, settle_all
 from core.ports import Clock, TextQueue
+from engine.domain import work_index
+from engine.domain.work_index import IndexRow, WorkItemKind
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
 from stores.claim_lanes import PAGE, BucketLook
 from stores.conditions import ConditionLog
@@ -61,7 +62,7 @@ class Watch:
         may still last, so no condition ends.
         """
         now = self.clock()
-        waiting: list[AgendaRow] = []
+        waiting: list[IndexRow] = []
         looks = await settle_all(
             self._look_into(bucket, now, waiting) for bucket in self.store.buckets
         )
@@ -88,7 +89,7 @@ class Watch:
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
-    async def _look_into(self, bucket: str, now: datetime, waiting: list[AgendaRow]) -> None:
+    async def _look_into(self, bucket: str, now: datetime, waiting: list[IndexRow]) -> None:
         """Add the first due orders of each lane to `waiting`.
 
         An order that waits since a time far to come was changed by a process whose clock is ahead.
@@ -96,9 +97,9 @@ class Watch:
         """
         late, ahead = now - self.longest_pending, now + self.longest_pending
 
-        def is_late(row: AgendaRow) -> AgendaRow | None:
-            if agenda.waits_since_after(row, ahead):
-                row = agenda.waiting_since(row, late - timedelta.resolution)
+        def is_late(row: IndexRow) -> IndexRow | None:
+            if work_index.waits_since_after(row, ahead):
+                row = work_index.waiting_since(row, late - timedelta.resolution)
             due = _due(row)
             if due is None:
                 return None
@@ -169,17 +170,17 @@ class Watch:
     async def _not_recovered(self, bucket: str, now: datetime) -> list[Finding]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
         late = now - self.longest_pending
-        rows = await self._listed(bucket, *agenda.overdue(late))
-        rows += await self._listed(bucket, *agenda.overdue(late, Kind.WAITING))
+        rows = await self._listed(bucket, *work_index.overdue(late))
+        rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.WAITING))
         reason = "they are overdue, and nobody could recover them"
         return list(_of_orders(alerts.OVERDUE, reason, rows))
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[Finding]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
-        rows = await self._listed(bucket, *agenda.held_before(now - LONGEST_HELD))
+        rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_HELD))
         return list(_of_orders(alerts.HELD, "they are held for long: release them", rows))
 
-    async def _listed(self, bucket: str, start: str, end: str) -> list[AgendaRow]:
+    async def _listed(self, bucket: str, start: str, end: str) -> list[IndexRow]:
         """Return the first rows of a list that have an order id and a readable time."""
         page = await self.store.agenda(bucket, start, end, PAGE)
         return [row for row in page if _due(row) is not None]
@@ -218,30 +219,30 @@ class Watch:
                 await self.conditions.put(replace(condition, reported=condition.revision), etag)
 
 
-def _due(row: AgendaRow) -> datetime | None:
+def _due(row: IndexRow) -> datetime | None:
     """Return since when the row is due; None if it holds no readable time, or no order id."""
     try:
-        due = agenda.since(row)
+        due = work_index.since(row)
     except ValueError:
         log.exception("watch.row_passed_over", extra={"row": row.key})
         return None
     return due if row.order_id else None
 
 
-def _waits_since(row: AgendaRow, held_until: Mapping[str, datetime]) -> datetime:
+def _waits_since(row: IndexRow, held_until: Mapping[str, datetime]) -> datetime:
     """Return since when the order could be claimed: a time that an operator chose is no delay."""
-    since = agenda.since(row)
+    since = work_index.since(row)
     return max(since, held_until.get(_needs(row), since))
 
 
-def _needs(row: AgendaRow) -> str:
+def _needs(row: IndexRow) -> str:
     """Return the capability that a pending order needs; empty if its key has none."""
     return (row.key.split("|") + [""] * 3)[2]
 
 
-def _waiting(rows: Iterable[AgendaRow]) -> Iterator[Finding]:
+def _waiting(rows: Iterable[IndexRow]) -> Iterator[Finding]:
     """Yield a finding for the late orders of each capability."""
-    by_need: dict[str, list[AgendaRow]] = {}
+    by_need: dict[str, list[IndexRow]] = {}
     for row in rows:
         by_need.setdefault(_needs(row), []).append(row)
     for need, late in by_need.items():
@@ -249,15 +250,15 @@ def _waiting(rows: Iterable[AgendaRow]) -> Iterator[Finding]:
         yield from _of_orders(key, "they may be claimed, and are not", late)
 
 
-def _of_orders(key: str, reason: str, rows: Sequence[AgendaRow]) -> Iterator[Finding]:
+def _of_orders(key: str, reason: str, rows: Sequence[IndexRow]) -> Iterator[Finding]:
     """Yield one finding for the orders of these rows, if there are any."""
     if rows:
-        oldest = sorted(rows, key=agenda.since)
+        oldest = sorted(rows, key=work_index.since)
         orders = tuple(dict.fromkeys(row.order_id for row in oldest))
         yield Finding(
             key=key,
             reason=reason,
-            since=agenda.since(oldest[0]),
+            since=work_index.since(oldest[0]),
             count=len(orders),
             orders=orders[:MAX_ORDERS],
         )

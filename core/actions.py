@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from core.agenda import Kind
 from core.changes import Change
 from core.errors import RefusedError
 from core.life import Outcome
@@ -33,6 +32,7 @@ from engine.domain.causes import Cause
 from engine.domain.orders import InError, Order
 from engine.domain.states import Startable
 from engine.domain.steps import Step
+from engine.domain.work_index import WorkItemKind
 from engine.words import words_of
 
 
@@ -95,7 +95,7 @@ class Action(Words):
     """Whether the operator says if the step was done."""
     steps_of: Callable[[Order, datetime], tuple[Step, ...]] = lambda order, now: ()
     """Returns the steps of which it can concern one."""
-    lists: tuple[Kind, ...]
+    lists: tuple[WorkItemKind, ...]
     """The lists in which a bulk action finds its orders."""
 
     def act(self, order: Order, asked: Asked, now: datetime) -> Change:
@@ -191,7 +191,7 @@ ACTIONS = (
         done="resubmitted",
         why_not=resubmit.refusal,
         decide=lambda order, asked, now: resubmit.decide(order, asked.note, now),
-        lists=(Kind.ERROR,),
+        lists=(WorkItemKind.ERROR,),
     ),
     Action(
         name="skip",
@@ -204,7 +204,7 @@ ACTIONS = (
         steps_of=lambda order, now: skip.steps_of(order),
         why_not=lambda order, now: skip.refusal(order),
         decide=_skip,
-        lists=(Kind.ERROR,),
+        lists=(WorkItemKind.ERROR,),
     ),
     Action(
         name="renew",
@@ -218,7 +218,7 @@ ACTIONS = (
         steps_of=forgotten_steps,
         why_not=retry_with_new_key.refusal,
         decide=_renew,
-        lists=(Kind.ERROR,),
+        lists=(WorkItemKind.ERROR,),
     ),
     Action(
         name="settle",
@@ -234,7 +234,7 @@ ACTIONS = (
         steps_of=lambda order, now: settle.steps_of(order),
         why_not=lambda order, now: settle.refusal(order),
         decide=_settle,
-        lists=(Kind.ERROR,),
+        lists=(WorkItemKind.ERROR,),
     ),
     Action(
         name="cancel",
@@ -246,7 +246,7 @@ ACTIONS = (
         danger=True,
         why_not=lambda order, now: cancel.refusal(order),
         decide=lambda order, asked, now: cancel.decide(order, cancel.OPERATOR, asked.note, now),
-        lists=(Kind.ERROR,),
+        lists=(WorkItemKind.ERROR,),
     ),
     Action(
         name="hold",
@@ -257,7 +257,7 @@ ACTIONS = (
         done="held",
         why_not=lambda order, now: hold.refusal(order),
         decide=lambda order, asked, now: hold.decide(order, asked.operator, asked.note, now),
-        lists=(Kind.PENDING, Kind.RUNNING, Kind.WAITING),
+        lists=(WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING),
     ),
     Action(
         name="release",
@@ -268,7 +268,7 @@ ACTIONS = (
         done="released",
         why_not=lambda order, now: release.refusal(order),
         decide=lambda order, asked, now: release.decide(order, asked.note, now),
-        lists=(Kind.HELD,),
+        lists=(WorkItemKind.HELD,),
     ),
     Action(
         name="hurry",
@@ -278,7 +278,7 @@ ACTIONS = (
         done="hurried",
         why_not=lambda order, now: expedite.refusal(order),
         decide=lambda order, asked, now: expedite.decide(order, asked.note, now),
-        lists=(Kind.PENDING,),
+        lists=(WorkItemKind.PENDING,),
     ),
 )
 """The actions on an order, in the sequence in which they are offered."""

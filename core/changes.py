@@ -6,17 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
 
-from core import agenda
-from core.agenda import AgendaRow
 from core.keys import newest_first
 from core.life import WhyNot
 from core.messages import BusMessage
+from engine import lists
+from engine.domain import work_index
 from engine.domain.derive import amended
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
 from engine.domain.history import entry_name
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, State
 from engine.domain.steps import Step
+from engine.domain.work_index import IndexRow
 from engine.history_words import in_words
 
 
@@ -97,13 +98,13 @@ class Change:
         )
         return next(ends, None)
 
-    def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
+    def obligations(self) -> tuple[list[str], dict[str, IndexRow]]:
         """Return the row keys of the obligations that are met, and the present ones by row key.
 
         An order that is over is owed nothing; its one row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
-        owed = agenda.obligations(self.after)
+        owed = lists.index_rows(self.after)
         return [item.key for item in written if item.key not in owed], owed
 
 
@@ -130,13 +131,13 @@ OPERATOR = "operator/"
 """The beginning of the actor of an operator's entries; the name follows."""
 
 
-def acted_row(order_id: str, version: int, entry: HistoryEntry) -> AgendaRow | None:
+def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | None:
     """Return the row that lists what an operator did to an order; None for any other entry."""
     if not entry.actor.startswith(OPERATOR):
         return None
     place = f"{newest_first(entry.at)}|{order_id}|{version}"
     said = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
-    return AgendaRow(key=f"{agenda.ACTED_PREFIX}{place}", order_id=order_id, data=said)
+    return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=said)
 
 
 Decision = Change | Note | NotClaimed | None

@@ -15,7 +15,6 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from adapters import Adapters
 from adapters.settings import Settings
 from bootstrap import bootstrap
-from core.agenda import Kind
 from core.business import Business
 from core.keys import time_of
 from core.messages import (
@@ -26,6 +25,7 @@ from core.messages import (
     requests_queue,
     responses_queue,
 )
+from engine.domain.work_index import WorkItemKind
 from kit.loop import HeldLoop
 from kit.memory import MemoryBus, MemoryEventPublisher, MemoryTable, in_memory, of_columns
 from kit.services import Services
@@ -40,7 +40,9 @@ EVERY = timedelta(seconds=15)
 AT_LEAST_EVERY = timedelta(hours=1)
 """The interval of all timers while nothing is due: how much an alert of standstill may be late."""
 
-TIMED = "|".join((Kind.PENDING, Kind.RUNNING, Kind.WAITING, Kind.OUTBOX))
+TIMED = "|".join(
+    (WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING, WorkItemKind.OUTBOX)
+)
 DUE_AT = re.compile(rf"(?:{TIMED})\|.*?(\d{{4}}-[^|]*Z)")
 """The keys of the agenda that a timer looks after, with their time."""
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from core.agenda import Kind
 from core.alerts import STALLED, Acknowledgement, Alert
 from core.changes import Event
 from core.conditions import ConditionStatus
@@ -21,6 +20,7 @@ from core.gathering import run_all
 from core.keys import ABOUT_ORDER
 from core.life import MEANINGS
 from core.ports import Clock
+from engine.domain.work_index import WorkItemKind
 from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
@@ -192,7 +192,7 @@ def is_over(event: Event, owed: Look | None) -> bool:
         return bool(event.data.get("status") == ConditionStatus.RESOLVED)
     if owed is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
         return False
-    return owed.is_over(Kind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
+    return owed.is_over(WorkItemKind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core import agenda
 from core.actions import BY_NAME, Action
-from core.agenda import LIST_OF, AgendaRow, Kind
 from core.answers import checked
 from core.changes import Change
 from core.errors import (
@@ -27,7 +25,11 @@ from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
 from core.workflow import Workflows
+from engine import lists
+from engine.domain import work_index
 from engine.domain.orders import Order
+from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.lists import LIST_OF
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
@@ -180,23 +182,25 @@ def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
 
     The list of the orders in `Error` is sorted by time, which narrows its range.
     """
-    first, last = agenda.all_of(min(action.lists))[0], agenda.all_of(max(action.lists))[1]
-    if action.lists == (Kind.ERROR,):
+    first, last = work_index.all_of(min(action.lists))[0], work_index.all_of(max(action.lists))[1]
+    if action.lists == (WorkItemKind.ERROR,):
         since = sortable(where.since) if where.since else ""
         return f"{first}{since}", f"{first}{sortable(until)}"
     return first, last
 
 
-def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
+def _meant(row: IndexRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
     """Return the order as the list shows it, if it matches and has not changed since `until`.
 
     Of the rows of an order in the lists of the action, the one that lists it counts.
     """
     kind = row.key.partition("|")[0]
-    if kind not in action.lists or not agenda.is_first(row):
+    if kind not in action.lists or not lists.is_first(row):
         return None
-    order = views.listed(row, LIST_OF[Kind(kind)])
-    if order.in_list != LIST_OF[Kind(kind)] and order.in_list in map(LIST_OF.get, action.lists):
+    order = views.listed(row, LIST_OF[WorkItemKind(kind)])
+    if order.in_list != LIST_OF[WorkItemKind(kind)] and order.in_list in map(
+        LIST_OF.get, action.lists
+    ):
         return None
     at = order.updated_at
     in_time = at is None or (at < until and (where.since is None or where.since <= at))
@@ -206,6 +210,6 @@ def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> Lis
 def meant_by(order: Order, action: Action, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
-    rows = agenda.obligations(order)
+    rows = lists.index_rows(order)
     in_range = (row for key, row in rows.items() if start <= key < end)
     return any(_meant(row, action, where, until) for row in in_range)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from core.agenda import LISTS, is_first
 from core.errors import UnavailableError
 from core.life import MEANINGS
 from core.ports import Clock, TextQueue
+from engine.lists import LISTS, is_first
 from entrypoints.models import View
 from operators.overview import RECENT
 from operators.owed import Look, Owed

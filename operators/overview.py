@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.agenda import LISTS, AgendaRow, Kind
 from core.errors import UnavailableError
 from core.ports import Clock, TextQueue
+from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.lists import LISTS
 from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
@@ -28,7 +29,7 @@ RECENT = timedelta(minutes=1)
 SHOWN = timedelta(hours=1)
 """The period that the figures cover."""
 
-ERROR = next(name for name, kind in LISTS.items() if kind is Kind.ERROR)
+ERROR = next(name for name, kind in LISTS.items() if kind is WorkItemKind.ERROR)
 MAX_CAUSES = 200
 """Maximum number of causes that are told: a service may give each order a text of its own."""
 
@@ -131,10 +132,12 @@ class OverviewService:
         holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
             at=owed.at,
-            waiting_for_operator=waiting_causes(owed.rows[Kind.ERROR]),
+            waiting_for_operator=waiting_causes(owed.rows[WorkItemKind.ERROR]),
             open_orders={name: _listed(owed, name) for name in LISTS},
-            unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
-            unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
+            unconfirmed_events=_count(
+                owed, WorkItemKind.OUTBOX, lambda row: not outbox.is_notice(row)
+            ),
+            unsent_notices=_count(owed, WorkItemKind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
@@ -169,7 +172,7 @@ class OverviewService:
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
 
 
-def waiting_causes(rows: Sequence[AgendaRow]) -> list[Waiting]:
+def waiting_causes(rows: Sequence[IndexRow]) -> list[Waiting]:
     """Return why the orders of these rows wait, the cause of the most first."""
     groups: dict[tuple[str | None, ...], list[ListedOrder]] = {}
     for order in (listed(row, ERROR) for row in rows):
@@ -205,7 +208,9 @@ def _listed(owed: Look, name: str) -> Count:
     return Count(count=len({row.order_id for row in rows}), at_least=owed.more(kind))
 
 
-def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
+def _count(
+    owed: Look, kind: WorkItemKind, counted: Callable[[IndexRow], bool] = lambda _: True
+) -> Count:
     return Count(count=sum(map(counted, owed.rows[kind])), at_least=owed.more(kind))
 
 
@@ -218,9 +223,9 @@ async def _waiting(queue: TextQueue) -> int | None:
 
 def _stands(owed: Look, order_id: str) -> str:
     """Return where an order is, as its obligations say; one that has none is over."""
-    if order_id in owed.orders[Kind.ERROR]:
+    if order_id in owed.orders[WorkItemKind.ERROR]:
         return "failed"
-    kinds = {*LISTS.values()} - {Kind.ERROR}
+    kinds = {*LISTS.values()} - {WorkItemKind.ERROR}
     return "under_way" if any(order_id in owed.orders[kind] for kind in kinds) else "over"
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from core import agenda
-from core.agenda import AgendaRow, Kind
 from core.keys import LAST, bucket_of
 from core.ports import Clock
+from engine.domain import work_index
+from engine.domain.work_index import IndexRow, WorkItemKind
 from stores.orders import OrderStore
 
 MAX_COUNTED = 1000
@@ -21,26 +21,26 @@ class Look:
 
     at: datetime
     """When the reading began."""
-    rows: Mapping[Kind, Sequence[AgendaRow]]
-    whole: Set[tuple[str, Kind]]
+    rows: Mapping[WorkItemKind, Sequence[IndexRow]]
+    whole: Set[tuple[str, WorkItemKind]]
     """The buckets and kinds of which all rows were read."""
     buckets: int
     """Number of buckets."""
 
-    def more(self, kind: Kind) -> bool:
+    def more(self, kind: WorkItemKind) -> bool:
         """Whether there may be more rows of this kind than were read."""
         return sum(each == kind for _, each in self.whole) < self.buckets
 
     @cached_property
-    def orders(self) -> Mapping[Kind, Mapping[str, AgendaRow]]:
+    def orders(self) -> Mapping[WorkItemKind, Mapping[str, IndexRow]]:
         """By kind and order id, one row of each order."""
 
-        def by_order(rows: Sequence[AgendaRow]) -> Mapping[str, AgendaRow]:
+        def by_order(rows: Sequence[IndexRow]) -> Mapping[str, IndexRow]:
             return {row.order_id: row for row in rows}
 
         return {kind: by_order(rows) for kind, rows in self.rows.items()}
 
-    def is_over(self, kind: Kind, order_id: str) -> bool:
+    def is_over(self, kind: WorkItemKind, order_id: str) -> bool:
         """Whether the order certainly has no row of this kind."""
         return (bucket_of(order_id), kind) in self.whole and order_id not in self.orders[kind]
 
@@ -64,24 +64,24 @@ class Owed:
     async def look(self) -> Look:
         """Read the agenda of all buckets that answer; raises `ExceptionGroup` if none does."""
         at, found = self.clock(), await self.store.of_each_bucket(self._owed_in)
-        rows: dict[Kind, list[AgendaRow]] = {kind: [] for kind in Kind}
-        whole: set[tuple[str, Kind]] = set()
+        rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
+        whole: set[tuple[str, WorkItemKind]] = set()
         for bucket, (read, more) in found.items():
-            for kind in Kind:
+            for kind in work_index.DUE:
                 rows[kind] += (row for row in read if _kind(row) == kind)
                 if kind not in more:
                     whole.add((bucket, kind))
         self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
         return self._last[0]
 
-    async def _owed_in(self, bucket: str) -> tuple[Sequence[AgendaRow], Set[str]]:
+    async def _owed_in(self, bucket: str) -> tuple[Sequence[IndexRow], Set[str]]:
         """Return the rows of a bucket, and the kinds that have more of them.
 
         Usually one page holds them all. A kind that the page cuts off is read again by itself.
         """
-        rows: list[AgendaRow] = []
+        rows: list[IndexRow] = []
         more: set[str] = set()
-        start, end = agenda.everything()
+        start, end = work_index.everything()
         while len(page := await self.store.agenda(bucket, start, end, MAX_COUNTED)) == MAX_COUNTED:
             last = _kind(page[-1])
             if _kind(page[0]) == last:
@@ -94,5 +94,5 @@ class Owed:
         return [*rows, *page], more
 
 
-def _kind(row: AgendaRow) -> str:
+def _kind(row: IndexRow) -> str:
     return row.key.partition("|")[0]

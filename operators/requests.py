@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from core.actions import BY_NAME
-from core.agenda import ENDED_LISTS, LISTS
 from core.business import MAX_KEY
 from core.keys import ORDER_ID
 from core.life import Outcome
 from core.messages import Moment, OrderId, Seen, StepName, Text
+from engine.lists import ENDED_LISTS, LISTS
 from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
 

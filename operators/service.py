@@ -9,9 +9,8 @@ from itertools import starmap
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from core import agenda, keys
+from core import keys
 from core.actions import Action, Asked, possible
-from core.agenda import AgendaRow
 from core.answers import checked
 from core.business import Payload
 from core.changes import Change, HistoryEntry, Note
@@ -19,8 +18,11 @@ from core.errors import InvalidError, RefusedError, UnreadableRowError
 from core.gathering import run_all
 from core.ports import Clock
 from core.workflow import Workflows
+from engine import lists
+from engine.domain import work_index
 from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import Order
+from engine.domain.work_index import IndexRow
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operators.requests import (
@@ -83,7 +85,9 @@ class OperatorService:
 
     async def probe(self) -> None:
         """Ask the state store for one row; raises `UnavailableError` if it is away."""
-        await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
+        await self.store.agenda(
+            self.store.buckets[0], *work_index.all_of(work_index.WorkItemKind.ERROR), limit=1
+        )
 
     async def list(self, page: OrdersPage) -> OrderList:
         """List open orders, the longest waiting first, or ended ones, the newest first.
@@ -95,7 +99,7 @@ class OperatorService:
     async def _of_state(self, page: OrdersPage) -> OrderList:
         found: list[tuple[str, ListedOrder]] = []
         state = page.state or "Error"
-        continuation, ends = page.continuation, agenda.of_list(state, page.since, page.until)
+        continuation, ends = page.continuation, lists.of_list(state, page.since, page.until)
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
         for _ in range(MAX_PAGES):  # a row may be that of an order of another list
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
@@ -136,13 +140,13 @@ class OperatorService:
         try:
             order = await self.store.load(order_id)
         except UnreadableRowError as fault:
-            unreadable = AgendaRow(key=row, order_id=order_id, fault=str(fault))
+            unreadable = IndexRow(key=row, order_id=order_id, fault=str(fault))
             return views.listed(unreadable, "Error")
         return views.found(order) if order else None
 
     async def audit(self, page: AuditPage) -> AuditList:
         """List what operators did to orders, the newest first; also that they saw personal data."""
-        ends = f"{agenda.ACTED_PREFIX}", f"{agenda.ACTED_PREFIX}{keys.LAST}"
+        ends = f"{work_index.ACTED_PREFIX}", f"{work_index.ACTED_PREFIX}{keys.LAST}"
         rows, continuation = await agenda_page(self.store, *ends, page.limit, page.continuation)
         entries, unreadable = [], []
         for row in rows:

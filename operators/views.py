@@ -16,7 +16,6 @@ from pydantic import (
 from pydantic.alias_generators import to_camel, to_pascal
 
 from core.actions import ERASE, possible, possible_at
-from core.agenda import AgendaRow, situation_in, state_in, summary
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
@@ -30,8 +29,10 @@ from engine.domain.history import name_of, to_data
 from engine.domain.orders import Order
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
 from engine.domain.steps import Step
+from engine.domain.work_index import IndexRow
 from engine.features.external_events import without_personal_data
 from engine.history_words import words_of_event
+from engine.lists import situation_in, state_in, summary
 from engine.words import words_of
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
@@ -362,7 +363,7 @@ def found(order: Order) -> ListedOrder:
     return _listed(order.order_id, summary(order))
 
 
-def listed(row: AgendaRow, state: str) -> ListedOrder:
+def listed(row: IndexRow, state: str) -> ListedOrder:
     """Return an order as this list shows it; an unreadable row is shown as such."""
     try:
         return _listed(row.order_id, row.data)
@@ -456,7 +457,7 @@ def cut(
 
 async def agenda_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
-) -> tuple[Sequence[AgendaRow], str | None]:
+) -> tuple[Sequence[IndexRow], str | None]:
     """Return one page of the agenda of all buckets, and where the next page begins.
 
     The page holds rows from `start` to `end`, oldest first. Raises `InvalidError` if `continuation`

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from core import actions, life
 from core.actions import Action, Subject, Words
-from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.alerts import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
 from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
 from engine.domain.history import EVENT_INFO
+from engine.lists import ENDED_LISTS, LISTS, situation_in
 from entrypoints.models import View
 
 RUNBOOK: Mapping[str, str] = {

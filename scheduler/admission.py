@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
 
-from core.agenda import NOTHING, AgendaRow
 from core.keys import bucket_of
 from core.messages import AgentReply
 from core.orders import Priority
 from core.ports import Clock
+from engine.domain.work_index import NO_AGENT, IndexRow
 from stores.agent_health import FRESH, AgentHealth, closed_until
 
 LOOK_INTERVAL = timedelta(seconds=1)
@@ -55,7 +55,7 @@ class Candidate:
 
     order_id: str
     priority: Priority = Priority.NORMAL
-    needs: str = NOTHING
+    needs: str = NO_AGENT
     """The capability for which it needs an agent."""
     since: datetime
     """When it began to wait."""
@@ -168,7 +168,7 @@ class Admission:
 
     def saw(
         self,
-        running: Iterable[AgendaRow],
+        running: Iterable[IndexRow],
         waiting: Iterable[Candidate],
         health: Sequence[AgentHealth] | None,
         unseen: Collection[str] = (),

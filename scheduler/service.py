@@ -9,16 +9,16 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from core import agenda
-from core.agenda import AgendaRow
 from core.changes import Change, Decision, NotClaimed, Note
 from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.life import WhyNot
 from core.messages import AgentReply, WakeUp
+from engine.domain import work_index
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.steps import Step
+from engine.domain.work_index import IndexRow
 from scheduler.admission import LATELY, Admission, Candidate, said_in
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealth, AgentHealthLog, has_spoken
@@ -66,7 +66,7 @@ class SchedulerService:
             Candidate(
                 order_id=wake_up.order_id,
                 priority=wake_up.priority,
-                needs=wake_up.needs or agenda.NOTHING,
+                needs=wake_up.needs or work_index.NO_AGENT,
                 since=wake_up.since or self.transitions.clock(),
             )
         )
@@ -177,7 +177,7 @@ class SchedulerService:
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
         """Whether no agent with room may take the order, or no agent here offers what it needs."""
-        is_offered = candidate.needs in (agenda.NOTHING, *self.admission.offers)
+        is_offered = candidate.needs in (work_index.NO_AGENT, *self.admission.offers)
         return refused.why in FOR_OTHERS or (refused.why is WhyNot.NO_ROOM and not is_offered)
 
     def _claimed(self, order: Order, now: datetime) -> Decision:
@@ -235,7 +235,7 @@ class SchedulerService:
             return None
         return found
 
-    def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
+    def _candidate(self, now: datetime, row: IndexRow) -> Candidate | None:
         """Return the order if it may be claimed; an unreadable row is passed over."""
         if self.admission.passes_over(row.order_id):
             return None
@@ -247,17 +247,17 @@ class SchedulerService:
             self.admission.pass_over(row.order_id)
             return None
 
-    def _if_wanted(self, row: AgendaRow, now: datetime) -> Candidate | None:
+    def _if_wanted(self, row: IndexRow, now: datetime) -> Candidate | None:
         """Return the order if its time has come and this app may claim its workflow (FLT-12)."""
-        (priority, needs), since = agenda.lane_of(row), agenda.since(row)
+        (priority, needs), since = work_index.lane_of(row), work_index.since(row)
         claimable = self.rules.can_claim(
             row.data["Workflow"], row.data["WorkflowVersion"], now - since
         )
-        if not (claimable and agenda.may_be_claimed(row, now)) or agenda.pauses(row, now):
+        if not (claimable and work_index.may_be_claimed(row, now)) or work_index.pauses(row, now):
             return None
         if self.admission.passes_over(row.order_id, needs):
             return None
-        fresh = agenda.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
+        fresh = work_index.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(
             order_id=row.order_id, priority=priority, needs=needs, since=since, fresh=fresh
         )

@@ -11,11 +11,11 @@ from datetime import datetime
 
 from ulid import ULID
 
-from core.agenda import ACTED_PREFIX
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, newest_first, order_key, state_key
 from engine.conversion.records import to_new
 from engine.domain.orders import Order
+from engine.domain.work_index import ACTED_PREFIX
 from stores.orders import OrderStore, snapshot_of
 from stores.tables import Delete, Put, Stored, Table, columns_of
 

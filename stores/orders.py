@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
 
-from core.agenda import ACTED_PREFIX, ENDED_PREFIX, AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note, acted_row
 from core.errors import ConflictError, UnreadableRowError
 from core.gathering import reached, run_all, settle_all
@@ -30,6 +29,7 @@ from engine.domain.events import HistoryEvent, UnknownEvent
 from engine.domain.history import from_data, to_data
 from engine.domain.orders import Order as NewOrder
 from engine.domain.orders import WorkItem
+from engine.domain.work_index import ACTED_PREFIX, ENDED_PREFIX, IndexRow
 from stores import outbox
 from stores.order_rows import StateRecord, columns_of_state, order_of, state_in, state_record
 from stores.tables import (
@@ -61,7 +61,7 @@ class Keyed:
 LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
 """The prefixes of the rows of the agenda, and of those that list what is over or was done."""
 
-Record = Order | StateRecord | HistoryEntry | AgendaRow | Keyed
+Record = Order | StateRecord | HistoryEntry | IndexRow | Keyed
 
 ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
 
@@ -90,7 +90,7 @@ def columns_of_record(record: Record) -> Columns:
             return columns_of_state(record)
         case HistoryEntry():
             return _history_columns(record)
-        case AgendaRow():
+        case IndexRow():
             return {"OrderID": record.order_id, **record.data}
         case Keyed():
             return {"OrderID": record.order_id}
@@ -111,14 +111,14 @@ def record_of(stored: Stored) -> Record:
         ) from fault
 
 
-def _agenda_row(stored: Stored) -> AgendaRow:
+def _agenda_row(stored: Stored) -> IndexRow:
     try:
         columns = columns_of(stored)
         own = columns.pop("OrderID", "")
         order_id = order_in(stored.key) or order_in(str(own))
-        return AgendaRow(key=stored.key, order_id=order_id, data=columns)
+        return IndexRow(key=stored.key, order_id=order_id, data=columns)
     except (UnreadableRowError, TypeError) as fault:
-        return AgendaRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
+        return IndexRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
 
 
 def _record_of(key: str, columns: Columns) -> Record:
@@ -290,16 +290,16 @@ class OrderStore:
         records = (self.record_of(row) for row in stored)
         return [record for record in records if isinstance(record, HistoryEntry)]
 
-    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[IndexRow]:
         """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
 
         An unreadable row is returned with its `fault`: only its order is affected.
         """
         stored = await self.table.rows(bucket, start, end, limit)
         rows = (self.record_of(row) for row in stored if row.key.startswith(LISTED))
-        return [row for row in rows if isinstance(row, AgendaRow)]
+        return [row for row in rows if isinstance(row, IndexRow)]
 
-    async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
+    async def agendas(self, start: str, end: str, limit: int) -> list[list[IndexRow]]:
         """Return the `agenda` of every bucket; raises `ExceptionGroup` if one cannot be read."""
         return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
 
@@ -322,7 +322,7 @@ class OrderStore:
         found = await run_all(self.table.rows(each, start, end, limit) for each in self.buckets)
         return sorted(row.key for row in chain.from_iterable(found))
 
-    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> bool:
+    async def postpone(self, bucket: str, key: str, row: IndexRow) -> bool:
         """Replace an obligation by another in one transaction; return whether it still existed.
 
         A new one that exists already is overwritten.

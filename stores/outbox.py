@@ -11,7 +11,6 @@ from datetime import datetime
 from itertools import chain
 
 from core import alerts
-from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.keys import LAST, key_part, sortable
 from core.life import MEANINGS, Situation
@@ -27,6 +26,7 @@ from engine.domain.events import (
     Submitted,
 )
 from engine.domain.orders import Order
+from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words import words_of
 from stores.tables import Form
 
@@ -107,7 +107,7 @@ def _asked(
         yield event, {"step": step.name, "until": until, "answerUrl": url}
 
 
-def owed(change: Change, address: str | None = None) -> Iterator[AgendaRow]:
+def owed(change: Change, address: str | None = None) -> Iterator[IndexRow]:
     """Yield the outbox rows of a change: its alerts, and its notices to the sender.
 
     The app is at this address.
@@ -119,19 +119,19 @@ def owed(change: Change, address: str | None = None) -> Iterator[AgendaRow]:
         yield of_notice(notice, change.entry.at)
 
 
-def of_event(order_id: str, event: Event) -> AgendaRow:
+def of_event(order_id: str, event: Event) -> IndexRow:
     """Return the obligation to send an event to operators."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
-    return AgendaRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
+    return IndexRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
 
 
-def of_notice(notice: BusMessage, at: datetime) -> AgendaRow:
+def of_notice(notice: BusMessage, at: datetime) -> IndexRow:
     """Return the obligation to send a notice."""
     columns = {"To": notice.queue, "NoticeId": notice.message_id, "Body": notice.body}
-    return AgendaRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
+    return IndexRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
 
 
-def content_of(row: AgendaRow) -> Event | BusMessage:
+def content_of(row: IndexRow) -> Event | BusMessage:
     """Return the event or notice; raises LookupError, ValueError or TypeError if unreadable."""
     if row.data["To"] == OPERATORS:
         return EVENT.record(row.data)
@@ -139,27 +139,27 @@ def content_of(row: AgendaRow) -> Event | BusMessage:
     return BusMessage(queue=queue, message_id=notice_id, correlation_id=row.order_id, body=body)
 
 
-def is_notice(row: AgendaRow) -> bool:
+def is_notice(row: IndexRow) -> bool:
     """Whether the row is for a sender; an unreadable one is for the operators."""
     return bool(row.data.get("To", OPERATORS) != OPERATORS)
 
 
 def due(now: datetime) -> tuple[str, str]:
     """Row-key range [from, to) of the rows that may be sent now."""
-    return f"{Kind.OUTBOX}|", _key(now, LAST)
+    return f"{WorkItemKind.OUTBOX}|", _key(now, LAST)
 
 
-def tries_of(row: AgendaRow) -> int:
+def tries_of(row: IndexRow) -> int:
     """Return the number of refusals; zero if it is missing or invalid."""
     tries = row.data.get("Tries")
     return tries if isinstance(tries, int) else 0
 
 
-def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
+def put_off(row: IndexRow, until: datetime, tries: int) -> IndexRow:
     """Return the row as it may be sent from then on; in its key, only the time changes."""
     name = row.key.split("|", 2)[-1]
     return replace(row, key=_key(until, name), data={**row.data, "Tries": tries})
 
 
 def _key(not_before: datetime, name: str) -> str:
-    return f"{Kind.OUTBOX}|{sortable(not_before)}|{name}"
+    return f"{WorkItemKind.OUTBOX}|{sortable(not_before)}|{name}"

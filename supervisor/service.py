@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import partial
 from itertools import product
 
-from core import agenda
-from core.agenda import Kind
 from core.changes import Decision
 from core.errors import UnavailableError
 from core.gathering import run_all
 from core.ports import Leadership
+from engine.domain import work_index
 from engine.domain.orders import Order
+from engine.domain.work_index import WorkItemKind
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
 from stores.clock_guard import ClockGuard
 from stores.sweeps import Sweep, SweepLog
@@ -49,7 +49,7 @@ class SupervisorService:
             return 0
         silent: dict[str, datetime] = {}
         buckets = self.transitions.store.buckets
-        ranges = product(buckets, (Kind.RUNNING, Kind.WAITING))
+        ranges = product(buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
         try:
             sweeps = (self._sweep_bucket(bucket, kind, silent) for bucket, kind in ranges)
             recovered = sum(await run_all(sweeps))
@@ -62,12 +62,14 @@ class SupervisorService:
         )
         return recovered
 
-    async def _sweep_bucket(self, bucket: str, kind: Kind, silent: dict[str, datetime]) -> int:
+    async def _sweep_bucket(
+        self, bucket: str, kind: WorkItemKind, silent: dict[str, datetime]
+    ) -> int:
         """Recover the overdue orders of a bucket page by page, for as long as the lease is held.
 
         Add to `silent` the agents that have not reported since they were asked, and when that was.
         """
-        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
+        start, end = work_index.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
         found = 0
         while self.leadership.held():
             page = await self.transitions.store.agenda(bucket, start, end, PAGE)

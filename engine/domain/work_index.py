@@ -4,13 +4,14 @@ They follow from the order alone, so no transition has to remember them. What is
 which lists it, so a periodic query never depends on how many orders were ever recorded (SUP-2).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from core.keys import LAST, newest_first, sortable
-from core.life import Outcome
+from core.keys import LAST, newest_first, sortable, time_of
+from core.life import Outcome, ProcessState
 from core.orders import Priority
 from engine.domain.orders import InError, Order, Pending, Processed, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay
@@ -30,15 +31,29 @@ class WorkItemKind(StrEnum):
     """An operator's action."""
     HELD = "!held"
     """An operator's release."""
+    OUTBOX = "!outbox"
+    """The sending of an alert or a notice."""
     ENDED = "_ended"
     """Nothing: the row lists an order that is over."""
 
+
+DUE = tuple(kind for kind in WorkItemKind if kind.startswith("!"))
+"""The kinds of rows that are read by when they fall due."""
+
+ENDED_PREFIX = f"{WorkItemKind.ENDED}|"
+"""The prefix of the rows by which orders that are over are listed: they are owed nothing."""
+
+
+ACTED_PREFIX = "_acted|"
+"""The prefix of the rows that list what operators did to orders, the newest first."""
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 """The part of a lane's key by which high priority comes first (SCH-11)."""
 
 NO_AGENT = "-"
 """The capability in the key of a claim that needs no agent."""
+
+RANKED = {rank: priority for priority, rank in RANK.items()}
 
 LATER = "later"
 """The part of the key of a claim that waits for a chosen time, which follows."""
@@ -89,16 +104,6 @@ def first_need(order: Order, ready_since: datetime) -> str:
     """Return the capability of the first step that a claim starts; `NO_AGENT` if it needs none."""
     first = min(order.ready, key=lambda step: _turn(order, step, ready_since), default=None)
     return NO_AGENT if first is None else capability_of(first)
-
-
-def may_be_claimed(key: str, now: datetime) -> bool:
-    """Whether the claim of this row key is due.
-
-    One that waits for no chosen time always is: the clock of the host that wrote the row may be
-    ahead, and no claim waits for it (SCH-1).
-    """
-    place = key.split("|", 3)[-1]
-    return not place.startswith(f"{LATER}|") or place <= f"{LATER}|{sortable(now)}|{LAST}"
 
 
 def _open(order: Order, now: datetime, ready_since: datetime) -> list[WorkItem]:
@@ -154,3 +159,124 @@ def _end(order: Order, now: datetime) -> WorkItem:
     """Return the row that lists an order which is over: its last change is its end."""
     name = "processed" if isinstance(order.state, Processed) else Outcome.UNDONE
     return WorkItem(key=f"{WorkItemKind.ENDED}|{name}|{newest_first(now)}")
+
+
+# Reading the rows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexRow:
+    """One open obligation; `data` is shown in lists without loading the order, or is to be sent.
+
+    Readers have to expect that a field of `data` is missing or invalid: only this row is affected.
+    """
+
+    key: str
+    order_id: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    """Why the row cannot be read, or empty.
+
+    Then it has no data, but its key still names the obligation, the order and the time.
+    """
+
+
+def all_of(kind: WorkItemKind) -> tuple[str, str]:
+    """Row-key range [from, to) of every obligation of this kind."""
+    return f"{kind}|", f"{kind}|{LAST}"
+
+
+def everything() -> tuple[str, str]:
+    """Row-key range [from, to) of every obligation, sorted by kind."""
+    return f"{min(DUE)}|", f"{max(DUE)}|{LAST}"
+
+
+def lane_of(pending: IndexRow) -> tuple[Priority, str]:
+    """Return the priority and the need of a pending order.
+
+    Raises LookupError or ValueError if its key names none.
+    """
+    _, rank, needs, *_ = pending.key.split("|")
+    return RANKED[rank], needs
+
+
+def end_of_claim_lane(pending: IndexRow) -> str:
+    """Return the row key after which the orders of the next priority or need follow."""
+    return "|".join([*pending.key.split("|")[:3], LAST])
+
+
+def since(row: IndexRow) -> datetime:
+    """Return the time in the key of an order's obligation; raises ValueError if it has none."""
+    return time_of(row.key.split("|")[-2])
+
+
+def may_be_claimed(pending: IndexRow, due: datetime) -> bool:
+    """Whether the order may be claimed at `due`; if so, all before it in its lane may be too.
+
+    Only a chosen time holds it back, which follows all others in the lane. The time since which an
+    order waits may be that of a process whose clock is ahead.
+    """
+    return pending.key.split("|", 3)[-1] <= f"{LATER}|{sortable(due)}|{LAST}"
+
+
+def waits_since_after(pending: IndexRow, time: datetime) -> bool:
+    """Whether the order waits since a time after this one, and for no chosen time."""
+    place = pending.key.split("|", 3)[-1]
+    return f"{sortable(time)}|{LAST}" < place < LATER
+
+
+def waiting_since(pending: IndexRow, time: datetime) -> IndexRow:
+    """Return the row of an order without a chosen time as if the order waited since this time."""
+    *lane, _, order_id = pending.key.split("|")
+    return replace(pending, key="|".join([*lane, sortable(time), order_id]))
+
+
+def pauses(pending: IndexRow, now: datetime) -> bool:
+    """Whether the order waits for the end of a pause, in its place among those that do not."""
+    until: datetime | None = pending.data.get("NotBefore")
+    return until is not None and until > now
+
+
+def was_announced(pending: IndexRow) -> bool:
+    """Whether a wake-up has named the order at its last change.
+
+    None has named an order that waits for a chosen time or pauses, or that a scheduler handles
+    while one of its steps waits.
+    """
+    waits = pending.key.split("|")[3] == LATER or "NotBefore" in pending.data
+    return not waits and pending.data["ProcessState"] == ProcessState.PENDING
+
+
+def ahead(pending: IndexRow, time: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders of the same lane that wait since after this time."""
+    claim_lane = "|".join(pending.key.split("|")[:3])
+    return f"{claim_lane}|{sortable(time)}|{LAST}", f"{claim_lane}|{LATER}"
+
+
+def due_later(pending: IndexRow, due: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders of the same lane whose chosen time is up at `due`."""
+    claim_lane = "|".join(pending.key.split("|")[:3])
+    return f"{claim_lane}|{LATER}|", f"{claim_lane}|{LATER}|{sortable(due)}|{LAST}"
+
+
+def waiting_and_running() -> tuple[str, str]:
+    """Row-key range [from, to) of pending and running orders; the pending ones come first."""
+    return f"{WorkItemKind.PENDING}|", f"{WorkItemKind.RUNNING}|{LAST}"
+
+
+def in_time(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with running steps, none of them overdue."""
+    return f"{WorkItemKind.RUNNING}|{sortable(now)}", f"{WorkItemKind.RUNNING}|{LAST}"
+
+
+def overdue(now: datetime, kind: WorkItemKind = WorkItemKind.RUNNING) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2).
+
+    With the kind `WAITING`, of those whose answer from outside is overdue.
+    """
+    return f"{kind}|", f"{kind}|{sortable(now)}"
+
+
+def held_before(time: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders that have been held since before that time."""
+    return f"{WorkItemKind.HELD}|", f"{WorkItemKind.HELD}|{sortable(time)}"

@@ -5,12 +5,12 @@ What they should find is read off the records: the shipped agenda is not asked.
 
 from datetime import datetime
 
-from core import agenda
-from core.agenda import AgendaRow, Kind
 from core.keys import sortable
 from core.workflow import Workflows
+from engine.domain import work_index
 from engine.domain.orders import Order, Pending, Processing
 from engine.domain.states import AtWork, Failed, UnderWay
+from engine.domain.work_index import IndexRow, WorkItemKind
 from kit.exploration.turns import ready
 from kit.exploration.world import World
 from scheduler.service import WAKE_UP_TIME
@@ -27,7 +27,7 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()
     if kind == "relay":
-        waiting = (key.split("|") for key in world.agenda() if key.startswith(Kind.OUTBOX))
+        waiting = (key.split("|") for key in world.agenda() if key.startswith(WorkItemKind.OUTBOX))
         return any(since <= sortable(now) for _, since, *_ in waiting)
     if order is None:
         return False
@@ -63,12 +63,14 @@ def _would_find(world: World, kind: str, now: datetime) -> bool:
     rows = world.agenda()
     if kind == "sweep":
         due = now - world.deployed.tolerance
-        ranges = [agenda.overdue(due, each) for each in (Kind.RUNNING, Kind.WAITING)]
+        ranges = [
+            work_index.overdue(due, each) for each in (WorkItemKind.RUNNING, WorkItemKind.WAITING)
+        ]
         return any(start <= key < end for key in rows for start, end in ranges)
-    pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
+    pending = (row for key, row in rows.items() if key.startswith(WorkItemKind.PENDING))
     return kind == "poll" and any(_is_taken(row, now) for row in pending)
 
 
-def _is_taken(row: AgendaRow, now: datetime) -> bool:
-    is_left = agenda.was_announced(row) and now - row.data["UpdatedAt"] < WAKE_UP_TIME
-    return agenda.may_be_claimed(row, now) and not (is_left or agenda.pauses(row, now))
+def _is_taken(row: IndexRow, now: datetime) -> bool:
+    is_left = work_index.was_announced(row) and now - row.data["UpdatedAt"] < WAKE_UP_TIME
+    return work_index.may_be_claimed(row, now) and not (is_left or work_index.pauses(row, now))

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core import actions
-from core.agenda import LISTS, AgendaRow, Kind
 from core.changes import Change, HistoryEntry, Note
 from core.keys import history_key, sortable
 from core.life import Outcome
@@ -61,6 +60,8 @@ from engine.domain.states import (
     Settled as SettledStep,
 )
 from engine.domain.steps import Step, StepIn
+from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.lists import LISTS
 from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on
@@ -373,7 +374,7 @@ def _to_be_tried(order: Order) -> Sequence[Step]:
 
 
 def _owed_as_it_is(world: World, order: Order) -> None:
-    stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
+    stored = {key for key in world.agenda() if not key.startswith(WorkItemKind.OUTBOX)}
     owed = set(_owed(world, order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
     for row in (world.agenda()[key] for key in owed):
@@ -398,10 +399,10 @@ def _is_listed_once(world: World, order: Order) -> None:
     )
 
 
-def _date_of(world: World, order: Order, row: AgendaRow) -> dict[str, object]:
+def _date_of(world: World, order: Order, row: IndexRow) -> dict[str, object]:
     """Until when the steps of the claim of this row wait; empty for a row of another kind."""
     kind, _, capability, *_ = row.key.split("|") + [""] * 2
-    if kind != Kind.PENDING:
+    if kind != WorkItemKind.PENDING:
         return {}
     turn = ready(order, world.deployed.workflows)
     return {"NotBefore": _first_date(order, [step for step in turn if _lane(step) == capability])}

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 from core.actions import possible, why_customer_cannot_cancel
-from core.agenda import Kind
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -20,6 +19,7 @@ from core.keys import bucket_of
 from core.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, UnderWay
+from engine.domain.work_index import WorkItemKind
 from kit.exploration import callbacks, invariants, restoring
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
 from kit.exploration.deployment import (
@@ -674,7 +674,7 @@ def _set_moments(world: World) -> Iterator[datetime]:
     for part in world.each():
         if order := part.order():
             yield from _moments_of(order, world)
-    for row in (row for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)):
+    for row in (row for key, row in world.agenda().items() if key.startswith(WorkItemKind.OUTBOX)):
         yield datetime.fromisoformat(row.key.split("|")[1])
 
 

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.protection import HealthReporter
-from core.agenda import AgendaRow
 from core.changes import Change, Event, Note
 from core.errors import CircuitOpenError, UnavailableError
 from core.messages import AgentRequest, BusMessage
+from engine.domain.work_index import IndexRow
 from kit.exploration.deployment import Answer
 from kit.exploration.driving import Effect, Tape
 from stores.orders import OrderStore
@@ -54,7 +54,7 @@ class Store:
         """See `OrderStore.announce`."""
         await Effect("announce", (bucket, event))
 
-    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> Any:
+    async def postpone(self, bucket: str, key: str, row: IndexRow) -> Any:
         """See `OrderStore.postpone`."""
         return await Effect("postpone", (bucket, key, row))
 

@@ -1,11 +1,11 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
-from core.agenda import Kind
 from core.changes import Change
 from core.orders import Priority
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.steps import StepIn
+from engine.domain.work_index import WorkItemKind
 from kit.exploration.driving import Handler, Returned
 from kit.exploration.due import may_go_on
 from kit.exploration.violations import demand
@@ -58,7 +58,7 @@ def _found(handler: Handler) -> set[str]:
         row.order_id
         for page in pages
         for row in page
-        if getattr(row, "key", "").startswith(Kind.PENDING)
+        if getattr(row, "key", "").startswith(WorkItemKind.PENDING)
     }
 
 

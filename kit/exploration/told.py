@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from core import alerts
 from core.actions import possible
-from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.life import ORDER_FAILED, ORDER_UNDONE, Outcome
 from core.messages import OPERATORS
@@ -18,6 +17,7 @@ from engine.domain.events import OrderEnded, StepCompleted, StepSettled, StepSta
 from engine.domain.orders import InError, Order
 from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, Undoing, UndoPending
 from engine.domain.steps import Step
+from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words import words_of
 from kit.exploration.violations import demand
 from kit.exploration.world import World
@@ -167,6 +167,6 @@ def _happened(world: World) -> list[Told]:
     return happened
 
 
-def unsent(world: World) -> list[AgendaRow]:
+def unsent(world: World) -> list[IndexRow]:
     """What waits in the outbox."""
-    return [row for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)]
+    return [row for key, row in world.agenda().items() if key.startswith(WorkItemKind.OUTBOX)]

@@ -14,13 +14,13 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.messages import request_id_of
 from core.orders import OrderState
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
+from engine.domain.work_index import IndexRow
 from kit.exploration.beliefs import text_of_belief
 from kit.exploration.deployment import Deployment
 from kit.exploration.driving import Handler, settled
@@ -49,7 +49,7 @@ class Rows(dict[str, tuple[int, Any]]):
         """The rows of each order by themselves."""
         parts: dict[str, Rows] = defaultdict(Rows)
         for key, row in self.items():
-            parts[row[1].order_id if isinstance(row[1], AgendaRow) else key.partition("|")[0]][
+            parts[row[1].order_id if isinstance(row[1], IndexRow) else key.partition("|")[0]][
                 key
             ] = row
         return parts
@@ -76,10 +76,10 @@ class Rows(dict[str, tuple[int, Any]]):
         return [self[key][1] for key in sorted(self) if isinstance(self[key][1], HistoryEntry)]
 
     @cached_property
-    def agenda(self) -> dict[str, AgendaRow]:
+    def agenda(self) -> dict[str, IndexRow]:
         """Open obligations by row key."""
         rows = {key: record for key, (_, record) in self.items() if key.startswith("!")}
-        return {key: record for key, record in rows.items() if isinstance(record, AgendaRow)}
+        return {key: record for key, record in rows.items() if isinstance(record, IndexRow)}
 
     @cached_property
     def text(self) -> str:
@@ -236,7 +236,7 @@ class World:
         """Every entry, oldest first."""
         return self.rows.history
 
-    def agenda(self) -> dict[str, AgendaRow]:
+    def agenda(self) -> dict[str, IndexRow]:
         """Open obligations by row key."""
         return self.rows.agenda
 

@@ -25,8 +25,8 @@ from core.actions import (
     Action,
     Words,
 )
-from core.agenda import ENDED_LISTS, LISTS, situation_in
 from core.life import MEANINGS, Outcome, Situation
+from engine.lists import ENDED_LISTS, LISTS, situation_in
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json

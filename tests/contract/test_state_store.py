@@ -23,7 +23,6 @@ from builders import (
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
-from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
@@ -236,7 +235,7 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     one = orders.with_steps(order, steps.completed(stock))
     await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
     rows = await made.store.agenda(
-        bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000
+        bucket_of(order.order_id), *work_index.all_of(work_index.WorkItemKind.RUNNING), 1000
     )
     assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
 
@@ -348,7 +347,10 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     """Whoever reads it beside others gets the others as they are, and of this one whose it is, and that it is wrong."""
     bucket = f"b{80 + list(UNREADABLE).index(wrong)}"
     one, bad, other = await three_in(made.store, bucket)
-    pending, unsent = agenda.all_of(agenda.Kind.PENDING), await owed(made.store, bucket)
+    pending, unsent = (
+        work_index.all_of(work_index.WorkItemKind.PENDING),
+        await owed(made.store, bucket),
+    )
     rows = await made.store.agenda(bucket, *pending, 10)
     for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
         await overwrite(made.store, bucket, key, **UNREADABLE[wrong])

@@ -15,8 +15,7 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, agenda, alerts
-from core.agenda import Kind
+from core import actions, alerts
 from core.changes import Change
 from core.errors import (
     AnswersLaterError,
@@ -29,6 +28,7 @@ from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply, BusMessage
 from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
+from engine import lists
 from engine.conversion.changes import change_of
 from engine.decisions import claim as claim_decisions
 from engine.decisions import external_event, proceed, repair, requests, transitions, undo
@@ -46,6 +46,7 @@ from engine.domain.orders import InError, Order, Pending, Processed
 from engine.domain.steps import Step as NewStep
 from engine.domain.steps import StepIn
 from engine.domain.table import TABLE, rows
+from engine.domain.work_index import WorkItemKind
 from engine.features import conditions, external_events, key_generations, late_effects
 from exploration.worlds import (
     ACCEPTED,
@@ -142,7 +143,7 @@ original_recovered = supervisor_rules.recover
 original_end_anew = transitions.end
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
-original_overdue = agenda.overdue
+original_overdue = work_index.overdue
 original_why_invalid = reply_decisions._why_invalid
 original_saw = Admission.saw
 original_notices_of = outbox.notices_of
@@ -150,7 +151,7 @@ original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
 original_call = AgentService._call
-original_obligations = agenda.obligations
+original_obligations = lists.index_rows
 original_idempotency_key = requests.idempotency_key
 original_lane = admission._lane
 original_fault_of = supervisor_rules.fault_of
@@ -259,7 +260,9 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
 
     return _Both(
         patch.object(StepIn, "is_expired", is_expired),
-        patch.object(agenda, "overdue", lambda now, kind=Kind.RUNNING: agenda.all_of(kind)),
+        patch.object(
+            work_index, "overdue", lambda now, kind=WorkItemKind.RUNNING: work_index.all_of(kind)
+        ),
     )
 
 
@@ -282,14 +285,16 @@ def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
 
 
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
-    obligations = agenda.obligations
+    obligations = lists.index_rows
 
     def owed(order):
         return {
-            key: row for key, row in obligations(order).items() if not key.startswith(Kind.HELD)
+            key: row
+            for key, row in obligations(order).items()
+            if not key.startswith(WorkItemKind.HELD)
         }
 
-    return patch.object(agenda, "obligations", owed)
+    return patch.object(lists, "index_rows", owed)
 
 
 def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:
@@ -592,14 +597,14 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 
     return _Both(
         patch.object(supervisor_rules.SupervisorRules, "recover", recover),
-        patch.object(agenda, "overdue", overdue),
+        patch.object(work_index, "overdue", overdue),
     )
 
 
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        each = product(self.transitions.store.buckets, (Kind.RUNNING, Kind.WAITING))
+        each = product(self.transitions.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
         return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in each])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
@@ -607,7 +612,7 @@ def sweeps_without_being_elected() -> AbstractContextManager[Any]:
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
     async def sweep_bucket(self, bucket, kind, silent):
-        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
+        start, end = work_index.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
         while page := await self.transitions.store.agenda(bucket, start, end, 1):
             await self._recover_all([page[0].order_id], silent)
             start = page[0].key + " "
@@ -711,8 +716,8 @@ def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
     return _Both(
         patch.object(Proceed, "_started", started),
         patch.object(Order, "not_claimable", lambda order, now: order.blocked()),
-        patch.object(agenda, "may_be_claimed", lambda row, now: True),
-        patch.object(agenda, "pauses", lambda row, now: False),
+        patch.object(work_index, "may_be_claimed", lambda row, now: True),
+        patch.object(work_index, "pauses", lambda row, now: False),
     )
 
 
@@ -936,9 +941,13 @@ def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]
     def obligations(order):
         rows = original_obligations(order)
         waits = order.process_state is ProcessState.PENDING
-        return {key: row for key, row in rows.items() if waits or not key.startswith(Kind.PENDING)}
+        return {
+            key: row
+            for key, row in rows.items()
+            if waits or not key.startswith(WorkItemKind.PENDING)
+        }
 
-    return patch.object(agenda, "obligations", obligations)
+    return patch.object(lists, "index_rows", obligations)
 
 
 def writes_though_nothing_starts() -> AbstractContextManager[Any]:
@@ -991,8 +1000,8 @@ def takes_the_newest_first() -> AbstractContextManager[Any]:
 
 
 def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:
-    summary = agenda.summary
-    return patch.object(agenda, "summary", lambda order: summary(order) | {"Agents": None})
+    summary = lists.summary
+    return patch.object(lists, "summary", lambda order: summary(order) | {"Agents": None})
 
 
 def claims_more_than_fits() -> AbstractContextManager[Any]:
@@ -1158,7 +1167,9 @@ def holds_and_lets_the_deadline_pass() -> AbstractContextManager[Any]:
 
 
 def never_sweeps_what_waits() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_service, "product", lambda buckets, _: [("b00", Kind.RUNNING)])
+    return patch.object(
+        supervisor_service, "product", lambda buckets, _: [("b00", WorkItemKind.RUNNING)]
+    )
 
 
 def keeps_nobody_s_lock() -> AbstractContextManager[Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from adapters.settings import Settings
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.agenda import AgendaRow
 from core.business import Agent, Business
 from core.orders import OUTSIDE, OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.backoff import interval_after
+from engine.domain.work_index import IndexRow
 from kit.exploration.deployment import Deployment
 from kit.exploration.moves import INSTANT, sent
 from kit.exploration.ports import ASK_AGAIN
@@ -295,8 +295,8 @@ WAIT_AFTER_BOTH = Workflow(
 )
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
-    AgendaRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
-    AgendaRow(
+    IndexRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
+    IndexRow(
         key=f"{BEFORE}|{NEWER_ID}",
         order_id=NEWER_ID,
         data={"NotBefore": NOW, "UpdatedAt": NOW, "Workflow": "unheard-of", "WorkflowVersion": 1},

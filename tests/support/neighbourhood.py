@@ -19,7 +19,6 @@ from builders import (
 from scheduling import Scheduling, only, step
 
 from agents.protection import MOST_BEGUN
-from core.agenda import Kind, all_of
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.gathering import run_all
@@ -27,6 +26,7 @@ from core.keys import bucket_of
 from core.life import ProcessState
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.workflow import Workflow
+from engine.domain.work_index import WorkItemKind, all_of
 from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
 from stores.poison import Arrival
@@ -227,7 +227,7 @@ class Street(Scheduling):
         store, parts = self.store, self.parts
         subjects = {event.subject for event in parts.events.published}
         told = {message.correlation_id for message in parts.bus.sent}
-        rows = await store.agenda(BUCKET, *all_of(Kind.ERROR), 5000)
+        rows = await store.agenda(BUCKET, *all_of(WorkItemKind.ERROR), 5000)
         listed = {listed_as(row, ProcessState.ERROR).order_id for row in rows}
         for name, order_id in self.others.items():
             order = await store.load(order_id)

@@ -1,12 +1,12 @@
 """What waits in the outbox."""
 
-from core.agenda import Kind, all_of
+from engine.domain.work_index import WorkItemKind, all_of
 from stores import outbox
 
 
 async def owed(store, bucket, limit=10_000):
     """The rows of the outbox of a bucket, due or not."""
-    return await store.agenda(bucket, *all_of(Kind.OUTBOX), limit)
+    return await store.agenda(bucket, *all_of(WorkItemKind.OUTBOX), limit)
 
 
 async def events_owed(store, *buckets):

@@ -7,8 +7,8 @@ import pytest
 from builders import NOW, answer, seconds
 from scheduling import FIRST
 
-from core.agenda import NOTHING, AgendaRow
 from core.orders import Priority
+from engine.domain.work_index import NO_AGENT, IndexRow
 from kit.memory import of_columns
 from scheduler.admission import (
     ANNOUNCED_FOR,
@@ -159,7 +159,7 @@ class Believing(Admission):
 def rows(running):
     found = (each.partition(" ") for each in running)
     return [
-        AgendaRow(key=f"!running|{name}", order_id=name, data={"Agents": agents})
+        IndexRow(key=f"!running|{name}", order_id=name, data={"Agents": agents})
         for name, _, agents in found
     ]
 
@@ -386,7 +386,7 @@ def test_all_processes_take_the_same_orders():
 @pytest.mark.proves("SCH-11", "WRK-2")
 def test_no_more_are_taken_than_there_is_room_for(admission):
     """Each has a slot from then on; orders with other needs, or with none, are in nobody's way."""
-    pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NOTHING)
+    pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NO_AGENT)
     admission.look(waiting=[*some(2 * ROOM), pays, ends])
     assert sorted(taken(admission)) == sorted(
         [*(each.order_id for each in some(ROOM)), "pays", "ends"]
@@ -406,7 +406,7 @@ def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admissi
 @pytest.mark.proves("WRK-2", "WRK-3")
 def test_what_other_agents_at_work_could_do_is_left_to_their_replies(admission):
     """A reply of any of those that offer it will do; what ends at once asks no agent."""
-    waits = [candidate("a"), candidate("b", needs="payment"), candidate("c", needs=NOTHING)]
+    waits = [candidate("a"), candidate("b", needs="payment"), candidate("c", needs=NO_AGENT)]
     admission.look(["x first", "y third"], waits)
     assert [admission.take("third").order_id for _ in range(2)] == ["c", "a"]
     assert admission.take("third") is None

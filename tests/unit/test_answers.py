@@ -36,9 +36,8 @@ from builders import (
 from faults import without_lines
 
 from bootstrap import bootstrap, functions
-from core import agenda, answers
+from core import answers
 from core.actions import BY_NAME, Asked
-from core.agenda import Kind
 from core.alerts import STALLED
 from core.answers import Answer
 from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
@@ -46,7 +45,9 @@ from core.faults import Fault, FaultCode
 from core.life import Direction, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, Order
 from core.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
+from engine.domain import work_index
 from engine.domain.states import Completed
+from engine.domain.work_index import WorkItemKind
 from flow import GO_ON, UNDO, Flow, Model, Personal, business
 from flow.drawing import mermaid
 from kit import Trial
@@ -101,7 +102,7 @@ def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
     trial, order = begun()
     queues = Counter(message.queue for message in trial._world.app.adapters.bus.sent)
     assert queues == {"scheduler-requests": 1, "office-requests": 1, "office-responses": 1}
-    assert kinds(snapshot(trial, order)) == [Kind.WAITING]
+    assert kinds(snapshot(trial, order)) == [WorkItemKind.WAITING]
 
 
 @pytest.mark.proves("ANS-2")
@@ -229,7 +230,7 @@ def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
     assert going_back.state.process_state is ProcessState.PROCESSING
     assert [step.name for step in going_back.running()] == ["check"]
     assert going_back.state.complete_by == going_back.step("check").complete_by
-    assert kinds(going_back) == [Kind.RUNNING]
+    assert kinds(going_back) == [WorkItemKind.RUNNING]
 
 
 @pytest.mark.proves("ANS-4")
@@ -254,7 +255,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     until = snapshot(trial, order).state.complete_by
     trial.act(order, "hold")
     held, asked = snapshot(trial, order), Asked(operator="x", note="y", step="pictures")
-    assert kinds(held) == [Kind.HELD]
+    assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
         answers.extended(held, asked, until + DAYS, trial.now)
     trial.advance(days=7)
@@ -332,10 +333,10 @@ def test_what_an_order_owes_is_a_row_of_its_own_that_no_scheduler_reads():
     """It sorts behind what schedulers and supervisors read each second, and names the deadline."""
     trial, order = begun()
     key, row = next(iter(index_rows(snapshot(trial, order)).items()))
-    assert key.startswith(f"{Kind.WAITING}|")
-    assert key > agenda.waiting_and_running()[1]
+    assert key.startswith(f"{WorkItemKind.WAITING}|")
+    assert key > work_index.waiting_and_running()[1]
     assert (row.data["WaitsFor"], "Agents" in row.data) == ("pictures", False)
-    start, end = agenda.overdue(trial.now + 6 * DAYS, Kind.WAITING)
+    start, end = work_index.overdue(trial.now + 6 * DAYS, WorkItemKind.WAITING)
     assert start <= key < end
 
 

@@ -19,11 +19,11 @@ from builders import (
 )
 from builders import timed_out as time_is_up
 
-from core.agenda import Kind
 from core.changes import Change, HistoryEntry
 from core.life import Direction, Outcome, ProcessState, Situation, StepState
 from core.orders import OUTSIDE, OnFailure
 from engine.conversion.records import to_new, to_old
+from engine.domain.work_index import WorkItemKind
 from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
@@ -83,38 +83,38 @@ def test_a_step_takes_nothing_from_its_former_state(state):
 
 
 ORDERS = {
-    "new": (orders.new(), Situation.PENDING, [Kind.PENDING]),
-    "pending": (orders.pending(), Situation.PENDING, [Kind.PENDING]),
+    "new": (orders.new(), Situation.PENDING, [WorkItemKind.PENDING]),
+    "pending": (orders.pending(), Situation.PENDING, [WorkItemKind.PENDING]),
     "of three steps": (
         orders.pending(workflow="in-sequence"),
         Situation.PENDING,
-        [Kind.PENDING],
+        [WorkItemKind.PENDING],
     ),
-    "processing": (orders.processing(), Situation.PROCESSING, [Kind.RUNNING]),
+    "processing": (orders.processing(), Situation.PROCESSING, [WorkItemKind.RUNNING]),
     "awaiting an external answer": (
         orders.processing(steps=[steps.awaiting_external_answer()]),
         Situation.AWAITING,
-        [Kind.WAITING],
+        [WorkItemKind.WAITING],
     ),
     "processed": (orders.processed(), Situation.PROCESSED, ["_ended"]),
-    "in error": (orders.in_error(), Situation.FAILED, [Kind.ERROR]),
+    "in error": (orders.in_error(), Situation.FAILED, [WorkItemKind.ERROR]),
     "undone": (orders.in_error(outcome=Outcome.UNDONE), Situation.UNDONE, ["_ended"]),
     "undo incomplete": (
         orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
         Situation.UNDO_INCOMPLETE,
-        [Kind.ERROR],
+        [WorkItemKind.ERROR],
     ),
     "to be undone": (
         orders.undoing(steps=[steps.undo_pending()]),
         Situation.UNDOING,
-        [Kind.PENDING],
+        [WorkItemKind.PENDING],
     ),
     "being undone": (
         orders.processing(orders.undoing(steps=[steps.undo_pending()])),
         Situation.UNDOING,
-        [Kind.RUNNING],
+        [WorkItemKind.RUNNING],
     ),
-    "on hold": (orders.on_hold(), Situation.HELD, [Kind.HELD]),
+    "on hold": (orders.on_hold(), Situation.HELD, [WorkItemKind.HELD]),
 }
 
 

@@ -22,12 +22,13 @@ from pydantic import ValidationError
 
 from core import alerts
 from core.actions import Asked
-from core.agenda import AgendaRow, summary
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry
 from core.life import Outcome
 from engine.conversion.records import to_new
 from engine.domain.events import OrderEnded
+from engine.domain.work_index import IndexRow
+from engine.lists import summary
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.overview import waiting_causes
@@ -90,7 +91,7 @@ def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
 
 def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
     """Nobody knows what they have in common."""
-    rows = [AgendaRow(key=f"!error|t|{each}", order_id=each, data={}) for each in "ab"]
+    rows = [IndexRow(key=f"!error|t|{each}", order_id=each, data={}) for each in "ab"]
     assert [(each.cause, each.count) for each in waiting_causes(rows)] == [(None, 1), (None, 1)]
 
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from builders import NOW, ORDER_ID, TIMEOUT, claimed, index_rows, orders, seconds, steps
 
-from core import agenda
 from core.keys import newest_first, sortable
 from core.life import Outcome
 from core.orders import Priority
+from engine.domain import work_index
 from kit.memory import MemoryStateStore
 from stores.claim_lanes import PAGE, BucketLook
 
@@ -109,8 +109,8 @@ def test_what_an_order_owes_follows_from_its_steps(how):
 def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
     """The key of its row alone says so. A time since which it waits is no such time (engine 24)."""
     (row,) = index_rows(order).values()
-    assert agenda.may_be_claimed(row, NOW + seconds(late)) is may
-    assert agenda.since(row) == (order.state.not_before or NOW)
+    assert work_index.may_be_claimed(row, NOW + seconds(late)) is may
+    assert work_index.since(row) == (order.state.not_before or NOW)
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
@@ -123,7 +123,7 @@ def test_who_was_announced_is_left_to_its_wake_up():
         for row in index_rows(order).values()
         if row.key.startswith("!pending")
     ]
-    assert [agenda.was_announced(row) for row in rows] == [True, False, False]
+    assert [work_index.was_announced(row) for row in rows] == [True, False, False]
 
 
 class Counted(MemoryStateStore):
@@ -166,7 +166,7 @@ def store():
 
 def who_may(row):
     """The order, if it may be claimed now."""
-    return row.order_id if agenda.may_be_claimed(row, NOW) else None
+    return row.order_id if work_index.may_be_claimed(row, NOW) else None
 
 
 async def looked(store, choose=who_may, most=1000):
@@ -248,7 +248,7 @@ async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
     span = (NOW - seconds(60), NOW + seconds(60))
 
     def ahead(row):
-        return row if agenda.waits_since_after(row, span[1]) else None
+        return row if work_index.waits_since_after(row, span[1]) else None
 
     look = BucketLook(store=store, bucket=BUCKET, due=span[0], choose=ahead, passed_over=span)
     assert len(await look.at_pending()) == PAGE
@@ -299,6 +299,6 @@ async def test_a_look_sees_all_that_runs_however_many_wait(store):
 )
 def test_a_key_that_no_version_writes_is_no_trouble_to_who_looks(key):
     """It may be the last of a page: from it the look has to know where to read on."""
-    row = agenda.AgendaRow(key=key, order_id="x")
-    agenda.may_be_claimed(row, NOW)
-    assert agenda.end_of_claim_lane(row) > key
+    row = work_index.IndexRow(key=key, order_id="x")
+    work_index.may_be_claimed(row, NOW)
+    assert work_index.end_of_claim_lane(row) > key

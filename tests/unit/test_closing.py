@@ -10,12 +10,12 @@ from owed import events_owed
 
 from core import alerts, life
 from core.actions import BY_NAME
-from core.agenda import AgendaRow, Kind
 from core.changes import Event
 from core.conditions import Condition, ConditionStatus
 from core.errors import UnavailableError
 from core.keys import sortable
 from core.messages import WakeUp
+from engine.domain.work_index import IndexRow, WorkItemKind
 from operators.alerts import is_over
 from operators.owed import Look
 from operators.requests import ActRequest, AlertsPage
@@ -30,14 +30,17 @@ def event(type_, subject=SUBJECT):
     return Event(event_id="e", type=type_, subject=subject, at=NOW, data={})
 
 
-def owed_to(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(Kind)):
+def owed_to(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(WorkItemKind)):
     rows = [
-        AgendaRow(key=pending_since(since, order_id), order_id=order_id)
+        IndexRow(key=pending_since(since, order_id), order_id=order_id)
         for order_id in (*OTHERS, *ids)
     ]
-    whole = set() if more else {(bucket, kind) for kind in Kind}
+    whole = set() if more else {(bucket, kind) for kind in WorkItemKind}
     return Look(
-        at=NOW, rows=dict.fromkeys(Kind, ()) | dict.fromkeys(kinds, rows), whole=whole, buckets=1
+        at=NOW,
+        rows=dict.fromkeys(WorkItemKind, ()) | dict.fromkeys(kinds, rows),
+        whole=whole,
+        buckets=1,
     )
 
 

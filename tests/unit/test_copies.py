@@ -9,13 +9,13 @@ from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, index_rows, orde
 from memory_world import World
 from owed import events_owed
 
-from core import agenda
 from core.business import Agent
 from core.errors import InvalidError, RefusedError
 from core.keys import history_key, state_key
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Snapshot
+from engine.domain import work_index
 from operators.copies import Copied, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase
@@ -86,7 +86,7 @@ async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
     assert history[:-1] == await world.store.history(ORDER_ID)
     assert (history[-1].event, history[-1].actor) == ("restored", "operator/grace")
     assert history[-1].detail == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
-    rows = await there.store.agenda("b03", *agenda.everything(), 100)
+    rows = await there.store.agenda("b03", *work_index.everything(), 100)
     assert {row.key for row in rows} == set(index_rows(order)) == set(order.state.agenda)
     assert there.parts.bus.sent == []
 
@@ -408,7 +408,7 @@ async def test_an_order_whose_chosen_time_is_over_by_now_may_begin():
     assert (await restore(there, await copied(world))).restored == 1
     order = await there.order()
     assert order.state.not_before is None
-    rows = await there.store.agenda("b03", *agenda.everything(), 100)
+    rows = await there.store.agenda("b03", *work_index.everything(), 100)
     assert {row.key for row in rows} == set(order.state.agenda) == set(index_rows(order))
 
 

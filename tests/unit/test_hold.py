@@ -16,7 +16,6 @@ from builders import (
     timed_out,
 )
 
-from core.agenda import Kind
 from core.changes import NotClaimed
 from core.errors import RefusedError
 from core.life import Direction, Outcome, ProcessState, Situation, StepState, WhyNot
@@ -24,6 +23,7 @@ from core.messages import WakeUp, decode
 from core.orders import Priority
 from engine.domain.events import Action, ActionTaken, Requeued
 from engine.domain.history import EVENT_INFO
+from engine.domain.work_index import WorkItemKind
 from operators.requests import ActRequest
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
@@ -45,7 +45,7 @@ def test_nothing_of_an_order_starts_while_it_is_held():
     """It is owed a release, and no claim; columns say who holds it, why and since when."""
     order = held()
     assert scheduler.claim(order, LATER) == NotClaimed(why=WhyNot.HELD)
-    assert kinds(order) == [Kind.HELD]
+    assert kinds(order) == [WorkItemKind.HELD]
     state = order.state
     assert (state.held_by, state.held_because, state.held_since) == ("grace", "a wrong price", NOW)
     assert (state.process_state, state.situation) == (ProcessState.PENDING, Situation.HELD)
@@ -58,7 +58,7 @@ def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
     order = held(running, NOW + seconds(1))
     assert order.state.process_state is ProcessState.PROCESSING
     assert order.running()[0].complete_by == running.running()[0].complete_by
-    assert kinds(order) == [Kind.HELD, Kind.RUNNING]
+    assert kinds(order) == [WorkItemKind.HELD, WorkItemKind.RUNNING]
     answered = scheduler.receive(order, answer(), NOW + seconds(2))
     assert [step.state for step in answered.after.steps] == [
         StepState.COMPLETED,
@@ -66,7 +66,7 @@ def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
     ]
     assert answered.after.state.process_state is ProcessState.PENDING
     assert answered.messages == ()
-    assert kinds(answered.after) == [Kind.HELD]
+    assert kinds(answered.after) == [WorkItemKind.HELD]
 
 
 @pytest.mark.proves("OPR-7", "SCH-5")
@@ -89,7 +89,7 @@ def test_a_recovery_while_an_order_is_held_starts_nothing_and_counts_once():
     now = timed_out(order)
     recovered = supervisor.recover(order, now)
     assert (recovered.after.state.failure_count, recovered.messages) == (1, ())
-    assert kinds(recovered.after) == [Kind.HELD]
+    assert kinds(recovered.after) == [WorkItemKind.HELD]
     assert supervisor.recover(recovered.after, now + seconds(3600)) is None
     assert scheduler.claim(recovered.after, now + seconds(3600)) == NotClaimed(why=WhyNot.HELD)
 
@@ -125,7 +125,7 @@ def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_relea
     back = cancel(half, GRACE, NOW + seconds(2)).after
     assert scheduler.claim(back, LATER) == NotClaimed(why=WhyNot.HELD)
     assert (back.steps[0].state, back.state.outcome) == (StepState.UNDOING, None)
-    assert kinds(back) == [Kind.HELD]
+    assert kinds(back) == [WorkItemKind.HELD]
 
 
 @pytest.mark.proves("OPR-7", "SCH-12")
@@ -138,7 +138,7 @@ def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before
     ).after
     assert (answered.state.process_state, answered.state.outcome) == (ProcessState.PENDING, None)
     assert [step.state for step in answered.steps] == [StepState.UNDONE, StepState.UNDOING]
-    assert kinds(answered) == [Kind.HELD]
+    assert kinds(answered) == [WorkItemKind.HELD]
 
 
 @pytest.mark.proves("OPR-7")
@@ -148,7 +148,7 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
         held(claimed(), NOW), answer(outcome="failed", reason="no"), NOW + seconds(1)
     )
     assert failed.after.state.outcome is Outcome.FAILED
-    assert kinds(failed.after) == [Kind.ERROR, Kind.HELD]
+    assert kinds(failed.after) == [WorkItemKind.ERROR, WorkItemKind.HELD]
     assert told(failed)[0].data["actions"][-1] == "release"
 
 

@@ -6,9 +6,9 @@ import pytest
 from apps import app
 from builders import NOW, orders, seconds, some, steps, transition
 
-from core.agenda import LISTS
 from core.changes import HistoryEntry
 from core.life import Outcome
+from engine.lists import LISTS
 from kit.memory import in_memory
 from operators.requests import OrdersPage
 

@@ -20,11 +20,11 @@ from builders import (
 )
 
 from adapters.clock import order_ids
-from core import agenda
-from core.agenda import AgendaRow, Kind
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
+from engine import lists
 from engine.conversion.records import to_new
+from engine.domain.work_index import IndexRow, WorkItemKind
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest
 from operators.owed import Look
@@ -76,14 +76,14 @@ async def test_an_order_stands_at_whoever_acts_next(made):
     assert groups == {"scheduler": 2, "later": 1, "operator": 1, "parked": 1}
 
 
-@pytest.mark.parametrize("older", [Kind.PENDING, Kind.RUNNING])
+@pytest.mark.parametrize("older", [WorkItemKind.PENDING, WorkItemKind.RUNNING])
 def test_of_an_order_with_two_rows_the_newer_one_counts(older):
     """A change leaves a row as it was if its key stays the same."""
-    rows = {kind: [] for kind in Kind}
-    for kind in (Kind.PENDING, Kind.RUNNING):
+    rows = {kind: [] for kind in WorkItemKind}
+    for kind in (WorkItemKind.PENDING, WorkItemKind.RUNNING):
         at = NOW - seconds(1) if kind is older else NOW
-        data = agenda.summary(to_new(orders.new(updated_at=at))) | {"Step": str(kind)}
-        rows[kind].append(AgendaRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
+        data = lists.summary(to_new(orders.new(updated_at=at))) | {"Step": str(kind)}
+        rows[kind].append(IndexRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
     [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
     assert order.step != older
 
@@ -97,8 +97,8 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
 ):
     """While an upgrade goes on, the page shows it with the others."""
     order = orders.new()
-    data = agenda.summary(to_new(order)) | {"Situation": "asleep"} | columns
-    with patch.object(agenda, "summary", return_value=data):
+    data = lists.summary(to_new(order)) | {"Situation": "asleep"} | columns
+    with patch.object(lists, "summary", return_value=data):
         await made.store.commit(Change(before=None, after=order, entry=an_end()))
     (seen,) = (await look(made)).orders
     assert (seen.situation, seen.stands) == ("asleep", where)

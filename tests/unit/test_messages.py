@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 from agents.rules import accepted, latest_beginning, not_tried
 from alerts.rules import read, successor
 from core import alerts
-from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import AcceptedError, InvalidError, NotTriedError
 from core.keys import (
@@ -45,6 +44,7 @@ from core.messages import (
 from core.workflow import Workflows
 from engine.decisions.requests import _without
 from engine.domain.events import SubmissionRefused
+from engine.domain.work_index import IndexRow
 from engine.words import words_of
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
@@ -250,8 +250,8 @@ def test_an_alert_is_read_with_all_that_it_says():
 @pytest.mark.proves("ALR-2")
 def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
     """In the alert that takes its place."""
-    row = AgendaRow(
-        key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "Kind": "notice"}
+    row = IndexRow(
+        key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "WorkItemKind": "notice"}
     )
     told = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
     given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)

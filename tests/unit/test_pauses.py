@@ -29,12 +29,12 @@ from scheduling import Scheduling, only
 
 import kit.services
 from adapters.code import NO_ROOM, ROOM_AFTER
-from core import agenda
 from core.answers import Answer, answered
 from core.errors import AcceptedError, NotTriedError
 from core.keys import sortable
 from core.life import ProcessState, StepState
 from core.messages import SCHEDULER_REQUESTS
+from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from kit import Trial
 from operators.requests import OperatorRequest
@@ -206,9 +206,9 @@ def test_an_order_that_pauses_keeps_its_place_and_its_age():
     assert (order.state.waits_since, order.is_pausing) == (BEFORE, True)
     ((key, row),) = index_rows(order).items()
     assert key == f"!pending|1|payment|{sortable(BEFORE)}|{ORDER_ID}"
-    assert agenda.pauses(row, until - seconds(0.001))
-    assert not agenda.pauses(row, until)
-    assert not agenda.was_announced(row)
+    assert work_index.pauses(row, until - seconds(0.001))
+    assert not work_index.pauses(row, until)
+    assert not work_index.was_announced(row)
 
 
 @pytest.mark.proves("SCH-16", "SUP-7")

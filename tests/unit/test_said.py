@@ -23,7 +23,6 @@ from builders import (
 )
 
 from core import alerts, life
-from core.agenda import summary
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
 from core.conditions import Condition, ConditionStatus
@@ -47,6 +46,7 @@ from engine.domain.events import (
     UndoRequested,
     WorkflowChanged,
 )
+from engine.lists import summary
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)

@@ -22,12 +22,12 @@ from builders import (
     timed_out,
 )
 
-from core.agenda import Kind
 from core.changes import NotClaimed
 from core.keys import sortable
 from core.life import Direction, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
+from engine.domain.work_index import WorkItemKind
 from operators.requests import OperatorRequest
 from stores.agent_health import AgentHealth, AttemptFault
 
@@ -183,7 +183,7 @@ def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_oth
     one_expires = [runs("s0"), runs("s1", complete_by=NOW + seconds(60))]
     after = supervisor.recover(orders.processing(steps=one_expires), NOW + seconds(7)).after
     assert after.state.process_state is ProcessState.PENDING
-    due = f"{Kind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
+    due = f"{WorkItemKind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
     assert due in index_rows(after)
 
 

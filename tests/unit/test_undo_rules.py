@@ -21,13 +21,13 @@ from builders import (
     turn_back,
 )
 
-from core.agenda import Kind
 from core.changes import NotClaimed
 from core.keys import sortable
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from engine.conversion.records import to_new
+from engine.domain.work_index import WorkItemKind
 from operators.requests import ActRequest, OperatorRequest
 
 LATER = NOW + seconds(1)
@@ -402,7 +402,9 @@ def test_an_undo_has_a_deadline_like_any_other_step():
     change = undoing()
     deadline = LATER + change.after.step("stock").timeout
     assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
-    assert list(change.obligations()[1]) == [f"{Kind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"]
+    assert list(change.obligations()[1]) == [
+        f"{WorkItemKind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"
+    ]
     (message,) = change.messages
     assert decode(AgentRequest, message.body).complete_by == deadline
     assert message.time_to_live == deadline - LATER

@@ -6,11 +6,11 @@ from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 from alerts.digests import TITLES
 from core import life
 from core.actions import possible, possible_at
-from core.agenda import LISTS, situation_in
 from core.alerts import STALLED, Alert
 from core.changes import Event
 from core.life import Mark, Outcome
 from development.servicebus_config import ROOT
+from engine.lists import LISTS, situation_in
 from operators.alerts import causes
 from operators.cli import commands
 from operators.views import order_view

@@ -9,8 +9,8 @@ from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
 from scale import NIGHTLY, in_soak
 
 from core.actions import BY_NAME, Asked
-from core.agenda import Kind, all_of
 from core.alerts import NEWS, STALLED
+from engine.domain.work_index import WorkItemKind, all_of
 from flow import Flow, business
 from kit import Trial, TrialOrder
 from kit.memory import in_memory
@@ -75,7 +75,7 @@ class Waits:
         rows = [
             row
             for bucket in self.store.buckets
-            for row in self.do(self.store.agenda(bucket, *all_of(Kind.OUTBOX), 100))
+            for row in self.do(self.store.agenda(bucket, *all_of(WorkItemKind.OUTBOX), 100))
         ]
         of_it = [
             row for row in rows if self.id in f"{row.data.get('Subject')}{row.data.get('Data')}"

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from core import agenda
-from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.messages import BusMessage
 from core.orders import Snapshot
+from engine import lists
 from engine.conversion.records import old_step, to_new, to_old
 from engine.decisions import transitions
 from engine.domain.causes import Cause, Code
 from engine.domain.orders import Order
+from engine.domain.work_index import IndexRow
 from engine.features.external_events import cancel_requests
 
 CANCELLED = Cause(Code.CANCELLED, {"by": "operator"})
@@ -31,9 +31,9 @@ def transition(
     return Change(before=before, after=made, entry=entry, messages=decided.messages)
 
 
-def index_rows(order: Snapshot) -> dict[str, AgendaRow]:
+def index_rows(order: Snapshot) -> dict[str, IndexRow]:
     """Return the rows of the work index that follow from an order, by key."""
-    return agenda.obligations(to_new(order))
+    return lists.index_rows(to_new(order))
 
 
 def wake_up(order: Snapshot) -> BusMessage:

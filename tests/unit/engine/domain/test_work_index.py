@@ -3,11 +3,11 @@
 from engine_records import HOUR, NOT_BEGUN, NOW, external, in_doubt, order, step
 
 from engine.domain.states import BackingOff, Scheduled
-from engine.domain.work_index import first_need, may_be_claimed
+from engine.domain.work_index import IndexRow, first_need, may_be_claimed
 
 LATER = NOW + HOUR
-READY = "!pending|1|bank|2026-01-31T09:15:00.000000Z|b00-1"
-CHOSEN = "!pending|1|bank|later|2026-01-31T09:15:00.000000Z|b00-1"
+READY = IndexRow(key="!pending|1|bank|2026-01-31T09:15:00.000000Z|b00-1", order_id="b00-1")
+CHOSEN = IndexRow(key="!pending|1|bank|later|2026-01-31T09:15:00.000000Z|b00-1", order_id="b00-1")
 
 
 def test_a_claim_waits_for_a_chosen_time_and_for_no_foreign_clock():

@@ -1,0 +1,171 @@
+"""The lists of orders that operators have, and what their rows show of an order."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from core.keys import LAST, newest_first
+from core.life import MEANINGS, Outcome, ProcessState, Situation, StepState
+from engine.domain import work_index
+from engine.domain.causes import group_of
+from engine.domain.orders import Order, WorkItem
+from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
+from engine.domain.steps import Step
+from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
+from engine.words import words_of
+
+LISTS = {
+    "Pending": WorkItemKind.PENDING,
+    "Processing": WorkItemKind.RUNNING,
+    "Waiting": WorkItemKind.WAITING,
+    "Error": WorkItemKind.ERROR,
+    "Held": WorkItemKind.HELD,
+}
+"""The lists of open orders that operators have; each open order is in one of them (`list_name_of`).
+
+The list of those that wait for an answer from outside begins with the first that is due.
+"""
+
+LIST_OF = {kind: name for name, kind in LISTS.items()}
+"""The name of the list that is read from the rows of each kind."""
+
+
+ENDED_LISTS = {each.word: situation for situation, each in MEANINGS.items() if each.is_over}
+"""The lists of the orders that are over, newest first; those that were cancelled are undone."""
+
+STATES = {
+    "Waiting": ProcessState.PROCESSING,
+    "Held": ProcessState.PENDING,
+    **{
+        name: ProcessState.ERROR
+        for name, situation in ENDED_LISTS.items()
+        if situation is not Situation.PROCESSED
+    },
+}
+"""The usual state in each list that has no state's name; held orders may be in any open state."""
+
+
+def state_in(list_name: str) -> ProcessState:
+    """Return the usual state of the orders in this list."""
+    return STATES.get(list_name) or ProcessState(list_name)
+
+
+SITUATIONS = {
+    "Pending": Situation.PENDING,
+    "Processing": Situation.PROCESSING,
+    "Waiting": Situation.AWAITING,
+    "Error": Situation.FAILED,
+    "Held": Situation.HELD,
+    **ENDED_LISTS,
+}
+
+
+def situation_in(list_name: str) -> Situation:
+    """Return the usual situation of the orders in this list."""
+    return SITUATIONS[list_name]
+
+
+MAX_SHOWN = 200
+"""Maximum number of characters of a step's last answer in a row of the agenda."""
+
+
+def index_rows(order: Order) -> dict[str, IndexRow]:
+    """Return the rows of this order by key, derived from its records alone.
+
+    An order that is over is owed nothing; its one row lists it.
+    """
+    items = work_index.work_items(order, order.updated_at, order.derived.ready_since)
+    shown = summary(order)
+    return {item.key: _row(order, item, shown) for item in items}
+
+
+def _row(order: Order, item: WorkItem, shown: Mapping[str, Any]) -> IndexRow:
+    """Return the row of a work item, with what lists show of its order.
+
+    Of several claims each says when it is due, and all but the first name no list.
+    """
+    data = dict(shown)
+    if not item.is_first:
+        del data["List"]
+    if item.key.startswith(f"{WorkItemKind.PENDING}|"):
+        data |= {"NotBefore": item.not_before}
+    known = {name: value for name, value in data.items() if value is not None}
+    return IndexRow(key=item.key, order_id=order.order_id, data=known)
+
+
+def of_list(
+    name: str, since: datetime | None = None, until: datetime | None = None
+) -> tuple[str, str]:
+    """Row-key range [from, to) of a list; that of ended orders is sorted by time, newest first."""
+    if name in LISTS:
+        return all_of(LISTS[name])
+    place = f"{ENDED_PREFIX}{ENDED_LISTS[name]}|"
+    start = f"{newest_first(until)}{LAST}" if until else ""
+    end = f"{newest_first(since)}|" if since else ""
+    return f"{place}{start}", f"{place}{end}{LAST}"
+
+
+def list_name_of(order: Order) -> str:
+    """Return the name of the one list that has the order (OPR-1)."""
+    kind = work_index.list_of(order)
+    return order.meaning.word if kind is WorkItemKind.ENDED else LIST_OF[kind]
+
+
+def is_first(row: IndexRow) -> bool:
+    """Whether it is the first row of its kind for its order; lists pass over further claims.
+
+    A row that cannot be read is listed as such.
+    """
+    return "List" in row.data or bool(row.fault)
+
+
+def summary(order: Order) -> dict[str, Any]:
+    """Return what lists show of the order; a table stores no nulls, so those are left out."""
+    failed = tuple(step for step in order.steps if step.pattern_state is StepState.FAILED)
+    if order.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
+        failed = order.in_state(UndoFailed) or failed
+    known = {
+        "List": list_name_of(order),
+        "Situation": str(order.situation),
+        "ProcessState": str(order.process_state),
+        "FailureCount": order.failures,
+        "Priority": str(order.priority),
+        "WaitsSince": order.derived.ready_since,
+        "NotBefore": order.derived.not_before,
+        "Workflow": order.workflow,
+        "WorkflowVersion": order.workflow_version,
+        **(_current(order) if not order.has_ended else {}),
+        "Agents": " ".join(step.agent for step in order.in_state(AtWork)) or None,
+        "WaitsFor": " ".join(step.name for step in order.in_state(AwaitingExternalEvent)) or None,
+        "Outcome": order.outcome and str(order.outcome),
+        "FailedSteps": " ".join(step.name for step in failed) or None,
+        "FailedAgents": " ".join(step.agent for step in failed) or None,
+        "Cause": order.cause and group_of(order.cause),
+        "Reason": _reason(order),
+        "UpdatedAt": order.updated_at,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _reason(order: Order) -> str | None:
+    """Return why the order is where it is: on hold, who holds it and why."""
+    if order.hold:
+        return f"held by {order.hold.by}: {order.hold.note}"
+    return words_of(order.cause) if order.cause else None
+
+
+def _current(order: Order) -> dict[str, Any]:
+    """Return what lists show of the step that an open order is at: the one that failed most."""
+    under_way: tuple[Step, ...] = order.in_state(UnderWay)
+    at = max((*under_way, *order.ready), key=lambda step: step.counts.failures, default=None)
+    if at is None:
+        return {}
+    # An attempt that runs has no cause; of those before it, timeouts alone are counted.
+    last = words_of(at.cause) if at.cause else "timed out" if at.counts.failures else None
+    return {
+        "Step": at.name,
+        "Attempt": at.counts.failures + 1,
+        "Threshold": at.rules.threshold,
+        "LastAnswer": last and last[:MAX_SHOWN],
+        "CompleteBy": at.complete_by,
+    }
