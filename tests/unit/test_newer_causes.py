@@ -5,7 +5,7 @@ from builders import NOW, ORDER_ID, orders, steps
 
 from core.changes import HistoryEntry
 from core.messages import json_in
-from engine.conversion.records import to_new, to_old
+from engine.conversion.records import to_new
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
 from engine.lists import summary
@@ -51,5 +51,5 @@ def test_a_known_cause_with_the_facts_of_a_newer_version_is_read_and_written_bac
     assert own["ExactState"]["Cause"] == {"Code": fact["code"], "Facts": fact["facts"]}
     again = order_of(order.submitted, read, order.etag)
     assert again.steps == order.steps
-    assert summary(to_old(again))["Cause"] == group
-    assert summary(to_old(again))["Reason"] == words_of(newer)
+    assert summary(again)["Cause"] == group
+    assert summary(again)["Reason"] == words_of(newer)

@@ -101,7 +101,7 @@ TWO = [steps.new("payment"), steps.new("shipping", capability="shipping")]
 async def shown(*found):
     """The operators' side of a store with these orders."""
     made = app(in_memory(clock=lambda: NOW))
-    entry = HistoryEntry(at=NOW - seconds(60), actor="t", happened=some("noted"))
+    entry = HistoryEntry(at=NOW - seconds(60), actor="t", events=some("noted"))
     for order in found:
         await made.store.commit(transition(None, order, entry))
     return made
