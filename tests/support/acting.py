@@ -4,7 +4,6 @@ from functools import partial
 
 from core import alerts
 from core.actions import BY_NAME
-from engine.conversion.records import to_new
 from engine.words import words_of
 
 
@@ -15,7 +14,7 @@ def act(name, order, asked, now):
 
 def refusal(name, order, now):
     """Why the action makes no sense for the order, in words; empty if it does."""
-    cause = BY_NAME[name].why_not(to_new(order), now)
+    cause = BY_NAME[name].why_not(order, now)
     return words_of(cause) if cause else ""
 
 

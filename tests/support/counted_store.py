@@ -79,7 +79,7 @@ class Store:
         """Have something happen to this order, and one more that fails."""
         await self.fail()
         order = await self._other.store.load(order_id)
-        again = orders.having(order, failures=order.state.failure_count + 1)
+        again = orders.having(order, failures=order.failures + 1)
         await self._commit(transition(order, again, entry("recovered")))
 
 

@@ -18,6 +18,7 @@ from builders import (
 )
 
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.states import Failed, Skipped, UnderWay
 from operators.explain import explain
 from operators.requests import ActRequest
 
@@ -74,8 +75,8 @@ class Case:
     def reply(self, name, outcome, room=ROOM, **more):
         self.now += seconds(1)
         of = self.order.step(name)
-        action = "undo" if of.state == "Undoing" else "do"
-        said = answer(name, outcome, attempt=of.attempts, action=action, **more)
+        action = "undo" if of.pattern_state == "Undoing" else "do"
+        said = answer(name, outcome, attempt=of.counts.attempts, action=action, **more)
         return self.took(self.scheduler.receive(self.order, said, self.now, room))
 
     def done(self, name, room=ROOM, **result):
@@ -86,27 +87,28 @@ class Case:
 
     def expire(self):
         """The time of the running steps is up, and the supervisor looks."""
-        self.now = self.order.earliest_complete_by() + TOLERANCE + timedelta(microseconds=1)
+        due = min(step.complete_by for step in self.order.in_state(UnderWay))
+        self.now = due + TOLERANCE + timedelta(microseconds=1)
         return self.took(self.supervisor.recover(self.order, self.now))
 
     def give_up(self):
         """The running step expires until its threshold is reached."""
         self.expire()
-        while self.order.state.process_state == "Pending" and not self.failed_or_skipped():
-            self.claim(max(self.now, self.order.state.not_before or self.now)).expire()
+        while self.order.process_state == "Pending" and not self.failed_or_skipped():
+            self.claim(max(self.now, self.order.derived.not_before or self.now)).expire()
         return self
 
     def failed_or_skipped(self):
-        return self.changes[-1].after.in_state("Failed", "Skipped")
+        return self.changes[-1].after.has_any(Failed, Skipped)
 
     @property
     def states(self):
-        return {each.name: str(each.state) for each in self.order.steps}
+        return {each.name: str(each.pattern_state) for each in self.order.steps}
 
     @property
     def ended(self):
-        state = self.order.state
-        return str(state.process_state), state.outcome and str(state.outcome)
+        order = self.order
+        return str(order.process_state), order.outcome and str(order.outcome)
 
     @property
     def told(self):

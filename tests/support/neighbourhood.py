@@ -231,7 +231,7 @@ class Street(Scheduling):
         listed = {listed_as(row, ProcessState.ERROR).order_id for row in rows}
         for name, order_id in self.others.items():
             order = await store.load(order_id)
-            processed = order and order.state.process_state is ProcessState.PROCESSED
+            processed = order and order.process_state is ProcessState.PROCESSED
             happened = {
                 "processed": processed,
                 "alert": f"orders/{order_id}" in subjects,

@@ -97,7 +97,7 @@ class Scheduling:
         return [
             each
             for each in order_ids
-            if (await self.load(each)).state.process_state is ProcessState.PENDING
+            if (await self.load(each)).process_state is ProcessState.PENDING
         ]
 
     def requests(self, agent="payment"):

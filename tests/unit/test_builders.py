@@ -10,6 +10,7 @@ from builders import (
     claimed,
     index_rows,
     orders,
+    refusal,
     scheduler,
     seconds,
     steps,
@@ -20,9 +21,11 @@ from builders import (
 from builders import timed_out as time_is_up
 
 from core.changes import Change, HistoryEntry
-from core.life import Direction, Outcome, ProcessState, Situation, StepState
-from core.orders import OUTSIDE, OnFailure
-from engine.conversion.records import to_new, to_old
+from core.life import Direction, Outcome, ProcessState, Situation
+from core.orders import OnFailure
+from engine.domain.effects import InDoubt, NothingSent
+from engine.domain.states import Completed, Failed
+from engine.domain.steps import Counts
 from engine.domain.work_index import WorkItemKind
 from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, record_of
@@ -67,9 +70,9 @@ STEPS = {
 def test_a_step_in_each_state_is_stored_and_read_again(state):
     """It shows the documented word of its state, and its order can be written."""
     step, word = STEPS[state]
-    assert step.state == word
-    order = orders.pending(steps=[step])
-    assert stored_again(order) == (order.state, order.steps)
+    assert step.pattern_state == word
+    order = orders.recorded(orders.pending(steps=[step]))
+    assert stored_again(order) == order
 
 
 @pytest.mark.parametrize("state", STEPS)
@@ -77,9 +80,8 @@ def test_a_step_takes_nothing_from_its_former_state(state):
     """Whatever it was, a failed step has the reason of its failure and no times."""
     former, _ = STEPS[state]
     failed = steps.failed(former, reason="no")
-    assert (failed.state, failed.reason) == ("Failed", "no")
-    assert (failed.complete_by, failed.not_before, failed.for_operator) == (None, None, False)
-    assert not failed.unjudged
+    assert failed.state == Failed(refusal("no"))
+    assert (failed.complete_by, failed.not_before) == (None, None)
 
 
 ORDERS = {
@@ -122,35 +124,32 @@ ORDERS = {
 def test_an_order_in_each_state_is_stored_read_and_changed(state):
     """Its rows say what it waits for, and a transition derives nothing else from it."""
     order, situation, kinds = ORDERS[state]
-    assert order.state.situation is situation
+    assert order.situation is situation
     assert [key.split("|")[0] for key in index_rows(order)] == kinds
-    assert stored_again(order) == (order.state, order.steps)
-    entry = HistoryEntry(at=order.state.updated_at, actor="t", events=())
+    assert stored_again(order) == orders.recorded(order)
+    entry = HistoryEntry(at=order.updated_at, actor="t", events=())
     after = transition(order, order, entry).after
-    assert after == orders.having(order, version=order.state.version + 1)
+    assert after == orders.having(order, version=order.version + 1)
 
 
 def stored_again(order):
-    """The state and the steps as they are read from the row that the order is written to."""
-    columns = stored_form(columns_of_record(state_record(to_new(order))))
+    """The order as it is read from the row that it is written to."""
+    columns = stored_form(columns_of_record(state_record(order)))
     row = entity("b03", key := f"{order.order_id}|state", columns)
-    again = to_old(order_of(order.order, record_of(Stored(key, row, "1")), None))
-    return again.state, again.steps
+    return order_of(order.submitted, record_of(Stored(key, row, "1")), None)
 
 
 def same(built, reached):
     """Compare two orders, except for their versions and the times of their last change."""
-    state = reached.state
-    details = {"version": state.version, "updated_at": state.updated_at}
-    assert orders.having(built, **details).state == state
-    assert built.steps == reached.steps
+    details = {"version": reached.version, "updated_at": reached.updated_at}
+    assert orders.having(built, **details) == reached
 
 
 def test_an_order_is_built_as_a_claim_leaves_it():
     """Its step runs, under the key of the agent's provider."""
     assert orders.new() == orders.pending()
     same(orders.processing(), claimed())
-    assert orders.processing().state.complete_by == claimed().state.complete_by
+    assert orders.processing().derived.complete_by == claimed().derived.complete_by
 
 
 def test_an_order_is_built_as_an_answer_leaves_it():
@@ -203,66 +202,69 @@ def test_the_deadline_and_the_lock_of_an_order_follow_from_its_steps():
     first = steps.running(complete_by=LATER)
     second = steps.awaiting_external_answer("answer", complete_by=NOW + TIMEOUT)
     both = orders.processing(steps=[first, second], by="s2")
-    assert (both.state.locked_by, both.state.complete_by) == ("s2", NOW + TIMEOUT)
+    assert (both.derived.locked_by, both.derived.complete_by) == ("s2", NOW + TIMEOUT)
     waiting = orders.with_steps(both, steps.completed(first))
-    assert (waiting.state.locked_by, waiting.state.complete_by) == (None, NOW + TIMEOUT)
+    assert (waiting.derived.locked_by, waiting.derived.complete_by) == (None, NOW + TIMEOUT)
     ended = orders.processed(both)
-    assert (ended.state.locked_by, ended.state.complete_by) == (None, None)
-    assert {step.state for step in ended.steps} == {StepState.COMPLETED}
+    assert (ended.derived.locked_by, ended.derived.complete_by) == (None, None)
+    assert len(ended.in_state(Completed)) == 2
 
 
 def test_when_an_order_may_go_on_follows_from_its_steps():
     """A pause leaves the order its place in the queue; a chosen time does not."""
     chosen = orders.pending(steps=[steps.scheduled(at=LATER)])
-    assert (chosen.state.not_before, chosen.state.waits_since) == (LATER, LATER)
+    assert (chosen.derived.not_before, chosen.derived.ready_since) == (LATER, LATER)
     pauses = orders.pending(steps=[steps.backing_off(until=LATER)])
-    assert (pauses.state.not_before, pauses.state.waits_since) == (LATER, NOW)
+    assert (pauses.derived.not_before, pauses.derived.ready_since) == (LATER, NOW)
     given = orders.pending(steps=[steps.scheduled(at=LATER)], ready_since=NOW)
-    assert given.state.waits_since == NOW
+    assert given.derived.ready_since == NOW
     first, second = steps.scheduled(at=LATER), steps.scheduled("other", at=NOW + TIMEOUT)
-    assert orders.pending(steps=[first, second]).state.not_before == NOW + TIMEOUT
+    assert orders.pending(steps=[first, second]).derived.not_before == NOW + TIMEOUT
     dated = orders.pending(not_before=LATER)
-    assert (dated.order.not_before, dated.state.not_before) == (LATER, LATER)
-    assert orders.undoing(steps=[steps.undo_pending()], not_before=LATER).state.not_before is None
+    assert (dated.submitted.not_before, dated.derived.not_before) == (LATER, LATER)
+    undone = orders.undoing(steps=[steps.undo_pending()], not_before=LATER)
+    assert undone.derived.not_before is None
 
 
 def test_an_order_has_the_steps_of_its_workflow_and_the_same_id_everywhere():
     """Unless the workflow is unknown: then it has a payment."""
     order = orders.new(workflow="order", order_id="b00-1")
     assert [step.name for step in order.steps] == ["stock", "payment", "shipment", "capture"]
-    assert (order.order.order_id, order.state.order_id) == ("b00-1", "b00-1")
-    assert order.state.workflow_version == 2
+    assert (order.submitted.order_id, order.order_id) == ("b00-1", "b00-1")
+    assert order.workflow_version == 2
     assert [step.name for step in orders.new(workflow="gone").steps] == ["payment"]
 
 
 def test_the_effect_of_a_step_is_kept_and_its_state_is_not():
     """Doubt, key and result belong to the effect; times and reasons to the state."""
     doubtful = steps.in_doubt("payment", agent="payment-backup", **KEY)
-    assert (doubtful.agent, doubtful.provider, doubtful.attempts) == ("payment-backup", "psp", 1)
+    assert (doubtful.agent, doubtful.key.provider) == ("payment-backup", "psp")
+    assert doubtful.counts.attempts == 1
     failed = steps.failed(steps.running(doubtful, attempt=3), reason="gone")
-    assert (failed.in_doubt, failed.attempts, failed.complete_by) == (True, 3, None)
-    assert (failed.key_known_until, failed.settled_at) == (LATER, LATER + TIMEOUT)
+    assert (failed.effect, failed.complete_by) == (InDoubt(key=doubtful.key), None)
+    assert failed.counts.attempts == 3
+    assert failed.key.known_until == LATER
+    assert failed.key.effects_final_at == LATER + TIMEOUT
     assert steps.undo_pending(doubtful).not_before == LATER + TIMEOUT
-    assert not steps.completed(failed).in_doubt
-    assert steps.completed(failed).reason is None
-    assert steps.nothing_sent(failed).attempts == 0
-    assert steps.nothing_sent(failed).provider is None
+    assert not isinstance(steps.completed(failed).effect, InDoubt)
+    assert steps.completed(failed).cause is None
+    assert steps.nothing_sent(failed).counts.attempts == 0
+    assert steps.nothing_sent(failed).effect == NothingSent()
 
 
 def test_rules_and_counts_of_a_step_are_given_by_name():
     """An optional step is one that is skipped once it fails."""
     step = steps.new("tell", capability="shipping", threshold=1, pivot=True, after=("payment",))
-    assert (step.capability, step.agent, step.threshold) == ("shipping", "shipping", 1)
-    assert step.pivot
-    assert not steps.with_rules(step, pivot=False).pivot
+    rules = step.rules
+    assert (rules.capability, step.agent, rules.threshold) == ("shipping", "shipping", 1)
+    assert rules.pivot
+    assert not steps.with_rules(step, pivot=False).rules.pivot
     optional = steps.with_rules(step, on_failure=OnFailure.GO_ON)
-    assert optional.goes_on
-    assert not steps.with_rules(optional, on_failure=OnFailure.ERROR).goes_on
+    assert optional.rules.on_failure is OnFailure.GO_ON
     counted = steps.with_counts(step, attempts=4, failures=2, cooldowns=1, uncounted=3)
-    assert (counted.attempts, counted.failure_count, counted.cooldowns) == (4, 2, 1)
-    assert counted.uncounted == 3
-    assert steps.awaiting_external_answer("photos").capability == OUTSIDE
-    assert steps.like(counted, "other", undoable=False).attempts == 4
+    assert counted.counts == Counts(attempts=4, failures=2, cooldowns=1, uncounted=3)
+    assert steps.awaiting_external_answer("photos").is_external
+    assert steps.like(counted, "other", undoable=False).counts.attempts == 4
 
 
 def test_what_cannot_be_undone_is_not_built_as_undone():
@@ -272,8 +274,8 @@ def test_what_cannot_be_undone_is_not_built_as_undone():
         with pytest.raises(ValueError, match="cannot be undone"):
             state(step)
     order = orders.in_error(steps=[step], outcome=Outcome.UNDONE)
-    assert order.state.direction is Direction.UNDO
-    assert order.state.process_state is ProcessState.ERROR
+    assert order.direction is Direction.UNDO
+    assert order.process_state is ProcessState.ERROR
     assert Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", events=()))
 
 

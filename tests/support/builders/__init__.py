@@ -3,7 +3,7 @@
 `orders` and `steps` build records: one function for each real state. The rest is imported by name.
 """
 
-from . import old_records, orders, steps
+from . import orders, steps
 from .changes import index_rows, transition, turn_back, wake_up, withdrawn
 from .deciders import (
     PAYLOAD,
@@ -49,5 +49,3 @@ __all__ = [
     "some", "steps", "supervisor", "timed_out", "transition", "turn_back", "under_way", "wake_up",
     "withdrawn",
 ]  # fmt: skip
-
-old_records.let_tests_use_them()

@@ -8,8 +8,6 @@ from typing import Any, cast
 from bench.workflows import MEASURED
 from core.life import Outcome
 from core.messages import AgentReply, AttemptMessage, request_id_of
-from core.orders import Snapshot
-from engine.conversion.records import to_new
 from engine.domain.events import (
     Claimed,
     HistoryEvent,
@@ -18,6 +16,7 @@ from engine.domain.events import (
     Submitted,
     UnknownEvent,
 )
+from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
@@ -62,9 +61,9 @@ def fault_of_all(text: str, *, at_door: bool = False) -> AttemptFault:
     return AttemptFault(text=text, at_door=at_door, requests=_ALL)
 
 
-def under_way(order: Snapshot) -> tuple[str, ...]:
+def under_way(order: Order) -> tuple[str, ...]:
     """The ids of the requests of all attempts of an order that are under way."""
-    running = to_new(order).in_state(UnderWay)
+    running = order.in_state(UnderWay)
     return tuple(request_id_of(order.order_id, step) for step in running)
 
 
@@ -72,13 +71,13 @@ class Rules(SchedulerRules):
     """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
     def claim(
-        self, order: Snapshot, now: datetime, room: Mapping[str, Sequence[str]] = SOMEWHERE
+        self, order: Order, now: datetime, room: Mapping[str, Sequence[str]] = SOMEWHERE
     ) -> Any:
         return super().claim(order, now, room)
 
     def receive(
         self,
-        order: Snapshot,
+        order: Order,
         reply: AgentReply,
         now: datetime,
         room: Mapping[str, Sequence[str]] = SOMEWHERE,
@@ -97,7 +96,7 @@ class Recovery(SupervisorRules):
     """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
 
     def recover(
-        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth] | None = None
+        self, order: Order, now: datetime, heard: Sequence[AgentHealth] | None = None
     ) -> Any:
         return super().recover(order, now, begun_by(now) if heard is None else heard)
 
@@ -145,25 +144,25 @@ def answer_to(request: AttemptMessage, outcome: str = "completed", **more: Any) 
     return answer(request.step, outcome, **named, **more)
 
 
-def claimed(order: Snapshot | None = None, at: datetime = NOW) -> Snapshot:
+def claimed(order: Order | None = None, at: datetime = NOW) -> Order:
     """An order that a scheduler has claimed, with its payment running."""
-    after: Snapshot = scheduler.claim(order or orders.new(), at).after
+    after: Order = scheduler.claim(order or orders.new(), at).after
     return after
 
 
-def timed_out(order: Snapshot) -> datetime:
+def timed_out(order: Order) -> datetime:
     """The first moment at which the supervisor may act on a claimed order."""
-    due = order.state.complete_by
+    due = order.derived.complete_by
     assert due, "nothing of the order is due"
     return due + TOLERANCE + timedelta(microseconds=1)
 
 
-def next_try(order: Snapshot, now: datetime) -> datetime:
+def next_try(order: Order, now: datetime) -> datetime:
     """When the order may be claimed."""
-    return order.state.not_before or now
+    return order.derived.not_before or now
 
 
-def failed_for_good() -> tuple[Snapshot, datetime]:
+def failed_for_good() -> tuple[Order, datetime]:
     """An order whose payment timed out as often as the threshold allows, and when that was seen."""
     order, now = orders.new(), NOW
     for _ in range(THRESHOLD):

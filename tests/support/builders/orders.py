@@ -4,8 +4,6 @@ Each function takes an order, or makes one, and returns it as it is in that stat
 the steps (who locks it, its complete-by time, when it may go on) is worked out here, so that no
 test sets it by hand. Where no step accounts for the state, the order's steps are moved there too:
 those of a processed order are completed, and of one that failed, one step has failed.
-
-No function names a field of the record, so a test that uses them survives a change of the record.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +13,27 @@ from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
-from core.life import DONE, Direction, Outcome, ProcessState, StepState
-from core.orders import Order, OrderState, Priority, Snapshot, Step
+from core.life import Direction, Outcome, StepState
+from core.orders import Order as SubmittedOrder
+from core.orders import Priority
 from core.workflow import Workflow
-from engine.conversion.records import old_step
+from engine.domain import work_index
 from engine.domain.causes import Cause
+from engine.domain.derive import derive
+from engine.domain.effects import NotDone, Sent
+from engine.domain.orders import (
+    Derived,
+    Hold,
+    InError,
+    Order,
+    OrderState,
+    Pending,
+    Processed,
+    Processing,
+    WorkItem,
+)
+from engine.domain.states import Failed, Finished, NothingToUndo, UnderWay, UndoFailed
+from engine.domain.steps import Step
 
 from . import steps as make
 from .changes import index_rows, withdrawn
@@ -48,33 +62,33 @@ class Details(TypedDict, total=False):
 SUBMITTED = ("payload", "placed_at", "not_before", "key_rows")
 """The details that never change once the order was submitted."""
 
-CALLED = {"ready_since": "waits_since", "failures": "failure_count"}
-"""Today's names of some details."""
 
-
-def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Snapshot:
+def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Order:
     """Return an order as submission records it.
 
     Its steps are those of its workflow, if that is known, unless they are given.
     """
-    recorded = OrderState(
-        order_id=ORDER_ID,
+    submitted = SubmittedOrder(
+        order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest=""
+    )
+    blank = Order(
+        submitted=submitted,
         workflow="payment-only",
         workflow_version=1,
-        waits_since=NOW,
         updated_at=NOW,
+        derived=Derived(ready_since=NOW),
+        steps=(make.PAYMENT,),
     )
-    order = Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest="")
     if "workflow" in details and "workflow_version" not in details:
         latest = MEASURED.workflows.latest(details["workflow"])
         details["workflow_version"] = latest.version if latest else 1
-    blank = _detailed(Snapshot(order=order, state=recorded, steps=(make.PAYMENT,)), details)
+    blank = _detailed(blank, details)
     if steps is None:
-        steps = _initial_steps(blank.state.workflow, blank.state.workflow_version)
+        steps = _initial_steps(blank.workflow, blank.workflow_version)
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
 
 
-def on(workflow: Workflow, /, **details: Unpack[Details]) -> Snapshot:
+def on(workflow: Workflow, /, **details: Unpack[Details]) -> Order:
     """Return an order on this workflow, which need not be one of the app, as it is recorded."""
     steps = _steps_of(workflow)
     details.setdefault("workflow", workflow.name)
@@ -83,111 +97,107 @@ def on(workflow: Workflow, /, **details: Unpack[Details]) -> Snapshot:
 
 
 def having(
-    order: Snapshot, *, steps: Iterable[Step] | None = None, **details: Unpack[Details]
-) -> Snapshot:
+    order: Order, *, steps: Iterable[Step] | None = None, **details: Unpack[Details]
+) -> Order:
     """Return the order with these details, and with these steps instead of its own if given."""
     return _derived(_stepped(_detailed(order, details), steps), since=False)
 
 
-def recorded(order: Snapshot) -> Snapshot:
+def recorded(order: Order) -> Order:
     """Return the order as it is loaded: with the keys of its rows in the work index."""
-    return order.with_state(agenda=tuple(index_rows(order)))
+    items = tuple(WorkItem(key=key) for key in index_rows(order))
+    return replace(order, derived=replace(order.derived, work_items=items))
 
 
-def with_steps(order: Snapshot, *steps: Step) -> Snapshot:
+def with_steps(order: Order, *steps: Step) -> Order:
     """Return the order in which these steps replace those of the same name."""
     return _derived(order.with_steps(*steps))
 
 
 def pending(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Snapshot:
+) -> Order:
     """Return an order that a scheduler may claim, or that waits until one may."""
     order = _made(order, steps, details)
-    return _state(order, details, process_state=ProcessState.PENDING)
+    return _state(order, details, Pending())
 
 
 def processing(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     by: str = "s1",
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Snapshot:
+) -> Order:
     """Return an order that this scheduler handles; its ready steps run if none does.
 
     Nobody locks it while it only waits for an external answer (ANS-1).
     """
     order = _made(order, steps, details)
-    if not order.running():
-        undo = order.state.direction is Direction.UNDO
-        start = make.undoing if undo else make.running
-        order = order.with_steps(*(start(step) for step in order.ready()))
-    return _state(order, details, process_state=ProcessState.PROCESSING, locked_by=by)
+    if not order.has_any(UnderWay):
+        start = make.undoing if order.is_undo else make.running
+        order = order.with_steps(*(start(step) for step in order.ready))
+    return _state(order, details, Processing(by))
 
 
 def processed(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Snapshot:
+) -> Order:
     """Return an order that is done; its steps are completed, unless they are skipped."""
     order = _made(order, steps, details)
-    completed = (make.completed(step) for step in order.steps if step.state not in DONE)
-    return _state(order.with_steps(*completed), details, process_state=ProcessState.PROCESSED)
+    completed = map(make.completed, _unfinished(order))
+    return _state(order.with_steps(*completed), details, Processed())
 
 
 def in_error(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     outcome: Outcome = Outcome.FAILED,
     reason: Cause | str | None = None,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Snapshot:
+) -> Order:
     """Return an order that has ended in `Error`, by default for the reason of the failed step.
 
     If no step accounts for the outcome, the first that can does.
     """
     order = withdrawn(_made(order, steps, details))
     order = order.with_steps(*_ended_as(order, outcome, reason or "declined"))
-    cause = next((step.cause for step in order.in_state(StepState.FAILED)), order.state.cause)
+    failed = (step.cause for step in order.steps if step.pattern_state is StepState.FAILED)
+    cause = make.cause_of(reason) or next(failed, order.cause)
     direction = Direction.FORWARD if outcome is Outcome.FAILED else Direction.UNDO
-    return _state(
-        order,
-        details,
-        process_state=ProcessState.ERROR,
-        outcome=outcome,
-        cause=make.cause_of(reason) or cause,
-        direction=direction,
-    )
+    ended = replace(order, cause=cause, direction=direction)
+    return _state(ended, details, InError(outcome))
 
 
 def undoing(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Snapshot:
+) -> Order:
     """Return an order that is being undone; its state and its steps stay as they are."""
     order = _made(order, steps, details)
-    return _derived(order.with_state(direction=Direction.UNDO), since="ready_since" not in details)
+    undone = replace(order, direction=Direction.UNDO)
+    return _derived(undone, since="ready_since" not in details)
 
 
 def on_hold(
-    order: Snapshot | None = None,
+    order: Order | None = None,
     *,
     by: str = "grace",
     because: str = "a note",
     since: datetime = NOW,
-) -> Snapshot:
+) -> Order:
     """Return an order of which no step starts until an operator releases it (OPR-7)."""
     order = order or new()
-    return _derived(order.with_state(held_by=by, held_because=because, held_since=since))
+    return _derived(order.put_on_hold(Hold(by, because, since)))
 
 
 # What they share
@@ -202,67 +212,78 @@ def _initial_steps(workflow: str, version: int) -> tuple[Step, ...] | None:
 
 
 def _steps_of(workflow: Workflow) -> tuple[Step, ...]:
-    steps = workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
-    return tuple(map(old_step, steps))
+    return workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 
 
-def _made(order: Snapshot | None, steps: Iterable[Step] | None, details: Details) -> Snapshot:
+def _made(order: Order | None, steps: Iterable[Step] | None, details: Details) -> Order:
     if order is None:
         return new(steps, **details)
     return _stepped(_detailed(order, details), steps)
 
 
-def _stepped(order: Snapshot, steps: Iterable[Step] | None) -> Snapshot:
+def _stepped(order: Order, steps: Iterable[Step] | None) -> Order:
     return order if steps is None else replace(order, steps=tuple(steps))
 
 
-def _detailed(order: Snapshot, details: Details) -> Snapshot:
+def _detailed(order: Order, details: Details) -> Order:
     """Return the order with these details, each in the record that keeps it."""
     given = dict[str, Any](details)
     submitted = {name: given.pop(name) for name in SUBMITTED if name in given}
     if "order_id" in given:
         submitted["order_id"] = given["order_id"]
-    state = {CALLED.get(name, name): value for name, value in given.items()}
+    derived = {name: given.pop(name) for name in ("ready_since",) if name in given}
+    given.pop("order_id", None)
     return replace(
-        order, order=replace(order.order, **submitted), state=replace(order.state, **state)
+        order,
+        submitted=replace(order.submitted, **submitted),
+        derived=replace(order.derived, **derived),
+        **given,
     )
 
 
-def _state(order: Snapshot, details: Details, **state: Any) -> Snapshot:
-    outcome = {"outcome": None, **state}
-    return _derived(order.with_state(**outcome), since="ready_since" not in details)
+def _state(order: Order, details: Details, state: OrderState) -> Order:
+    return _derived(replace(order, state=state), since="ready_since" not in details)
 
 
-def _derived(order: Snapshot, *, since: bool = True) -> Snapshot:
+def _derived(order: Order, *, since: bool = True) -> Order:
     """Return the order with what follows from its steps, as a transition derives it.
 
     `since`: the time since which it waits follows too, and was not chosen by the test.
     """
-    state = order.state
-    not_before = order.chosen_time(state.updated_at)
-    follows: dict[str, Any] = {"not_before": not_before}
-    match state.process_state:
-        case ProcessState.PROCESSING:
-            follows["locked_by"] = state.locked_by if order.at_work() else None
-            follows["complete_by"] = order.earliest_complete_by()
-        case ProcessState.PENDING:
-            follows |= {"locked_by": None, "complete_by": order.latest_retry_by()}
-        case _:
-            follows |= {"locked_by": None, "complete_by": None}
-    after = order.with_state(**follows)
-    if since and not_before and not after.is_pausing:
-        return after.with_state(waits_since=not_before)
-    return after
+    if order.is_undo:
+        order = order.with_steps(*map(_failed_on_the_way_back, order.in_state(Failed)))
+    now, kept = order.updated_at, order.derived.ready_since
+    follows = derive(order, order, now)
+    not_before = follows.not_before
+    is_chosen = not_before and not work_index.is_pause(order, order.ready, not_before)
+    ready_since = not_before if since and not_before and is_chosen else kept
+    items = tuple(work_index.work_items(order, now, ready_since))
+    return replace(order, derived=replace(follows, ready_since=ready_since, work_items=items))
 
 
-def _ended_as(order: Snapshot, outcome: Outcome, reason: Cause | str) -> Iterable[Step]:
+def _failed_on_the_way_back(step: Step) -> Step:
+    """Return a failed step of an order that is undone: what failed is its undo, if it has one."""
+    effect, state = step.effect, step.state
+    if not step.rules.undoable or not isinstance(effect, Sent) or not isinstance(state, Failed):
+        return step
+    kind = NothingToUndo if isinstance(effect, NotDone) else UndoFailed
+    return replace(step, state=kind(state.cause, state.operator_decides))
+
+
+def _unfinished(order: Order) -> list[Step]:
+    return [step for step in order.steps if not isinstance(step.state, Finished)]
+
+
+def _ended_as(order: Order, outcome: Outcome, reason: Cause | str) -> Iterable[Step]:
     """Return the steps that have to change so that the order can have ended so."""
+    undoable = [step for step in order.steps if step.rules.undoable]
     if outcome is Outcome.UNDONE:
-        return [make.undone(step) for step in order.steps if step.undoable and step.attempts]
+        return [make.undone(step) for step in undoable if step.counts.attempts]
     if outcome is Outcome.UNDO_INCOMPLETE:
-        if any(step.undo_failed for step in order.steps):
+        failed = map(_failed_on_the_way_back, order.steps)
+        if any(isinstance(step.state, UndoFailed) for step in failed):
             return []
-        return [make.undo_failed(step, reason=reason) for step in order.steps if step.undoable][:1]
-    if order.in_state(StepState.FAILED):
+        return [make.undo_failed(step, reason=reason) for step in undoable][:1]
+    if any(step.pattern_state is StepState.FAILED for step in order.steps):
         return []
-    return [make.failed(step, reason=reason) for step in order.steps if step.state not in DONE][:1]
+    return [make.failed(step, reason=reason) for step in _unfinished(order)][:1]

@@ -5,27 +5,59 @@ belongs to the state alone (times, reason) is set anew. Rules, counts and effect
 where the state says more about them: a completed step has a result, and nothing of it is in doubt.
 
 A reason is a cause, or the text by which the service refused.
-
-No function names a field of the record, so a test that uses them survives a change of the record.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import PAYMENT_ONLY
-from core.life import StepState
-from core.orders import OUTSIDE, OnFailure, Step
-from engine.conversion.records import old_step
+from core.orders import OUTSIDE, OnFailure
 from engine.domain.causes import Cause, Code
+from engine.domain.effects import (
+    Answered,
+    Done,
+    InDoubt,
+    Key,
+    NotDone,
+    NothingSent,
+    Reverted,
+    Sent,
+    UndoInDoubt,
+    WithResult,
+    doubted,
+    next_generation,
+)
+from engine.domain.states import (
+    AwaitingExternalEvent,
+    BackingOff,
+    Completed,
+    ConditionPending,
+    CoolingDown,
+    Deferred,
+    Delayed,
+    Failed,
+    LateEffectsPossible,
+    NothingToUndo,
+    RequestCancelled,
+    Running,
+    Scheduled,
+    Skipped,
+    SkipReason,
+    State,
+    UndoFailed,
+    Undoing,
+    Undone,
+    UndoPending,
+    Wait,
+    Waiting,
+)
+from engine.domain.steps import Step, StepKind
 
 from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
 
-(PAYMENT,) = map(
-    old_step,
-    PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN),
-)
+(PAYMENT,) = PAYMENT_ONLY.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 """The step that is made unless a test gives another one: an agent does it, and it can be undone."""
 
 TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
@@ -63,16 +95,10 @@ def like(step: Step, name: str, **rules: Unpack[Rules]) -> Step:
 
 def with_rules(step: Step | str, **rules: Unpack[Rules]) -> Step:
     """Return a step with these rules; it keeps its others."""
-    step, fields = _step(step), dict[str, Any](rules)
-    if "on_failure" in rules:
-        goes_on = rules["on_failure"] is OnFailure.GO_ON
-        fields["goes_on"] = goes_on or PAYMENT.goes_on
-        fields["on_failure"] = OnFailure.ERROR if goes_on else rules["on_failure"]
-    if "pivot" in rules:
-        fields["pivot"] = rules["pivot"] or PAYMENT.pivot
-    if "capability" in rules and not step.attempts:
-        fields["agent"] = rules["capability"]
-    return replace(step, **fields)
+    step, given = _step(step), dict[str, Any](rules)
+    if "capability" in rules:
+        given["kind"] = StepKind.EXTERNAL if rules["capability"] == OUTSIDE else StepKind.AGENT
+    return _without_key(replace(step, rules=replace(step.rules, **given)))
 
 
 def with_counts(
@@ -87,14 +113,16 @@ def with_counts(
 
     `uncounted` is the number of its last attempts that counted as no failure (SCH-16).
     """
+    step = _step(step)
     counts: dict[str, Any] = {
         "attempts": attempts,
-        "failure_count": failures,
+        "failures": failures,
         "cooldowns": cooldowns,
         "uncounted": uncounted,
     }
     given = {name: count for name, count in counts.items() if count is not None}
-    return replace(_step(step), **given)
+    counted = replace(step, counts=replace(step.counts, **given))
+    return _sent(counted) if attempts else counted
 
 
 # What is known of the effect
@@ -102,18 +130,8 @@ def with_counts(
 
 def nothing_sent(step: Step | str) -> Step:
     """No request was ever sent, so there is no key, and nothing to undo."""
-    return replace(
-        _step(step),
-        attempts=0,
-        provider=None,
-        in_doubt=False,
-        answer_by=None,
-        result=None,
-        round=0,
-        refused_for_good=False,
-        key_known_until=None,
-        settled_at=None,
-    )
+    step = _step(step)
+    return replace(step, counts=replace(step.counts, attempts=0), effect=NothingSent())
 
 
 def with_key(
@@ -131,15 +149,17 @@ def with_key(
     key (AGT-12). After `effects_final_at` no call can take effect any more (UND-2).
     """
     step = _sent(_step(step))
-    if agent:
-        step = replace(step, agent=agent, provider=_provider_of(agent))
+    if not isinstance(step.effect, Sent):
+        return step
     key: dict[str, Any] = {
-        "provider": provider,
-        "round": generation,
-        "key_known_until": known_until,
-        "settled_at": effects_final_at,
+        "agent": agent,
+        "provider": provider or (_provider_of(agent) if agent else None),
+        "generation": generation,
+        "known_until": known_until,
+        "effects_final_at": effects_final_at,
     }
-    return replace(step, **{name: value for name, value in key.items() if value is not None})
+    given = {name: value for name, value in key.items() if value is not None}
+    return replace(step, effect=replace(step.effect, key=replace(step.effect.key, **given)))
 
 
 def in_doubt(
@@ -158,7 +178,9 @@ def in_doubt(
         known_until=known_until,
         effects_final_at=effects_final_at,
     )
-    return replace(keyed, in_doubt=True)
+    if not isinstance(keyed.effect, Sent):
+        return keyed
+    return replace(keyed, effect=doubted(keyed.effect, unanswered=True))
 
 
 def not_done(step: Step | str, *, refused_for_good: bool = False) -> Step:
@@ -166,30 +188,33 @@ def not_done(step: Step | str, *, refused_for_good: bool = False) -> Step:
 
     The service may have refused the key for good, so that a resubmit needs a new one.
     """
-    return replace(
-        _sent(_step(step)),
-        in_doubt=False,
-        answer_by=None,
-        result=None,
-        refused_for_good=refused_for_good,
-    )
+    step = _sent(_step(step))
+    known = NotDone(key=step.key, refused_for_good=refused_for_good) if step.key else NothingSent()
+    return replace(step, effect=known)
 
 
 def with_new_key(step: Step) -> Step:
     """Return a step that was not done, and whose next attempt goes out under a key of its own."""
-    return replace(
-        step, round=step.round + 1, provider=None, refused_for_good=False, in_doubt=False
-    )
+    return replace(step, effect=NotDone(key=next_generation(step.key))) if step.key else step
 
 
 def with_texts(step: Step, *, reason: Cause | str, result: Mapping[str, Any]) -> Step:
     """Return a step in whatever state it is, with the longest texts that its row has to hold."""
-    return replace(step, cause=cause_of(reason), result=result)
+    match step.effect:
+        case NothingSent():
+            step = replace(step, effect=Answered(result=result))
+        case NotDone(key=key):
+            step = replace(step, effect=Done(key=key, result=result))
+        case InDoubt(key=key):
+            step = replace(step, effect=UndoInDoubt(key=key, result=result))
+        case WithResult():
+            step = replace(step, effect=replace(step.effect, result=result))
+    return replace(step, state=_because(step.state, cause_of(reason)))
 
 
 def with_link(step: Step | str, token: str | None) -> Step:
     """Return a step that the holder of this token may answer (ANS-6); None: without a link."""
-    return replace(_step(step), right=token)
+    return replace(_step(step), callback_token=token)
 
 
 # Before the next attempt
@@ -206,17 +231,17 @@ def waiting(
     The reason says why its last attempt failed, and `retry_by` is when the supervisor expects the
     end of the next one (SUP-3); both are None before the first.
     """
-    return _as(step, StepState.NOT_STARTED, cause=cause_of(reason), retry_by=retry_by)
+    return _as(step, Waiting(cause_of(reason), retry_by))
 
 
 def condition_pending(step: Step | str = "payment") -> Step:
     """Return a step whose condition and start time are not evaluated yet (SCH-14, SCH-15)."""
-    return _as(step, StepState.NOT_STARTED, unjudged=True)
+    return _as(step, ConditionPending())
 
 
 def scheduled(step: Step | str = "payment", *, at: datetime) -> Step:
     """Return a step that starts at a time which the workflow chose (SCH-15)."""
-    return _as(step, StepState.NOT_STARTED, not_before=at)
+    return _as(step, Scheduled(at))
 
 
 def backing_off(
@@ -227,11 +252,11 @@ def backing_off(
     The last attempt counted as no failure, unless the step has failures.
     """
     step = _sent(_step(step))
-    counted = step.failure_count > 0
-    return replace(
-        _as(step, StepState.NOT_STARTED, not_before=until, cause=cause_of(reason)),
-        uncounted=PAYMENT.uncounted if counted else step.uncounted or 1,
-    )
+    if step.counts.failures:
+        waits = with_counts(step, uncounted=0)
+        return _as(waits, Delayed(until, cause_of(reason) or TIMED_OUT))
+    waits = with_counts(step, uncounted=step.counts.uncounted or 1)
+    return _as(waits, BackingOff(until, cause_of(reason)))
 
 
 def cooling_down(
@@ -242,26 +267,24 @@ def cooling_down(
     Its attempts ended without an answer, so it is in doubt, unless somebody outside was asked.
     """
     tired = _sent(_step(step))
-    if tired.capability != OUTSIDE:
+    if not tired.is_external:
         tired = in_doubt(tired)
-    tired = with_counts(tired, failures=0, cooldowns=tired.cooldowns or 1)
-    retry_by = until + tired.timeout
-    return _as(
-        tired, StepState.NOT_STARTED, not_before=until, cause=cause_of(reason), retry_by=retry_by
-    )
+    tired = with_counts(tired, failures=0, cooldowns=tired.counts.cooldowns or 1)
+    return _as(tired, CoolingDown(until, _cause(reason), until + tired.rules.timeout))
 
 
 def accepted_by_service(
     step: Step | str = "payment", *, ask_again_at: datetime, finish_by: datetime
 ) -> Step:
     """Return a step that its service does later, and about which it is asked again (AGT-11)."""
-    accepted = replace(_sent(_step(step)), answer_by=finish_by)
-    return _as(accepted, StepState.NOT_STARTED, not_before=ask_again_at)
+    sent = _sent(_step(step))
+    doubt = replace(doubted(sent.effect, unanswered=False), answer_by=finish_by)
+    return _as(replace(sent, effect=doubt), Deferred(ask_again_at))
 
 
 def withdrawn(step: Step | str = "payment") -> Step:
     """Return a step for whose external answer nobody waits any more (SCH-12)."""
-    return _as(_external(step), StepState.NOT_STARTED)
+    return _as(_external(step), RequestCancelled())
 
 
 # An attempt
@@ -277,8 +300,9 @@ def running(
 ) -> Step:
     """Return a step that an agent does; its time is up after its timeout, unless it is given."""
     step = with_key(step, agent=agent)
-    step = replace(_as(step, StepState.RUNNING), complete_by=complete_by or started + step.timeout)
-    return with_counts(step, attempts=attempt)
+    due = complete_by or started + step.rules.timeout
+    state = AwaitingExternalEvent(due) if step.is_external else Running(due)
+    return with_counts(_as(step, state), attempts=attempt)
 
 
 def awaiting_external_answer(
@@ -302,26 +326,20 @@ def completed(
     attempt: int | None = None,
 ) -> Step:
     """Return a step that was done; nothing of it is in doubt."""
-    done = replace(
-        _sent(_step(step)),
-        result={} if result is None else result,
-        in_doubt=False,
-        answer_by=None,
-        refused_for_good=False,
-    )
-    return with_counts(_as(done, StepState.COMPLETED), attempts=attempt)
+    step, known = _sent(_step(step)), {} if result is None else result
+    effect = Done(key=step.key, result=known) if step.key else Answered(result=known)
+    return with_counts(_as(replace(step, effect=effect), Completed()), attempts=attempt)
 
 
 def skipped_by_operator(step: Step | str = "payment") -> Step:
     """Return a step that was done, or undone, by other means, as an operator says (OPR-4)."""
-    return _as(step, StepState.SKIPPED)
+    return _as(step, Skipped(SkipReason.OPERATOR))
 
 
 def skipped_by_condition(step: Step | str = "payment", *, condition: str = "is_needed") -> Step:
     """Return a step that is not needed, as its condition says (SCH-14)."""
-    return _as(
-        step, StepState.SKIPPED, cause=Cause(Code.CONDITION_NOT_MET, {"condition": condition})
-    )
+    cause = Cause(Code.CONDITION_NOT_MET, {"condition": condition})
+    return _as(step, Skipped(SkipReason.CONDITION, cause))
 
 
 def skipped_after_failure(
@@ -329,7 +347,7 @@ def skipped_after_failure(
 ) -> Step:
     """Return a step that has failed, and without which the order goes on (SCH-13)."""
     optional = with_rules(step, on_failure=OnFailure.GO_ON)
-    return _as(_sent(optional), StepState.SKIPPED, cause=cause_of(reason))
+    return _as(_sent(optional), Skipped(SkipReason.FAILED, cause_of(reason)))
 
 
 def failed(
@@ -343,18 +361,13 @@ def failed(
 
     `for_operator`: the failure did not come from the service, so an operator decides (SUP-3).
     """
-    given_up = _as(
-        _sent(_step(step)),
-        StepState.FAILED,
-        cause=cause_of(reason, for_operator=for_operator),
-        for_operator=for_operator,
-    )
-    return with_counts(given_up, attempts=attempt)
+    state = Failed(_cause(reason, for_operator=for_operator), for_operator)
+    return with_counts(_as(_sent(_step(step)), state), attempts=attempt)
 
 
 def failed_before_start(step: Step | str = "payment", *, reason: Cause | str) -> Step:
     """Return a step whose request or condition could not be made, so nothing was ever sent."""
-    return _as(nothing_sent(step), StepState.FAILED, cause=cause_of(reason))
+    return _as(nothing_sent(step), Failed(_cause(reason)))
 
 
 # The way back
@@ -372,7 +385,8 @@ def undo_pending(
     The reason says why the last attempt to undo it failed; None before the first.
     """
     step = _to_undo(step)
-    return _as(step, StepState.UNDOING, not_before=until or step.settled_at, cause=cause_of(reason))
+    final_at = step.key.effects_final_at if step.key else None
+    return _as(step, UndoPending(_wait(step, until or final_at, cause_of(reason))))
 
 
 def undoing(
@@ -384,8 +398,8 @@ def undoing(
 ) -> Step:
     """Return a step that an agent undoes."""
     step = _to_undo(step)
-    step = replace(_as(step, StepState.UNDOING), complete_by=complete_by or started + step.timeout)
-    return with_counts(step, attempts=attempt or max(2, step.attempts))
+    step = _as(step, Undoing(complete_by or started + step.rules.timeout))
+    return with_counts(step, attempts=attempt or max(2, step.counts.attempts))
 
 
 def undo_failed(
@@ -397,31 +411,28 @@ def undo_failed(
     """Return a step whose undo was given up, and whose effect may stand (UND-4)."""
     step = _to_undo(step)
     if step.result is None:
-        step = replace(step, in_doubt=True)
-    return _as(
-        step,
-        StepState.FAILED,
-        cause=cause_of(reason, for_operator=for_operator),
-        for_operator=for_operator,
-    )
+        step = in_doubt(step)
+    return _as(step, UndoFailed(_cause(reason, for_operator=for_operator), for_operator))
 
 
 def nothing_to_undo(step: Step | str = "payment", *, reason: Cause | str = "declined") -> Step:
     """Return a step that its service refused to undo, as it had refused to do it before."""
-    return _as(not_done(step), StepState.FAILED, cause=cause_of(reason))
+    return _as(not_done(step), NothingToUndo(_cause(reason)))
 
 
 def undone(step: Step | str = "payment") -> Step:
     """Return a step that was undone; nothing of it is in doubt."""
-    step = replace(_to_undo(step), in_doubt=False, answer_by=None)
-    return _as(with_counts(step, attempts=max(2, step.attempts)), StepState.UNDONE)
+    step = _to_undo(step)
+    step = with_counts(step, attempts=max(2, step.counts.attempts))
+    effect = Reverted(key=step.key, result=step.result) if step.key else step.effect
+    return _as(replace(step, effect=effect), Undone())
 
 
 # What the states share
 
 
 def _step(step: Step | str) -> Step:
-    return step if isinstance(step, Step) else new(step)
+    return new(step) if isinstance(step, str) else step
 
 
 def cause_of(reason: Cause | str | None, *, for_operator: bool = False) -> Cause | None:
@@ -431,11 +442,38 @@ def cause_of(reason: Cause | str | None, *, for_operator: bool = False) -> Cause
     return cause and cause.shortened()
 
 
-def _as(step: Step | str, state: StepState, **data: Any) -> Step:
-    """Return the step in this state, without what belonged to the state before."""
-    times = dict.fromkeys(("complete_by", "not_before", "retry_by"))
-    before = {**times, "cause": None, "for_operator": False}
-    return replace(_step(step), **{**before, "unjudged": PAYMENT.unjudged, "state": state, **data})
+def _cause(reason: Cause | str, *, for_operator: bool = False) -> Cause:
+    cause = cause_of(reason, for_operator=for_operator)
+    assert cause, "a step in this state has a cause"
+    return cause
+
+
+def _as(step: Step | str, state: State) -> Step:
+    return replace(_step(step), state=state)
+
+
+def _because(state: State, cause: Cause | None) -> State:
+    """Return the state with this cause, if it can have one."""
+    if isinstance(state, UndoPending):
+        return UndoPending(_because(state.wait, cause))  # type: ignore[arg-type] # a wait too
+    if isinstance(state, ConditionPending):
+        return ConditionPending(cause)
+    has_cause = "cause" in {field.name for field in fields(state)}  # type: ignore[arg-type]
+    return replace(state, cause=cause) if has_cause else state  # type: ignore[type-var]
+
+
+def _wait(step: Step, until: datetime | None, cause: Cause | None) -> Wait:
+    """Return for what the undo of the step waits until this time."""
+    if step.answer_by and cause is None:
+        return Deferred(until)
+    if until is None:
+        return Waiting(cause)
+    if step.counts.uncounted:
+        return BackingOff(until, cause)
+    if cause is None:
+        return LateEffectsPossible(until)
+    is_cooling = step.counts.cooldowns > 0 and not step.counts.failures
+    return (CoolingDown if is_cooling else Delayed)(until, cause)
 
 
 def _provider_of(agent: str) -> str:
@@ -443,23 +481,30 @@ def _provider_of(agent: str) -> str:
 
 
 def _sent(step: Step) -> Step:
-    """Return the step with at least one attempt, at an agent whose provider is known, if any."""
-    if step.capability == OUTSIDE:
-        return replace(step, attempts=step.attempts or 1)
-    if step.attempts and step.provider:
+    """Return the step with at least one attempt, under a key if an agent does it."""
+    counts = replace(step.counts, attempts=step.counts.attempts or 1)
+    step = replace(step, counts=counts)
+    if step.is_external or isinstance(step.effect, Sent):
         return step
-    return replace(
-        step, attempts=step.attempts or 1, provider=step.provider or _provider_of(step.agent)
-    )
+    key = Key(agent=step.agent, provider=_provider_of(step.agent))
+    return replace(step, effect=NotDone(key=key))
 
 
 def _external(step: Step | str) -> Step:
     return with_rules(step, capability=OUTSIDE, undoable=False)
 
 
+def _without_key(step: Step) -> Step:
+    """Return the step without a key if it is external: no request of it is sent."""
+    if not step.is_external or not isinstance(step.effect, Sent):
+        return step
+    known = NothingSent() if step.result is None else Answered(result=step.result)
+    return replace(step, effect=known)
+
+
 def _to_undo(step: Step | str) -> Step:
     """Return a step that there is something to undo of; by default it was done."""
     step = _step(step)
-    if not step.undoable:
+    if not step.rules.undoable:
         raise ValueError(f"step {step.name} cannot be undone")
-    return _sent(step) if step.attempts else completed(step)
+    return _sent(step) if step.counts.attempts else completed(step)
