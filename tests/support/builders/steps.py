@@ -98,7 +98,7 @@ def with_rules(step: Step | str, **rules: Unpack[Rules]) -> Step:
     step, given = _step(step), dict[str, Any](rules)
     if "capability" in rules:
         given["kind"] = StepKind.EXTERNAL if rules["capability"] == OUTSIDE else StepKind.AGENT
-    return _without_key(replace(step, rules=replace(step.rules, **given)))
+    return _fitting(replace(step, rules=replace(step.rules, **given)))
 
 
 def with_counts(
@@ -494,12 +494,22 @@ def _external(step: Step | str) -> Step:
     return with_rules(step, capability=OUTSIDE, undoable=False)
 
 
-def _without_key(step: Step) -> Step:
-    """Return the step without a key if it is external: no request of it is sent."""
-    if not step.is_external or not isinstance(step.effect, Sent):
-        return step
-    known = NothingSent() if step.result is None else Answered(result=step.result)
-    return replace(step, effect=known)
+def _fitting(step: Step) -> Step:
+    """Return the step with the effect and the state that one of its kind has."""
+    effect, state = step.effect, step.state
+    if step.is_external:
+        if isinstance(effect, Sent):
+            effect = NothingSent() if step.result is None else Answered(result=step.result)
+        if isinstance(state, Running):
+            state = AwaitingExternalEvent(state.complete_by)
+        return replace(step, effect=effect, state=state)
+    if isinstance(state, AwaitingExternalEvent):
+        state = Running(state.complete_by)
+    if isinstance(effect, Answered):
+        key = Key(agent=step.agent, provider=_provider_of(step.agent))
+        effect = Done(key=key, result=effect.result)
+    step = replace(step, effect=effect, state=state)
+    return _sent(step) if step.counts.attempts else step
 
 
 def _to_undo(step: Step | str) -> Step:
