@@ -21,15 +21,14 @@ FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
 OF_THE_FRONT = ("entrypoints", "stores", "customers")
 """The rooms on which only the front door of a business stands."""
-HIDDEN = ("adapters", "engine", "local", "development", "bootstrap", "kit")
-"""What a business knows nothing of, beside the roles and the other businesses."""
-THROUGH_CORE = [
-    "core.** -> engine.domain.causes",
-    "core.** -> engine.words",
-    "core.actions -> engine.**",
-    "core.answers -> engine.**",
-]
-"""What `core` has of the engine: the causes that its records keep, their words, and decisions."""
+DECISIONS = ("engine.decisions", "engine.features", "engine.lists", "engine.history_words")
+HIDDEN = ("adapters", *DECISIONS, "local", "development", "bootstrap", "kit")
+"""What a business knows nothing of, beside the roles and the other businesses.
+
+Of the engine it has the records of an order, which its front door shows.
+"""
+THROUGH_CORE = ["core.** -> engine.**"]
+"""What `core` has of the engine, a contract of `pyproject.toml` says."""
 
 
 def types(business_packages: Sequence[str], root: Path = ROOT) -> Sequence[str]:
