@@ -11,10 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from core.changes import Change
+from core.changes import Change, change_of
 from core.errors import RefusedError
 from core.life import Outcome
-from engine.conversion.changes import change_of
 from engine.decisions.actions import (
     cancel,
     expedite,

@@ -11,13 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from core.actions import Asked, step_to_settle
-from core.changes import Change
+from core.changes import Change, change_of
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.links import Links
 from core.messages import json_text
 from core.orders import MAX_KEPT
 from core.workflow import StepDefinition, Workflows
-from engine.conversion.changes import change_of
 from engine.decisions import external_event
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import CausedError

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
@@ -10,6 +11,7 @@ from core.keys import newest_first
 from core.life import WhyNot
 from core.messages import BusMessage
 from engine import lists
+from engine.decisions.transitions import Transition
 from engine.domain import work_index
 from engine.domain.derive import amended
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
@@ -106,6 +108,18 @@ class Change:
         written = self.before.derived.work_items if self.before else ()
         owed = lists.index_rows(self.after)
         return [item.key for item in written if item.key not in owed], owed
+
+
+def change_of(transition: Transition, actor: str, at: datetime | None = None) -> Change:
+    """Return the change by this actor; its time is that of the order, if not given."""
+    return Change(
+        before=transition.before,
+        after=transition.after,
+        entry=HistoryEntry(
+            at=at or transition.after.updated_at, actor=actor, events=transition.events
+        ),
+        messages=transition.messages,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

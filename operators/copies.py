@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.business import Agent
-from core.changes import Change
+from core.changes import Change, change_of
 from core.errors import InvalidError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import bucket_of, order_key, state_key
 from core.ports import Clock
-from engine.conversion.changes import change_of
-from engine.conversion.records import to_new
 from engine.decisions.actions import restore
 from engine.decisions.actions.restore import Copied
 from engine.domain.orders import Order
 from entrypoints.models import View
 from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 from stores.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
-from stores.orders import record_of, snapshot_of
+from stores.orders import loaded, record_of
 from stores.tables import Stored
 from stores.transitions import Transitions
 
@@ -165,16 +163,14 @@ class CopyDesk:
         """
         order_id = str(line.order_id)
         own = [key for key in (order_key(order_id), state_key(order_id)) if key in line.rows]
-        order = snapshot_of((record_of(Stored(key, line.rows[key], "")), "") for key in own)
-        if order and {order.order.order_id, order.state.order_id} != {order_id}:
+        order = loaded((record_of(Stored(key, line.rows[key], "")), "") for key in own)
+        if order and order.order_id != order_id:
             raise UnreadableRowError("the order's rows name another order")
         await self.copies.put(history_of(line))
         if order is None:
             return None
         copied = Copied(at=line.at, agents=self.agents, clock_tolerance=self.clock_tolerance)
-        return await self.transitions.carry_out(
-            restored(to_new(order), request, copied, self.clock())
-        )
+        return await self.transitions.carry_out(restored(order, request, copied, self.clock()))
 
 
 def _is_of(order_id: str, key: str) -> bool:

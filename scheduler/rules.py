@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.business import Agent, Payload
-from core.changes import Change, HistoryEntry, NotClaimed, Note
+from core.changes import Change, HistoryEntry, NotClaimed, Note, change_of
 from core.links import Links
 from core.messages import AgentReply
 from core.workflow import Workflows
-from engine.conversion.changes import change_of
 from engine.decisions import claim
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive

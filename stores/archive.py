@@ -13,10 +13,9 @@ from ulid import ULID
 
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, newest_first, order_key, state_key
-from engine.conversion.records import to_new
 from engine.domain.orders import Order
 from engine.domain.work_index import ACTED_PREFIX
-from stores.orders import OrderStore, snapshot_of
+from stores.orders import OrderStore, loaded
 from stores.tables import Delete, Put, Stored, Table, columns_of
 
 PAGE = 1000
@@ -123,10 +122,9 @@ class Archive:
         keys = tuple(row.key for row in rows)
         own = [row for row in rows if row.key in (order_key(order_id), state_key(order_id))]
         try:
-            snapshot = snapshot_of((self._orders.record_of(row), row.etag) for row in own)
+            record = loaded((self._orders.record_of(row), row.etag) for row in own)
         except UnreadableRowError as error:
             return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
-        record = to_new(snapshot) if snapshot else None
         return ArchivedOrder(order_id=order_id, keys=keys, record=record)
 
 

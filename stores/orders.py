@@ -23,8 +23,7 @@ from core.keys import (
     order_range,
     state_key,
 )
-from core.orders import Order, Snapshot
-from engine.conversion.records import to_old
+from core.orders import Order
 from engine.domain.events import HistoryEvent, UnknownEvent
 from engine.domain.history import from_data, to_data
 from engine.domain.orders import Order as NewOrder
@@ -200,17 +199,11 @@ def of_note(note: Note) -> list[Operation]:
     return [history, *(Insert(row.key, row) for row in events), *acted]
 
 
-def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
-    """Return what `loaded` returns as a record of before."""
-    order = loaded(rows)
-    return to_old(order) if order else None
-
-
 def loaded(rows: Iterable[tuple[Record, str]]) -> NewOrder | None:
     """Return the order from its rows, each with its ETag; None if there are none.
 
     Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
-    look as if nothing were left to do.
+    look as if nothing were left to do. So it does if the rows name different orders.
     """
     order: Order | None = None
     found: tuple[StateRecord, str] | None = None
@@ -225,6 +218,10 @@ def loaded(rows: Iterable[tuple[Record, str]]) -> NewOrder | None:
     if order is None or found is None:
         raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
     record, etag = found
+    if record.state.order_id != order.order_id:
+        raise UnreadableRowError(
+            f"order {order.order_id} cannot be read: its rows differ in the id"
+        )
     if not record.steps:
         raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
     return order_of(order, record, etag)

@@ -8,13 +8,12 @@ from pydantic import BaseModel, Field
 
 from core import alerts
 from core.business import Payload
-from core.changes import Change, Event, HistoryEntry, Note
+from core.changes import Change, Event, HistoryEntry, Note, change_of
 from core.errors import InvalidError, UnknownNameError, as_one
 from core.keys import bucket_of, business_key, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in
 from core.orders import Order as SubmittedOrder
 from core.workflow import Workflow, Workflows
-from engine.conversion.changes import change_of
 from engine.decisions.submit import Wishes, is_same, submit
 from engine.domain.causes import Cause, Code
 from engine.domain.events import SubmissionRefused

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.changes import Change
+from core.changes import Change, change_of
 from core.messages import request_id_of
-from engine.conversion.changes import change_of
 from engine.decisions.recover import AttemptReport, recover
 from engine.domain.orders import Order
 from engine.domain.states import AtWork

@@ -1,25 +1,12 @@
-"""A transition as the change that is written, whose history has the events of today."""
+"""A change with the records of today, for those who still read them."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from core.changes import Change, HistoryEntry
 from core.messages import BusMessage
 from core.orders import Snapshot
 from core.orders import Step as StepToday
 from engine.conversion.records import to_old
-from engine.decisions.transitions import Transition
-
-
-def change_of(transition: Transition, actor: str, at: datetime | None = None) -> Change:
-    """Return the change by this actor; its time is that of the order, if not given."""
-    at = at or transition.after.updated_at
-    return Change(
-        before=transition.before,
-        after=transition.after,
-        entry=HistoryEntry(at=at, actor=actor, events=transition.events),
-        messages=transition.messages,
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -122,7 +122,7 @@ def check_published(world: World, events: Sequence[Event]) -> None:
 
 def check_notices(world: World) -> None:
     """Check that the sender hears of each thing that happened, once and in order (ALR-2)."""
-    if not world.state().reply_to:
+    if not world.order().reply_to:
         demand(
             all(row.data["To"] == OPERATORS for row in unsent(world)),
             "somebody is told who did not ask",

@@ -15,9 +15,8 @@ from hashlib import blake2b
 from typing import Any
 
 from core.changes import Change, HistoryEntry
-from core.keys import bucket_of, order_key, state_key
+from core.keys import bucket_of, order_key
 from core.messages import request_id_of
-from core.orders import OrderState
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
@@ -225,12 +224,6 @@ class World:
     def order(self) -> Order | None:
         """The order."""
         return self.rows.order
-
-    def state(self) -> OrderState | None:
-        """The state record."""
-        found = self.rows.get(state_key(self.order_id))
-        state: OrderState | None = found[1].state if found else None
-        return state
 
     def history(self) -> list[HistoryEntry]:
         """Every entry, oldest first."""

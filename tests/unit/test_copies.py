@@ -335,6 +335,9 @@ async def test_a_line_that_is_no_order_of_this_store_is_refused_and_stops_no_oth
         "name another order": changed(
             rows=[{**each, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"} for each in (order, state)]
         ),
+        "differ in the id": changed(
+            rows=[order, {**state, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"}]
+        ),
         "no partition none": changed(table="alerts", partition="none", order=None),
     }
     there = later()
