@@ -27,8 +27,9 @@ from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
 from core.messages import json_in, json_text
-from core.orders import Priority, Snapshot
+from core.orders import Priority
 from engine.domain import work_index
+from engine.domain.orders import Order
 from kit.memory import MemoryStateStore, in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
@@ -178,7 +179,7 @@ async def test_of_many_commits_from_one_snapshot_exactly_one_wins(made):
     order = await recorded(made.store)
     changes = [claim(order, f"claim-{number}") for number in range(10)]
     outcomes = await asyncio.gather(*map(made.store.commit, changes), return_exceptions=True)
-    (won,) = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Snapshot)]
+    (won,) = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Order)]
     assert [type(outcome) for outcome in outcomes].count(ConflictError) == 9
     winner = changes[won]
     assert [await made.store.committed(change) for change in changes].count(True) == 1

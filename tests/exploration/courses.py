@@ -12,7 +12,7 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from unittest.mock import patch
@@ -25,7 +25,6 @@ from core.changes import Change
 from core.orders import OUTSIDE, OnFailure
 from customers import rules as customers
 from development.differential.courses import Courses, wishes
-from engine.conversion.records import to_old
 from exploration import worlds
 from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore
@@ -116,8 +115,8 @@ def _seconds(time):
 
 def key_of(order):
     """What tells snapshots apart; the keys of index rows follow from the rest."""
-    state = order.with_state(agenda=()).state
-    text = PARSED_UTC.sub("UTC", repr((state, order.steps, order.order.payload)))
+    told = replace(order, etag=None, derived=replace(order.derived, work_items=()))
+    text = PARSED_UTC.sub("UTC", repr(told))
     return blake2b(text.encode(), digest_size=16).digest()
 
 
@@ -137,9 +136,9 @@ class Recorder:
             after = None
             try:
                 decision = decide(*args)
-                after = to_old(decision.after) if isinstance(decision, Change) else None
+                after = decision.after if isinstance(decision, Change) else None
             finally:
-                self._add(order and key_of(to_old(order)), after, {**move, "at": at.isoformat()})
+                self._add(order and key_of(order), after, {**move, "at": at.isoformat()})
             return decision
 
         return deciding
@@ -154,8 +153,8 @@ class Recorder:
 
 def shape_of(order):
     """What must be alike in the records of the exploration and in those that the moves lead to."""
-    steps = [(step.name, str(step.state), step.attempts) for step in order.steps]
-    return str(order.state.process_state), steps
+    steps = [(step.name, str(step.pattern_state), step.counts.attempts) for step in order.steps]
+    return str(order.process_state), steps
 
 
 @contextmanager

@@ -26,7 +26,6 @@ from core.life import Outcome
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from core.orders import OnFailure
 from customers.inbox import QueuedAnswer
-from engine.conversion.records import to_new
 from engine.domain.causes import Cause
 from engine.domain.effects import Key
 from engine.domain.orders import Hold, InError, Pending, Processing
@@ -213,7 +212,7 @@ TERMS = Terms(
     payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
-    timeout=claimed().steps[0].timeout,
+    timeout=claimed().steps[0].rules.timeout,
     cooldown=timedelta(),
     threshold=3,
 )
@@ -335,7 +334,7 @@ STEPS = st.builds(
 )
 ORDERS = st.builds(
     replace,
-    st.just(to_new(claimed())),
+    st.just(claimed()),
     state=st.just(Pending())
     | st.builds(Processing, TEXTS)
     | st.builds(InError, st.sampled_from(Outcome)),
