@@ -132,9 +132,6 @@ MEANINGS: Mapping[Situation, Meaning] = {
     ),
 }
 
-ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
-"""In these states no scheduler handles the order."""
-
 
 def situation_of(
     process_state: ProcessState,
@@ -181,10 +178,6 @@ class StepMeaning:
 
     word: str
     mark: Mark
-    is_done: bool = False
-    """Whether the steps after it may begin."""
-    is_settled: bool = False
-    """Whether the attempts at the step have come to a result."""
     may_be_tried_again: bool = False
     """Whether a step in this state that has failed before is being tried again."""
 
@@ -194,19 +187,9 @@ STEPS: Mapping[StepState, StepMeaning] = {
         word="Not started", mark=Mark.PENDING, may_be_tried_again=True
     ),
     StepState.RUNNING: StepMeaning(word="Running", mark=Mark.PROCESSING, may_be_tried_again=True),
-    StepState.COMPLETED: StepMeaning(
-        word="Completed", mark=Mark.PROCESSED, is_done=True, is_settled=True
-    ),
-    StepState.FAILED: StepMeaning(word="Failed", mark=Mark.ERROR, is_settled=True),
+    StepState.COMPLETED: StepMeaning(word="Completed", mark=Mark.PROCESSED),
+    StepState.FAILED: StepMeaning(word="Failed", mark=Mark.ERROR),
     StepState.UNDOING: StepMeaning(word="Undoing", mark=Mark.UNDO),
-    StepState.UNDONE: StepMeaning(word="Undone", mark=Mark.UNDO, is_settled=True),
-    StepState.SKIPPED: StepMeaning(
-        word="Skipped", mark=Mark.SKIPPED, is_done=True, is_settled=True
-    ),
+    StepState.UNDONE: StepMeaning(word="Undone", mark=Mark.UNDO),
+    StepState.SKIPPED: StepMeaning(word="Skipped", mark=Mark.SKIPPED),
 }
-
-DONE = tuple(state for state, each in STEPS.items() if each.is_done)
-"""A step in one of these states lets the steps after it begin."""
-
-SETTLED = tuple(state for state, each in STEPS.items() if each.is_settled)
-"""A step in one of these states has come to a result."""
