@@ -2,10 +2,10 @@
 
 import pytest
 from builders import NOW, ORDER_ID, orders, steps
+from engine.conversion.records import to_new
 
 from core.changes import HistoryEntry
 from core.messages import json_in
-from engine.conversion.records import to_new
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
 from engine.lists import summary
