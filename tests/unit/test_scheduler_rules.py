@@ -14,6 +14,7 @@ from builders import (
     claimed,
     orders,
     other_scheduler,
+    refusal,
     scheduler,
     seconds,
     steps,
@@ -23,10 +24,14 @@ from builders import (
 
 from core.changes import NotClaimed, Note
 from core.errors import NewerWorkflowError
-from core.life import Outcome, ProcessState, StepState, WhyNot
+from core.life import Outcome, ProcessState, WhyNot
 from core.messages import AgentRequest, decode
 from engine.domain.backoff import SHORTEST
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Done, InDoubt
 from engine.domain.events import Requeued
+from engine.domain.orders import InError, Pending, Processed, Processing
+from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -36,10 +41,11 @@ FAILED = answer(outcome="failed", reason="card declined")
 def test_a_claim_takes_the_order_and_records_the_step_as_running_in_one_change():
     """LockedBy, CompleteBy, ProcessState and the running step are one write before the request."""
     change = scheduler.claim(orders.new(), NOW)
-    state, step = change.after.state, change.after.step("payment")
-    assert (state.locked_by, state.process_state) == ("s1", ProcessState.PROCESSING)
-    assert state.complete_by == step.complete_by == NOW + seconds(5)
-    assert (step.state, step.attempts, state.version) == (StepState.RUNNING, 1, 2)
+    order, step = change.after, change.after.step("payment")
+    assert (order.derived.locked_by, order.state) == ("s1", Processing("s1"))
+    assert order.derived.complete_by == NOW + seconds(5)
+    assert step.state == Running(NOW + seconds(5))
+    assert (step.counts.attempts, order.version) == (1, 2)
     assert change.entry.event == "claimed"
 
 
@@ -87,13 +93,12 @@ def test_the_last_valid_reply_makes_the_order_processed():
     """The step keeps its result, the order is handled by nobody and owes nothing."""
     order = orders.recorded(claimed())
     change = scheduler.receive(order, COMPLETED, NOW + seconds(1))
-    state, step = change.after.state, change.after.step("payment")
-    assert state.process_state == ProcessState.PROCESSED
-    assert state.locked_by is None
-    assert state.complete_by is None
-    assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
+    after, step = change.after, change.after.step("payment")
+    assert after.state == Processed()
+    assert (after.derived.locked_by, after.derived.complete_by) == (None, None)
+    assert (step.state, step.result) == (Completed(), {"reference": "p-1"})
     gone, owed = change.obligations()
-    assert gone == list(order.state.agenda)
+    assert gone == [item.key for item in order.derived.work_items]
     assert len(gone) == 1
     assert not [key for key in owed if key.startswith("!")]
 
@@ -102,7 +107,7 @@ def test_the_last_valid_reply_makes_the_order_processed():
 def test_a_reply_may_reach_another_scheduler():
     """Whoever gets the reply records it: the conditional write decides."""
     change = other_scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
-    assert change.after.state.process_state is ProcessState.PROCESSED
+    assert change.after.state == Processed()
     assert change.entry.actor == "scheduler/s2"
 
 
@@ -168,7 +173,8 @@ def test_a_step_that_is_done_is_in_no_doubt_any_more():
     order = claimed()
     order = orders.with_steps(order, steps.in_doubt(order.step("payment")))
     (step,) = scheduler.receive(order, COMPLETED, NOW).after.steps
-    assert (step.in_doubt, step.reason, step.complete_by) == (False, None, None)
+    assert step.state == Completed()
+    assert step.effect == Done(key=step.key, result={"reference": "p-1"})
 
 
 @pytest.mark.proves("UND-2", "SCH-8")
@@ -177,19 +183,18 @@ def test_a_refusal_takes_no_doubt_away():
     order = claimed()
     order = orders.with_steps(order, steps.in_doubt(order.step("payment")))
     (step,) = scheduler.receive(order, FAILED, NOW).after.steps
-    assert (step.state, step.in_doubt, step.complete_by) == (StepState.FAILED, True, None)
+    assert step.state == Failed(refusal("card declined"))
+    assert step.effect == InDoubt(key=step.key)
 
 
 @pytest.mark.proves("SCH-8", "ALR-1")
 def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     """The service's reason is on the step, on the order, and in the event committed with them."""
     change = scheduler.receive(claimed(), FAILED, NOW + seconds(1))
-    state = change.after.state
-    assert state.process_state == ProcessState.ERROR
-    assert state.outcome == Outcome.FAILED
-    assert state.reason == "card declined"
-    assert (state.locked_by, state.complete_by, state.failure_count) == (None, None, 0)
-    assert change.after.step("payment").state is StepState.FAILED
+    after, step = change.after, change.after.step("payment")
+    assert (after.state, after.cause) == (InError(Outcome.FAILED), refusal("card declined"))
+    assert (after.derived.locked_by, after.derived.complete_by, after.failures) == (None, None, 0)
+    assert step.state == Failed(refusal("card declined"))
     (event,) = told(change)
     assert event.type == "OrderProcessing.OrderFailed"
     assert event.data["reason"] == "card declined"
@@ -200,12 +205,12 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     """`notTried` puts the order back for the time that it names, and counts nothing (engine 2)."""
     reply = answer(outcome="notTried", retry_after=30, reason="no place")
     change = scheduler.receive(claimed(), reply, NOW)
-    state, step = change.after.state, change.after.step("payment")
-    assert state.process_state == ProcessState.PENDING
-    assert state.locked_by is None
-    assert state.complete_by is None
-    assert (state.not_before, step.not_before) == (NOW + seconds(30),) * 2
-    assert (state.failure_count, step.failure_count) == (0, 0)
+    after, step = change.after, change.after.step("payment")
+    assert after.state == Pending()
+    assert (after.derived.locked_by, after.derived.complete_by) == (None, None)
+    assert step.state == BackingOff(NOW + seconds(30))
+    assert after.derived.not_before == NOW + seconds(30)
+    assert (after.failures, step.counts.failures) == (0, 0)
     assert isinstance(change.entry.events[-1], Requeued)
 
 
@@ -217,8 +222,8 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
         says = {"outcome": "notTried", "retry_after": 0, "reason": "circuit open"}
         reply = answer(attempt=attempt, in_doubt=doubt, **says)
         waiting = scheduler.receive(order, reply, NOW).after
-        assert waiting.step("payment").in_doubt
-        order = scheduler.claim(waiting, waiting.state.not_before).after
+        assert isinstance(waiting.step("payment").effect, InDoubt)
+        order = scheduler.claim(waiting, waiting.derived.not_before).after
 
 
 @pytest.mark.proves("SCH-10")
@@ -227,8 +232,8 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
     first = steps.scheduled(at=NOW + seconds(60))
     other = steps.scheduled("other", at=NOW + seconds(10))
     order = orders.pending(steps=[first, other])
-    assert order.chosen_time(NOW) == NOW + seconds(10)
-    assert order.chosen_time(NOW + seconds(10)) is None
+    assert order.next_start(NOW) == NOW + seconds(10)
+    assert order.next_start(NOW + seconds(10)) is None
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
@@ -236,26 +241,27 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
     """It does not wait for a circuit of the first one, and has the same key."""
     reply = answer(outcome="notTried", retry_after=30, reason="open", circuit_open=True)
     waiting = scheduler.receive(claimed(), reply, NOW, {"payment": ("payment-backup",)}).after
-    assert waiting.state.not_before == NOW + SHORTEST
+    assert waiting.derived.not_before == NOW + SHORTEST
     change = scheduler.claim(waiting, NOW + SHORTEST, {"payment": ("payment-backup",)})
-    assert change.after.state.process_state is ProcessState.PROCESSING
+    assert change.after.state == Processing("s1")
     (message,) = change.messages
     assert message.queue == "payment-backup-requests"
     assert decode(AgentRequest, message.body).idempotency_key == f"{ORDER_ID}:payment"
     assert change.after.step("payment").agent == "payment-backup"
-    assert change.after.step("payment").attempts == 2
+    assert change.after.step("payment").counts.attempts == 2
 
 
 @pytest.mark.proves("SCH-8")
 def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     """An unknown old version puts the order in Error with that reason; its undo is incomplete."""
     change = scheduler.claim(orders.new(workflow_version=0), NOW)
-    assert change.after.state.process_state is ProcessState.ERROR
-    assert "version 0" in change.after.state.reason
+    assert change.after.state == InError(Outcome.FAILED)
+    assert change.after.cause.code is Code.WORKFLOW_RETIRED
+    assert change.after.cause.facts["version"] == 0
     assert told(change)[0].data["step"] == ""
     back = orders.undoing(steps=[steps.undo_pending()], workflow_version=0)
     change = scheduler.claim(back, NOW)
-    assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    assert change.after.state == InError(Outcome.UNDO_INCOMPLETE)
     assert told(change)[0].data["stillToBeUndone"] == ["payment"]
 
 
@@ -270,8 +276,8 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=WhyNot.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
-    assert (ended.after.state.process_state, len(told(ended))) == (ProcessState.ERROR, 1)
-    assert ended.after.running() == ()
+    assert (ended.after.process_state, len(told(ended))) == (ProcessState.ERROR, 1)
+    assert ended.after.in_state(UnderWay) == ()
 
 
 @pytest.mark.proves("FLT-12")
@@ -284,10 +290,10 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     longest = NOW + seconds(60) + LONGEST_UPGRADE
     for moment in (NOW, longest):
         assert scheduler.claim(order, moment) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
-    state = scheduler.claim(order, longest + seconds(1)).after.state
-    assert (state.process_state, state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
-    name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
-    assert state.reason == f"{name} is not part of this app"
+    after = scheduler.claim(order, longest + seconds(1)).after
+    assert after.state == InError(Outcome.FAILED)
+    gone = {"workflow": order.workflow, "version": order.workflow_version}
+    assert after.cause == Cause(Code.WORKFLOW_RETIRED, gone)
 
 
 @pytest.mark.proves("FLT-12")
@@ -307,7 +313,7 @@ def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     """The claim is early by no more than the tolerance; a chosen time is waited for in full."""
     ahead = NOW + TOLERANCE / 2
     change = scheduler.claim(orders.new(ready_since=ahead, updated_at=ahead), NOW)
-    assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)
+    assert (change.entry.at, change.after.derived.ready_since) == (ahead, ahead)
     far = NOW + 2 * TOLERANCE
     change = scheduler.claim(orders.new(ready_since=far, updated_at=far), NOW)
     assert change.entry.at == NOW + TOLERANCE
@@ -320,8 +326,9 @@ def test_an_answer_that_is_too_long_to_be_kept_is_a_failure_in_doubt():
     """What no row can hold would fail every write, and the reply would come back for ever."""
     reply = answer(outcome="completed", result={"reference": "x" * 40_000})
     (step,) = scheduler.receive(claimed(), reply, NOW).after.steps
-    assert (step.state, step.in_doubt) == (StepState.FAILED, True)
-    assert "too long" in step.reason
+    assert isinstance(step.state, Failed)
+    assert isinstance(step.effect, InDoubt)
+    assert step.cause.code is Code.RESULT_TOO_LONG
 
 
 # Which agent is asked
@@ -334,7 +341,7 @@ RULES = replace(
 
 def asked(step, room, rules=RULES):
     """The agent that is asked for the step, and what for; None if there is none."""
-    to = orders.undoing if step.state is StepState.UNDOING else orders.pending
+    to = orders.undoing if isinstance(step.state, UndoPending) else orders.pending
     change = rules.claim(to(steps=[step]), NOW, room)
     if isinstance(change, NotClaimed):
         return None

@@ -13,8 +13,11 @@ from bootstrap import functions
 from core.actions import Asked, possible, possible_at
 from core.answers import checked
 from core.errors import InvalidError, RefusedError
-from core.life import ProcessState, StepState
+from core.life import Outcome
 from core.workflow import Workflow, Workflows
+from engine.domain.effects import Done, NotDone
+from engine.domain.orders import InError, Pending
+from engine.domain.states import Completed, Failed, Running, Waiting
 from examples.grown.business import GROWN
 from kit import Trial
 from operators.requests import BulkRequest, Where
@@ -41,7 +44,7 @@ def settle(order, asked, now=NOW):
 
 
 def states(order):
-    return {each.name: str(each.state) for each in order.steps}
+    return {each.name: str(each.pattern_state) for each in order.steps}
 
 
 @pytest.mark.proves("OPR-12", "UND-6")
@@ -62,9 +65,9 @@ def test_a_step_that_was_done_is_completed_with_its_answer():
     case = in_doubt()
     change = settle(case.order, said(True, answer={"amount": "9"}), case.now)
     done = change.after.step("ship")
-    assert (done.state, done.result, done.effect_unknown) == ("Completed", {"amount": "9"}, False)
-    assert (done.reason, done.for_operator) == (None, False)
-    assert (change.after.state.process_state, change.after.state.reason) == ("Pending", None)
+    assert done.state == Completed()
+    assert done.effect == Done(key=done.key, result={"amount": "9"})
+    assert (change.after.state, change.after.cause) == (Pending(), None)
     assert (change.entry.event, change.entry.actor) == ("settled", "operator/grace")
     settled = change.entry.events[0]
     assert (settled.was_done, settled.note) == (True, said(True).note)
@@ -78,8 +81,8 @@ def test_after_a_step_that_was_not_done_the_order_can_be_cancelled():
     case = in_doubt()
     change = settle(case.order, said(False), case.now)
     assert states(change.after) == states(case.order)
-    assert change.after.state.process_state is ProcessState.ERROR
-    assert not change.after.step("ship").effect_unknown
+    assert change.after.state == InError(Outcome.FAILED)
+    assert isinstance(change.after.step("ship").effect, NotDone)
     assert (change.entry.event, change.entry.events[0].was_done) == ("step-settled", False)
     assert possible(change.after, case.now) == ["resubmit", "cancel"]
     case.took(change).took(act("cancel", change.after, said(), case.now)).claim()
@@ -92,7 +95,8 @@ def test_a_step_that_was_not_done_is_resubmitted_with_the_same_key():
     case = in_doubt()
     case.took(settle(case.order, said(False), case.now))
     again = case.took(act("resubmit", case.order, said(), case.now)).claim().order.step("ship")
-    assert (again.state, again.attempts, again.round) == (StepState.RUNNING, 2, 0)
+    assert isinstance(again.state, Running)
+    assert (again.counts.attempts, again.key.generation) == (2, 0)
 
 
 @pytest.mark.proves("OPR-12", "UND-2", "AGT-11")
@@ -111,8 +115,8 @@ def test_not_done_is_refused_while_a_call_may_still_take_effect(accepted):
     early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
     in_time = settle(order, said(False, confirm_late_effect=True), UNTIL)
     assert [each.entry.events[0].late_effect_possible for each in (early, in_time)] == [True, False]
-    assert not settle(order, said(False), UNTIL).after.step("ship").effect_unknown
-    assert settle(order, said(True, answer={}), NOW).after.step("ship").state == "Completed"
+    assert isinstance(settle(order, said(False), UNTIL).after.step("ship").effect, NotDone)
+    assert settle(order, said(True, answer={}), NOW).after.step("ship").state == Completed()
 
 
 @pytest.mark.proves("OPR-12")
@@ -125,9 +129,9 @@ def test_of_several_steps_in_doubt_one_is_named_and_the_order_waits_for_the_othe
     with pytest.raises(RefusedError):
         settle(order, said(False, step="stock"))
     change = settle(order, said(False, step="bill"))
-    assert (change.entry.event, change.after.step("bill").state) == ("step-settled", "NotStarted")
+    assert (change.entry.event, change.after.step("bill").state) == ("step-settled", Waiting())
     done = settle(order, said(True, step="bill", answer={}))
-    assert (done.entry.event, done.after.state.process_state) == ("step-settled", "Error")
+    assert (done.entry.event, done.after.state) == ("step-settled", InError(Outcome.FAILED))
     assert states(done.after)["bill"] == "Completed"
 
 
@@ -139,7 +143,7 @@ def test_a_step_that_was_skipped_as_done_has_failed_if_it_was_not():
     assert case.states == {"stock": "Completed", "ship": "Skipped", "bill": "Failed"}
     assert "cancel" not in possible(case.order, case.now)
     change = settle(case.order, said(False), case.now)
-    assert states(change.after)["ship"] == "Failed"
+    assert isinstance(change.after.step("ship").state, Failed)
     assert "cancel" in possible(change.after, case.now)
     again = act("resubmit", change.after, said(), case.now).after
     assert (states(again)["ship"], states(again)["bill"]) == ("NotStarted", "NotStarted")
@@ -153,8 +157,8 @@ def test_a_step_that_was_done_keeps_until_when_its_key_is_known():
     order = in_doubt().order
     order = orders.with_steps(order, steps.with_key(order.step("ship"), known_until=UNTIL))
     done = settle(order, said(True, answer={})).after.step("ship")
-    assert done.key_known_until == UNTIL
-    assert settle(order, said(False)).after.step("ship").key_known_until is None
+    assert done.key.known_until == UNTIL
+    assert settle(order, said(False)).after.step("ship").key.known_until is None
 
 
 @pytest.mark.proves("OPR-12")
