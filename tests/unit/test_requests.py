@@ -23,10 +23,22 @@ from memory_world import World
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry, Note
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState
 from core.messages import WakeUp
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import InDoubt, NothingSent
+from engine.domain.orders import InError, Pending, Processing
+from engine.domain.states import (
+    Completed,
+    Failed,
+    Running,
+    UndoFailed,
+    UndoPending,
+    Waiting,
+)
+from engine.words import words_of
 from operators.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
@@ -38,6 +50,16 @@ def nothing(order, results):
 
 def broken(order, results):
     return {"number": {}["claimNumber"]}
+
+
+def request_failed(error="KeyError 'claimNumber'"):
+    """Why `pay` has failed in version 1 of `claim`."""
+    facts = {"workflow": "claim", "version": 1, "step": "pay", "error": error}
+    return Cause(Code.REQUEST_FAILED, facts)
+
+
+def kinds(order):
+    return [type(each.state) for each in order.steps]
 
 
 def step(name, *after, **more):
@@ -56,17 +78,13 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     """It was never tried, so no failure is counted, and there is nothing to undo."""
     order, rules = claim_of(step("pay", request=broken))
     change = rules.claim(order, NOW)
-    state, pay = change.after.state, change.after.step("pay")
-    why = "claim v1, step pay: request failed: KeyError 'claimNumber'"
-    assert state.process_state == ProcessState.ERROR
-    assert state.outcome == Outcome.FAILED
-    assert state.reason == why
-    assert pay.state == StepState.FAILED
-    assert pay.reason == why
-    assert pay.attempts == 0
-    assert state.failure_count == 0
-    assert (told(change)[0].data["step"], told(change)[0].data["reason"]) == ("pay", why)
-    assert change.entry.detail == f"pay: {why}"
+    after, pay, why = change.after, change.after.step("pay"), request_failed()
+    assert (after.state, after.cause) == (InError(Outcome.FAILED), why)
+    assert (pay.state, pay.effect) == (Failed(why), NothingSent())
+    assert (pay.counts.attempts, after.failures) == (0, 0)
+    data = told(change)[0].data
+    assert (data["step"], data["reason"]) == ("pay", words_of(why))
+    assert change.entry.detail == f"pay: {words_of(why)}"
 
 
 @pytest.mark.proves("SCH-8")
@@ -74,7 +92,7 @@ def test_of_each_step_whose_request_cannot_be_made_an_operator_reads():
     """Two begin in one claim: neither hides the other."""
     order, rules = claim_of(step("pay", request=broken), step("pack", request=broken))
     ended = rules.claim(order, NOW).after
-    assert [str(each.state) for each in ended.steps] == ["Failed", "Failed"]
+    assert kinds(ended) == [Failed, Failed]
 
 
 @pytest.mark.proves("UND-2")
@@ -83,23 +101,23 @@ def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
     order, rules = claim_of(step("pay", request=broken))
     tried = steps.cooling_down(order.step("pay"), until=NOW)
     failed = rules.claim(orders.with_steps(order, tried), NOW).after.step("pay")
-    assert (failed.in_doubt, failed.not_before) == (True, None)
+    assert failed.state == Failed(request_failed())
+    assert isinstance(failed.effect, InDoubt)
 
 
 @pytest.mark.proves("SCH-8", "UND-1")
 def test_the_policy_of_the_step_decides_what_that_means():
     """The step before it is done, which the failure does not undo by itself."""
-    for on_failure, expected in ((OnFailure.ERROR, "Error"), (OnFailure.UNDO, "Pending")):
+    for on_failure, expected, approved in (
+        (OnFailure.ERROR, InError(Outcome.FAILED), Completed),
+        (OnFailure.UNDO, Pending(), UndoPending),
+    ):
         order, rules = claim_of(
             step("approve"), step("pay", "approve", request=broken, on_failure=on_failure)
         )
         change = rules.receive(rules.claim(order, NOW).after, answer("approve", result={}), NOW)
-        states = [each.state for each in change.after.steps]
-        assert change.after.state.process_state == expected
-        assert states == [
-            StepState.UNDOING if on_failure is OnFailure.UNDO else StepState.COMPLETED,
-            StepState.FAILED,
-        ]
+        assert change.after.state == expected
+        assert kinds(change.after) == [approved, Failed]
 
 
 @pytest.mark.proves("SCH-12")
@@ -111,16 +129,11 @@ def test_no_other_step_begins_beside_one_whose_request_cannot_be_made():
     running = rules.claim(order, NOW).after
     change = rules.receive(running, answer("approve", result={}), NOW)
     assert change.messages == ()
-    assert [str(each.state) for each in change.after.steps] == [
-        "Completed",
-        "Running",
-        "Failed",
-        "NotStarted",
-    ]
-    assert change.after.state.process_state is ProcessState.PROCESSING
+    assert kinds(change.after) == [Completed, Running, Failed, Waiting]
+    assert change.after.state == Processing("s1")
     assert "step pay: request failed" in change.entry.detail
     ended = rules.receive(change.after, answer("runs", result={}), NOW)
-    assert ended.after.state.process_state is ProcessState.ERROR
+    assert ended.after.state == InError(Outcome.FAILED)
 
 
 @pytest.mark.proves("UND-4", "UND-5")
@@ -142,10 +155,10 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
         ),
     )
     change = rules.claim(back, NOW)
-    assert change.after.state.process_state == "Error"
-    assert change.after.state.outcome == Outcome.UNDO_INCOMPLETE
+    assert change.after.state == InError(Outcome.UNDO_INCOMPLETE)
+    assert isinstance(change.after.step("pay").state, UndoFailed)
     assert told(change)[0].data["stillToBeUndone"] == ["pay"]
-    assert change.after.state.reason == "claim v1, step pay: request failed: KeyError 'claimNumber'"
+    assert change.after.cause == request_failed()
 
 
 @pytest.mark.proves("SCH-8")
@@ -155,13 +168,14 @@ def test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so():
     running = rules.claim(order, NOW).after
     renamed = Workflow(name="claim", version=1, steps=(step("accept"), step("pay", "accept")))
     rules = replace(rules, workflows=Workflows(renamed))
-    why = "claim v1 has no step approve: it was changed while this order was on it"
+    removed = {"workflow": "claim", "version": 1, "step": "approve"}
+    why = Cause(Code.STEP_REMOVED, removed)
     note = rules.receive(running, answer("approve", result={}), NOW)
     assert isinstance(note, Note)
-    assert note.entry.detail == why
-    assert rules.claim(order, NOW).after.state.reason == why
+    assert note.entry.detail == words_of(why)
+    assert rules.claim(order, NOW).after.cause == why
     expired = supervisor.recover(running, NOW + seconds(7)).after
-    assert rules.claim(expired, NOW + seconds(7)).after.state.reason == why
+    assert rules.claim(expired, NOW + seconds(7)).after.cause == why
 
 
 def customer(order):
@@ -207,8 +221,9 @@ def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of
         order = operator_rules.cancel(
             orders.with_steps(order, steps.not_done(order.step("pay"))), GRACE, NOW
         ).after
-    reason = rules.claim(order, NOW).after.step("pay").reason
-    assert reason.startswith("claim v1, step pay: request failed: ")
+    cause = rules.claim(order, NOW).after.step("pay").cause
+    assert cause == request_failed(cause.facts["error"])
+    reason = words_of(cause)
     assert direction is Direction.UNDO or text in reason
     assert "ada" not in reason.lower().replace("adapters", "")
     assert len(reason) < 300
@@ -233,8 +248,8 @@ def test_the_line_that_is_named_is_the_one_that_raised():
         return int(text)
 
     order, rules = claim_of(step("pay", request=lambda order, results: {"number": number("one")}))
-    reason = rules.claim(order, NOW).after.step("pay").reason
-    assert reason.endswith(f"line {number.__code__.co_firstlineno + 1}")
+    cause = rules.claim(order, NOW).after.step("pay").cause
+    assert cause.facts["error"].endswith(f"line {number.__code__.co_firstlineno + 1}")
 
 
 @pytest.mark.proves("SCH-8", "SCH-1")
@@ -250,7 +265,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     one = replace(world.scheduler, rules=rules)
     world.now += seconds(60)
     await one.poll()
-    states = [(await world.store.load(order_id)).state.process_state for order_id in ids]
+    states = [(await world.store.load(order_id)).process_state for order_id in ids]
     assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
     assert len(await events_owed(world.store, "b03")) == 1
     await one.wake(WakeUp(order_id=ids[0]))

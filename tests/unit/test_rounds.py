@@ -19,9 +19,12 @@ from builders import (
 
 from core.business import Agent
 from core.changes import Change
-from core.life import ProcessState, StepState
+from core.life import Outcome
 from core.messages import AgentRequest, decode
-from core.orders import MAX_KEPT, Snapshot
+from core.orders import MAX_KEPT
+from engine.domain.effects import InDoubt, NotDone
+from engine.domain.orders import InError, Order, Processed
+from engine.domain.states import Failed, Undoing, Undone
 from operators.requests import OperatorRequest
 
 KEY = f"{ORDER_ID}:payment"
@@ -37,11 +40,11 @@ def at_service(**declared):
 REMEMBERS, FORGETS = at_service(remembers_refusals=True), at_service()
 
 
-def ended(rules, **reply) -> Snapshot:
+def ended(rules, **reply) -> Order:
     """An order whose payment has failed by this reply."""
     failed = answer(outcome="failed", reason="card declined", **reply)
     order = rules.receive(rules.claim(orders.new(), NOW).after, failed, NOW).after
-    assert order.state.process_state is ProcessState.ERROR
+    assert order.state == InError(Outcome.FAILED)
     return order
 
 
@@ -64,7 +67,9 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         request = request_in(again)
         assert (request.idempotency_key, request.attempt) == (f"{KEY}:{number}", number + 1)
         assert f"payment attempt {number + 1} of round {number + 1} started" in again.entry.detail
-        assert not again.after.step("payment").refused_for_good
+        step = again.after.step("payment")
+        assert step.effect == NotDone(key=step.key)
+        assert step.key.generation == number
         failed = answer(outcome="failed", reason="card declined", attempt=number + 1)
         order = REMEMBERS.receive(again.after, failed, NOW).after
 
@@ -76,7 +81,8 @@ def test_a_result_that_is_too_long_to_be_kept_is_no_refusal():
     long = answer(result={"reference": "x" * MAX_KEPT})
     failed = REMEMBERS.receive(order, long, NOW).after
     step = failed.step("payment")
-    assert (step.state, step.in_doubt, step.refused_for_good) == (StepState.FAILED, True, False)
+    assert isinstance(step.state, Failed)
+    assert isinstance(step.effect, InDoubt)
     assert key_after_resubmit(REMEMBERS, failed) == KEY
 
 
@@ -85,9 +91,9 @@ def test_the_answer_to_an_undo_may_be_as_long_as_it_likes():
     """Nothing of it is kept, so the step is undone."""
     order = orders.processing(orders.undoing(steps=[steps.undoing()]))
     (step,) = order.steps
-    long = answer(action="undo", attempt=step.attempts, result={"reference": "x" * MAX_KEPT})
+    long = answer(action="undo", attempt=step.counts.attempts, result={"reference": "x" * MAX_KEPT})
     after = scheduler.receive(order, long, NOW).after
-    assert (after.steps[0].state, after.steps[0].result) == (StepState.UNDONE, step.result)
+    assert (after.steps[0].state, after.steps[0].result) == (Undone(), step.result)
 
 
 KEPT = {
@@ -114,7 +120,8 @@ def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
     again = REMEMBERS.claim(supervisor.recover(running, now).after, now).after
     refused = answer(outcome="failed", reason="declined", attempt=2)
     for order in (same, REMEMBERS.receive(again, refused, now).after):
-        assert not order.step("payment").in_doubt
+        step = order.step("payment")
+        assert step.effect == NotDone(key=step.key, refused_for_good=True)
         assert key_after_resubmit(REMEMBERS, order) == f"{KEY}:1"
 
 
@@ -124,9 +131,9 @@ def test_the_key_stays_if_the_request_could_not_be_made():
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
     broken = orders.having(waiting, payload={})
-    order = REMEMBERS.claim(broken, broken.state.not_before).after
-    assert order.state.process_state is ProcessState.ERROR
-    mended = orders.having(order, payload=waiting.order.payload)
+    order = REMEMBERS.claim(broken, broken.derived.not_before).after
+    assert order.state == InError(Outcome.FAILED)
+    mended = orders.having(order, payload=waiting.submitted.payload)
     assert key_after_resubmit(REMEMBERS, mended) == KEY
 
 
@@ -135,7 +142,7 @@ def test_the_undo_names_the_key_of_the_round():
     """The rounds before were refused, so there is nothing to undo in them."""
     again = REMEMBERS.claim(resubmit(ended(REMEMBERS), REQUEST, NOW).after, NOW).after
     done = REMEMBERS.receive(again, answer(attempt=2), NOW)
-    assert done.after.state.process_state is ProcessState.PROCESSED
+    assert done.after.state == Processed()
     running = cancel(again, REQUEST, NOW).after
     back = REMEMBERS.receive(running, answer(attempt=2), NOW)
     request = request_in(back)
@@ -155,8 +162,8 @@ def test_every_attempt_of_a_round_has_its_key():
 def test_no_round_begins_in_doubt():
     """Though its service has refused the step for good."""
     order = ended(REMEMBERS)
+    assert order.step("payment").effect.refused_for_good
     doubtful = steps.in_doubt(order.step("payment"))
-    assert doubtful.refused_for_good
     assert key_after_resubmit(REMEMBERS, orders.with_steps(order, doubtful)) == KEY
 
 
@@ -164,7 +171,7 @@ def test_a_refused_undo_begins_no_round():
     """It is the undo of what stands under that key."""
     undoing = cancel(REMEMBERS.claim(orders.new(), NOW).after, REQUEST, NOW).after
     back = REMEMBERS.receive(undoing, answer(), NOW).after
-    assert back.step("payment").state is StepState.UNDOING
+    assert isinstance(back.step("payment").state, Undoing)
     stuck = REMEMBERS.receive(
         back, answer(outcome="failed", action="undo", attempt=2, reason="no"), NOW
     ).after

@@ -12,6 +12,9 @@ from core.changes import NotClaimed
 from core.faults import Fault, FaultCode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, Workflow, Workflows
+from engine.domain.causes import Cause, Code
+from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
+from engine.words import words_of
 from flow import UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
 
@@ -47,7 +50,8 @@ def test_a_step_is_judged_by_what_was_answered_before_it(amount, needed):
         "step-completed",
         "assess completed by attempt 1; approve is not needed: above_limit; pay attempt 1 started",
     )
-    assert case.order.step("approve").reason == "not needed: above_limit"
+    unmet = Cause(Code.CONDITION_NOT_MET, {"condition": "above_limit"})
+    assert case.order.step("approve").state == Skipped(SkipReason.CONDITION, unmet)
     assert "approve was skipped: not needed: above_limit" in case.explained()
 
 
@@ -94,10 +98,9 @@ def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_room():
     """What was said when its turn came is recorded."""
     opinion = Opinion(True, False)
     case = Case(ASSESS, replace(APPROVE, when=opinion)).claim()
-    assert case.order.step("approve").unjudged
+    assert case.order.step("approve").state == ConditionPending()
     case.done("assess", room=NO_ROOM, amount=1)
-    assert case.states["approve"] == "NotStarted"
-    assert not case.order.step("approve").unjudged
+    assert case.order.step("approve").state == Waiting()
     case.claim()
     assert (case.states["approve"], opinion.asked) == ("Running", 1)
 
@@ -117,7 +120,7 @@ def test_a_step_that_is_needed_is_not_judged_again_for_another_try(what):
             case.refused("approve")
         assert case.ended == ("Error", "failed")
         case.took(resubmit(case.order, BY_GRACE, case.now))
-    case.claim(case.order.state.not_before)
+    case.claim(case.order.derived.not_before)
     assert (case.states["approve"], opinion.asked) == ("Running", 1)
 
 
@@ -145,14 +148,17 @@ def test_a_predicate_that_fails_has_failed_its_step(rule):
     """The step's rule says what follows, and the reason names the function."""
     case = Case(ASSESS, replace(APPROVE, when=broken, on_failure=rule, max_cooldowns=0))
     case.claim().done("assess", amount=1)
-    reason = "w v1, step approve: when broken failed: KeyError 'nothing'"
-    assert case.order.step("approve").reason == reason
+    failed = {"function": "when broken", "error": "KeyError 'nothing'"}
+    cause = Cause(
+        Code.CONDITION_FAILED, {"workflow": "w", "version": 1, "step": "approve"} | failed
+    )
+    assert case.order.step("approve").cause == cause
     expected = {
         OnFailure.UNDO: ("Pending", None),
         OnFailure.GO_ON: ("Processed", None),
     }
     assert case.ended == expected.get(rule, ("Error", "failed"))
-    assert reason in case.told[1]
+    assert words_of(cause) in case.told[1]
 
 
 def knows_only_others(order, results):
@@ -163,7 +169,7 @@ def knows_only_others(order, results):
 def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
     """Neither the reason nor the history has what the payload says of a person."""
     case = Case(ASSESS, replace(APPROVE, when=knows_only_others)).claim().done("assess", amount=1)
-    assert case.order.step("approve").reason.endswith("failed: KeyError 'erased'")
+    assert case.order.step("approve").cause.facts["error"] == "KeyError 'erased'"
     assert "Ada" not in case.told[1]
 
 
