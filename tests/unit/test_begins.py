@@ -20,6 +20,8 @@ from core.messages import SCHEDULER_REQUESTS
 from core.orders import OnFailure
 from core.workflow import DeclarationError
 from engine.decisions.conditions import EARLIEST, LATEST
+from engine.domain.causes import Code
+from engine.domain.states import Scheduled, UnderWay
 from flow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS
@@ -49,8 +51,10 @@ def test_a_step_begins_at_its_time_and_not_before():
     """Until then the order is Pending, without a wake-up, in the later part of its lane."""
     case = Case(PAY, SHIP).claim().done("pay")
     assert case.ended == ("Pending", None)
-    state = case.order.state
-    assert (state.not_before, state.waits_since, state.locked_by) == (TOMORROW, TOMORROW, None)
+    assert case.order.step("ship").state == Scheduled(TOMORROW)
+    derived = case.order.derived
+    assert (derived.not_before, derived.ready_since) == (TOMORROW, TOMORROW)
+    assert derived.locked_by is None
     assert case.changes[-1].messages == ()
     assert list(index_rows(case.order)) == [
         f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}"
@@ -114,8 +118,11 @@ def test_a_step_that_may_begin_waits_in_its_own_lane():
     """A timer never stands before it."""
     note = step("note", "pay", capability="inventory")
     case = Case(PAY, SHIP, note).claim().done("pay", NO_ROOM)
-    assert case.order.needs() == "inventory"
-    assert case.order.state.not_before is None
+    assert sorted(index_rows(case.order)) == [
+        f"!pending|1|inventory|{sortable(case.now)}|{ORDER_ID}",
+        f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}",
+    ]
+    assert case.order.derived.not_before is None
 
 
 @pytest.mark.proves("SCH-15")
@@ -124,14 +131,14 @@ def test_the_time_is_asked_for_once():
     times = iter([TOMORROW, TOMORROW + DAY])
     case = Case(PAY, replace(SHIP, begins=named(lambda: next(times)))).claim().done("pay")
     case.claim(TOMORROW).expire().claim()
-    assert (case.states["ship"], case.order.step("ship").attempts) == ("Running", 2)
+    assert (case.states["ship"], case.order.step("ship").counts.attempts) == ("Running", 2)
 
 
 @pytest.mark.proves("SCH-15")
 @pytest.mark.parametrize(
     ("begins", "fault"),
     [
-        (broken, "begins broken failed: KeyError 'nothing'"),
+        (broken, "KeyError 'nothing'"),
         (named(lambda: NOW.replace(tzinfo=None)), "TypeError it returned a time without a time"),
         (named(lambda: "2026-02-01"), "TypeError it returned str, not datetime"),
         (named(lambda: datetime.max.replace(tzinfo=UTC)), "it returned a time that is not from"),
@@ -143,7 +150,10 @@ def test_what_says_no_time_has_failed_its_step(begins, fault):
     """The step's rule decides, and the reason names the function."""
     case = Case(PAY, replace(SHIP, begins=begins)).claim().done("pay")
     assert case.ended == ("Error", "failed")
-    assert fault in case.order.state.reason
+    cause = case.order.cause
+    assert cause.code is Code.CONDITION_FAILED
+    assert cause.facts["function"] == f"begins {begins.__name__}"
+    assert fault in cause.facts["error"]
     went_on = Case(PAY, replace(SHIP, begins=begins, on_failure=OnFailure.GO_ON))
     assert went_on.claim().done("pay").ended == ("Processed", None)
 
@@ -161,7 +171,7 @@ def test_a_resubmit_of_another_step_leaves_the_time_as_it_is():
     """Only what failed begins afresh."""
     case = Case(PAY, SHIP, step("note", "pay")).claim().done("pay").refused("note")
     case.took(resubmit(case.order, BY_GRACE, case.now)).claim().done("note")
-    assert case.order.state.not_before == TOMORROW
+    assert case.order.derived.not_before == TOMORROW
 
 
 @pytest.mark.proves("SCH-14", "SCH-15")
@@ -199,12 +209,12 @@ def recorded(**more):
 def test_an_order_may_be_submitted_for_a_later_time():
     """Its steps begin then; until then it waits for a poll, and nothing wakes anybody."""
     change = recorded(notBefore=TOMORROW.isoformat())
-    state = change.after.state
-    assert (state.not_before, state.waits_since) == (TOMORROW, TOMORROW)
+    derived = change.after.derived
+    assert (derived.not_before, derived.ready_since) == (TOMORROW, TOMORROW)
     assert change.messages == ()
-    assert {change.after.begins_at(step) for step in change.after.steps} == {TOMORROW}
+    assert {change.after.starts_at(step) for step in change.after.steps} == {TOMORROW}
     assert change.entry.detail.endswith("not before 2026-02-01 08:15:00 UTC")
-    assert ORDER.columns(change.after.order)["NotBefore"] == TOMORROW
+    assert ORDER.columns(change.after.submitted)["NotBefore"] == TOMORROW
     again = recorded(notBefore=TOMORROW.isoformat()).after
     assert same_submission(change.after, again, PAYLOAD)
     assert not same_submission(change.after, recorded().after, PAYLOAD)
@@ -215,7 +225,7 @@ def test_an_order_may_be_submitted_for_a_later_time():
 def test_an_order_whose_time_has_come_begins_at_once(time):
     """As one that names no time, also in the history."""
     change = recorded(notBefore=time and time.isoformat())
-    assert change.after.state.not_before is None
+    assert change.after.derived.not_before is None
     assert [each.not_before for each in change.entry.events] == [None]
     assert [each.queue for each in change.messages] == [SCHEDULER_REQUESTS]
 
@@ -241,9 +251,9 @@ def test_the_time_of_an_order_holds_for_each_of_its_steps():
     order = for_tomorrow(case.order)
     pay, ship, tell = order.steps
     ship, tell = steps.scheduled(ship, at=NOW), steps.scheduled(tell, at=in_two_days)
-    assert [order.begins_at(each) for each in (pay, ship, tell)] == [TOMORROW] * 2 + [in_two_days]
+    assert [order.starts_at(each) for each in (pay, ship, tell)] == [TOMORROW] * 2 + [in_two_days]
     back = orders.undoing(order)
-    assert [back.begins_at(each) for each in (pay, ship, tell)] == [None, NOW, in_two_days]
+    assert [back.starts_at(each) for each in (pay, ship, tell)] == [None, NOW, in_two_days]
 
 
 @pytest.mark.proves("SUB-9")
@@ -253,8 +263,9 @@ def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_abou
     pay = steps.running(case.order.step("pay"), started=TOMORROW - seconds(2))
     order = orders.with_steps(orders.processing(for_tomorrow(case.order)), pay)
     early = case.scheduler.receive(order, answer("pay"), TOMORROW - seconds(1)).after
-    assert (early.running(), early.state.not_before) == ((), TOMORROW)
-    assert [each.name for each in case.scheduler.claim(early, TOMORROW).after.running()] == ["ship"]
+    assert (early.in_state(UnderWay), early.derived.not_before) == ((), TOMORROW)
+    claimed = case.scheduler.claim(early, TOMORROW).after
+    assert [each.name for each in claimed.in_state(UnderWay)] == ["ship"]
 
 
 @pytest.mark.proves("SUB-9", "SCH-14")

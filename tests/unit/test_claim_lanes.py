@@ -110,7 +110,7 @@ def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
     """The key of its row alone says so. A time since which it waits is no such time (engine 24)."""
     (row,) = index_rows(order).values()
     assert work_index.may_be_claimed(row, NOW + seconds(late)) is may
-    assert work_index.since(row) == (order.state.not_before or NOW)
+    assert work_index.since(row) == (order.derived.not_before or NOW)
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
@@ -243,8 +243,8 @@ async def test_who_waits_since_times_that_are_passed_over_is_not_read(store, wai
 @pytest.mark.proves("SUP-7")
 async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
     """They may fill more than the page in which they begin."""
-    store.fill(50, waits_since=NOW)
-    store.fill(PAGE, waits_since=LATER)
+    store.fill(50, ready_since=NOW)
+    store.fill(PAGE, ready_since=LATER)
     span = (NOW - seconds(60), NOW + seconds(60))
 
     def ahead(row):
@@ -275,7 +275,7 @@ async def test_each_lane_is_looked_at_however_many_wait_in_another(store):
     for key, row in index_rows(ends).items():
         store.rows[BUCKET][key] = (1, row)
     chosen = (await looked(store)).chosen
-    assert {*normal, ends.state.order_id} <= set(chosen)
+    assert {*normal, ends.order_id} <= set(chosen)
     assert len(chosen) == PAGE + 3
 
 

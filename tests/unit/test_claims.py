@@ -66,7 +66,7 @@ def test_its_workflow_can_be_carried_out_by_its_agents():
 
 def test_no_service_is_told_whose_claim_it_is():
     """Only the assessor learns what happened."""
-    order = orders.new(payload=STORM).order
+    order = orders.new(payload=STORM).submitted
     told = {
         step.name: step.request(order, {name: RESULTS[name] for name in step.uses})
         for step in CLAIM.steps

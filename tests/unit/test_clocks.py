@@ -14,9 +14,10 @@ from core.changes import Change, HistoryEntry
 from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from core.errors import UnavailableError
 from core.keys import buckets
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome
 from core.messages import WakeUp
-from core.orders import Snapshot
+from engine.domain.orders import Hold, Order, Processed, Processing
+from engine.domain.states import Completed
 from stores.clock_guard import TELL_AGAIN_SECONDS
 
 FAR = 70.0
@@ -164,8 +165,8 @@ async def test_a_leader_whose_clock_is_ahead_ends_no_order(world, ahead):
     ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(20)]
     await work(world, app, leader, rounds=60)
     orders = [await world.load(each) for each in ids]
-    assert [order.state.process_state for order in orders] == [ProcessState.PROCESSED] * 20
-    assert [order.state.failure_count for order in orders] == [0] * 20
+    assert [order.state for order in orders] == [Processed()] * 20
+    assert [order.failures for order in orders] == [0] * 20
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, a
     await app.scheduler.wake(WakeUp(order_id=second))
     [request] = world.requests()
     await app.scheduler.receive(answer_to(request, result={}), "payment")
-    assert (await world.load(first)).state.process_state is ProcessState.PROCESSED
+    assert (await world.load(first)).state == Processed()
     assert await world.pending([second])
 
 
@@ -220,17 +221,17 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
     await app.scheduler.poll()
     order = await world.load(order_id)
     entry = HistoryEntry(at=world.now, actor="t", events=some("recovered"))
-    await world.store.commit(transition(order, order.requeued(), entry))
+    await world.store.commit(transition(order, order.requeue(), entry))
     host.ahead = FAR
     world.now += seconds(6)
     [request] = world.requests()
     await app.scheduler.receive(answer_to(request, result={}), "payment")
-    assert (await world.load(order_id)).step("payment").state is StepState.COMPLETED
+    assert (await world.load(order_id)).step("payment").state == Completed()
 
 
 STOPPED = {
-    "releases": (lambda order: order.put_on_hold("grace", "a note", NOW), Snapshot.released),
-    "resubmits": (lambda order: order.ended(Outcome.FAILED, refusal("declined")), Snapshot.resumed),
+    "releases": (lambda order: order.put_on_hold(Hold("grace", "a note", NOW)), Order.release),
+    "resubmits": (lambda order: order.end(Outcome.FAILED, refusal("declined")), Order.resume),
 }
 
 
@@ -245,12 +246,12 @@ async def test_others_claim_what_a_process_with_a_clock_that_is_ahead_has_change
             order = await world.load(order_id)
             entry = HistoryEntry(at=time, actor="t", events=some("noted"))
             await world.store.commit(transition(order, act(order), entry))
-    assert (await world.load(order_id)).state.waits_since == ahead
+    assert (await world.load(order_id)).derived.ready_since == ahead
     world.now += seconds(3)
     await world.app(instance_id="right").scheduler.poll()
     order = await world.load(order_id)
-    assert order.state.process_state is ProcessState.PROCESSING
-    assert order.state.waits_since <= world.now + TOLERANCE
+    assert order.state == Processing("right")
+    assert order.derived.ready_since <= world.now + TOLERANCE
 
 
 @pytest.mark.proves("FLT-9", "SUP-5")
