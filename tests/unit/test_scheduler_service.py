@@ -27,10 +27,12 @@ from bootstrap import FOR_EACH_CALL
 from core.changes import HistoryEntry
 from core.errors import ConflictError
 from core.keys import bucket_of, buckets
-from core.life import ProcessState
+from core.life import Outcome
 from core.messages import WakeUp, decode
 from core.orders import Priority
 from core.workflow import Workflow
+from engine.domain.orders import InError, Processed, Processing
+from engine.domain.states import UnderWay
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
@@ -234,7 +236,7 @@ async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
     assert await world.pending([order_id]) == [order_id]
     world.now += LONGEST_UPGRADE
     await world.instance("one").poll()
-    assert (await world.load(order_id)).state.process_state is ProcessState.ERROR
+    assert (await world.load(order_id)).state == InError(Outcome.FAILED)
 
 
 @pytest.mark.proves("WRK-3", "SCH-11")
@@ -386,7 +388,7 @@ async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
     (first,) = await recorded(world, 1)
     await announce(world, one, first)
     await one.receive(answer_to(world.requests()[0], "notTried", **OPENED), "shipping")
-    assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
+    assert (await world.load(first)).state == Processing("one")
     second, elsewhere = await world.record(), await world.record("shipping")
     await announce(world, one, second, elsewhere)
     assert (claimed(world), claimed(world, "shipping")) == ([second], [elsewhere])
@@ -477,7 +479,7 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
 
     with patch.object(one.transitions, "apply", only_the_reply):
         await one.receive(answer_to(world.requests()[0]), "payment")
-    assert (await world.load(done)).state.process_state is ProcessState.PROCESSED
+    assert (await world.load(done)).state == Processed()
     world.now += LOOK_INTERVAL
     await one.wake(WakeUp(order_id=UNKNOWN))
     assert claimed(world) == [waits]
@@ -492,7 +494,7 @@ async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
     world.now += LOOK_INTERVAL
     with patch.object(world.agent_health, "since", away):
         await one.receive(answer_to(world.requests()[0]), "payment")
-    assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
+    assert (await world.load(order_id)).state == Processed()
 
 
 @pytest.mark.proves("WRK-2", "SCH-2")
@@ -624,13 +626,13 @@ async def test_a_step_that_found_no_room_is_begun_by_whoever_finds_some():
     both = await world.record("both")
     await announce(world, one, both)
     assert claimed(world, "inventory") == [both]
-    assert (await world.load(both)).state.process_state is ProcessState.PROCESSING
+    assert isinstance((await world.load(both)).state, Processing)
     (runs,) = world.requests()
     await other.receive(answer_to(runs), "payment")
     assert claimed(world) == [both]
     order = await world.load(both)
-    assert [step.name for step in order.running()] == ["inventory", "payment"]
-    assert order.state.locked_by == "other"
+    assert [step.name for step in order.in_state(UnderWay)] == ["inventory", "payment"]
+    assert order.derived.locked_by == "other"
 
 
 @pytest.mark.proves("SCH-2", "WRK-2")
@@ -649,7 +651,9 @@ async def test_a_claim_that_starts_nothing_writes_nothing(workflow):
         await announce(world, one, order_id)
         await one.poll()
     assert await world.load(order_id) == before
-    assert [step.name for step in before.running()] == (["inventory"] if workflow == "both" else [])
+    assert [step.name for step in before.in_state(UnderWay)] == (
+        ["inventory"] if workflow == "both" else []
+    )
 
 
 @pytest.mark.proves("SCH-11", "SUB-6")

@@ -24,6 +24,7 @@ from core.workflow import (
     Workflows,
 )
 from engine.domain.causes import Cause, Code
+from engine.domain.orders import InError
 from operators.requests import OperatorRequest
 from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change
@@ -214,7 +215,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, char
     undo = rules.claim(requested.after, NOW + seconds(7))
     stuck = supervisor.recover(undo.after, NOW + seconds(14))
     ended = rules.claim(stuck.after, NOW + seconds(14))
-    assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    assert ended.after.state == InError(Outcome.UNDO_INCOMPLETE)
     for change in (claimed, given_up, turned_back, requested, undo, stuck, ended):
         full = [
             steps.with_texts(
