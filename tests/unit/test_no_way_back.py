@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from acting import cancel, skip, told
-from builders import orders
+from builders import orders, refusal
 from faults import without_lines
 from judging import BY_GRACE, Case, step
 
@@ -13,6 +13,9 @@ from core.errors import RefusedError
 from core.faults import Fault, FaultCode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, Workflow
+from engine.domain.causes import Cause, Code
+from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
+from engine.words import words_of
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN
 from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
@@ -29,7 +32,7 @@ SELLING = (STOCK, SHIP, step("bill", "ship"))
 
 def asked_back(case):
     """What is to be undone now."""
-    return [each.name for each in case.order.steps if each.state == "Undoing"]
+    return [each.name for each in case.order.steps if isinstance(each.state, UndoPending | Undoing)]
 
 
 @pytest.mark.proves("SCH-13")
@@ -50,17 +53,18 @@ def test_an_order_goes_on_without_a_step_that_failed_for_good(answered):
     assert case.states == {"pay": "Completed", "points": "Skipped", "mail": "Running"}
     case.done("mail")
     assert case.ended == ("Processed", None)
-    why = "no such member" if answered else "points timed out 3 times: the cause is held to be"
-    assert case.order.step("points").reason.startswith(why)
+    late = Cause(Code.THRESHOLD_REACHED, {"step": "points", "failures": 3, "fault": ""})
+    why = refusal("no such member") if answered else late
+    assert case.order.step("points").state == Skipped(SkipReason.FAILED, why)
     assert told(case.changes[-1]) == []
-    assert f"points was skipped: {why}" in case.explained()
+    assert f"points was skipped: {words_of(why)}" in case.explained()
 
 
 @pytest.mark.proves("SCH-13", "UND-2")
 def test_what_an_order_went_on_without_is_undone_with_it_if_it_was_ever_tried():
     """Its effect may stand, also after a refusal: the same request may have come twice."""
     case = Case(*BUYING).claim().done("pay").refused("points").refused("mail")
-    assert case.order.state.direction == "undo"
+    assert case.order.direction == "undo"
     assert asked_back(case) == ["pay", "points", "mail"]
 
 
@@ -70,7 +74,8 @@ def test_a_step_whose_request_cannot_be_made_is_passed_over_and_has_nothing_to_u
     broken = replace(POINTS, request=lambda order, results: results["nothing"])
     case = Case(BUYING[0], broken, BUYING[2]).claim().done("pay")
     assert case.states["mail"] == "Running"
-    assert "request failed: KeyError 'nothing'" in case.order.step("points").reason
+    why = case.order.step("points").cause
+    assert (why.code, why.facts["error"]) == (Code.REQUEST_FAILED, "KeyError 'nothing'")
     assert asked_back(case.refused("mail")) == ["pay", "mail"]
 
 
@@ -79,7 +84,8 @@ def test_an_operator_decides_about_a_failure_that_did_not_come_from_the_service(
     """Then the order stops at the step, whatever its rule; the step may be skipped there."""
     case = Case(*BUYING).claim().done("pay").refused("points", for_operator=True)
     assert case.ended == ("Error", "failed")
-    assert skip(case.order, BY_GRACE, case.now).after.step("points").state == "Skipped"
+    skipped = skip(case.order, BY_GRACE, case.now).after.step("points")
+    assert skipped.state == Skipped(SkipReason.OPERATOR)
 
 
 @pytest.mark.proves("SCH-13", "UND-4")
@@ -106,7 +112,7 @@ def test_a_step_that_fails_after_the_point_of_no_return_asks_an_operator():
     beside = step("gift", "stock", on_failure=OnFailure.UNDO)
     case = Case(STOCK, SHIP, beside).claim().done("stock").done("ship").refused("gift", "gone")
     assert case.ended == ("Error", "failed")
-    assert case.order.state.reason == "gone"
+    assert case.order.cause == refusal("gone")
     assert asked_back(case) == []
     assert "past its point of no return (ship)" in case.explained()
 
@@ -135,7 +141,7 @@ def test_once_the_pivot_may_be_done_the_order_cannot_be_cancelled(far, passed):
     case = far(Case(*SELLING).claim())
     assert ("cancel" not in possible(case.order, case.now)) == passed
     if not passed:
-        assert cancel(case.order, BY_GRACE, case.now).after.state.direction == "undo"
+        assert cancel(case.order, BY_GRACE, case.now).after.direction == "undo"
         return
     with pytest.raises(RefusedError, match=r"point of no return: ship was done, or may have been"):
         cancel(case.order, BY_GRACE, case.now)
@@ -178,7 +184,7 @@ def test_a_pivot_that_the_order_went_on_without_was_not_passed():
     case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
     accepted = case.reply("ship", "notTried", accepted=True, retry_after=60)
     assert [each.name for each in accepted.order.passed_pivots()] == ["ship"]
-    case.claim(case.now + 2 * case.order.step("ship").timeout * 10).refused("ship")
+    case.claim(case.now + 2 * case.order.step("ship").rules.timeout * 10).refused("ship")
     assert case.order.passed_pivots() == ()
 
 
@@ -315,7 +321,7 @@ def test_a_sample_order_does_not_wait_for_a_step_that_it_goes_on_without():
 def test_a_function_that_allows_for_no_none_gets_the_defaults_of_an_answer_that_is_missing():
     """The order went on without it, or the step was skipped."""
     pay = CLAIMS.workflows.latest("claim").definition("pay")
-    order = orders.new(payload=CLAIMS.sample.payload).order
+    order = orders.new(payload=CLAIMS.sample.payload).submitted
     assert pay.request(order, {})["approval"] is None
 
 

@@ -13,6 +13,7 @@ from builders import (
     index_rows,
     next_try,
     orders,
+    refusal,
     scheduler,
     seconds,
     steps,
@@ -23,10 +24,20 @@ from builders import (
 
 from core.changes import NotClaimed
 from core.keys import sortable
-from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
+from core.life import Direction, Outcome, ProcessState, WhyNot
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
-from engine.conversion.records import to_new
+from engine.domain.causes import step_failed
+from engine.domain.states import (
+    LateEffectsPossible,
+    Running,
+    Skipped,
+    SkipReason,
+    Undone,
+    UndoPending,
+    Waiting,
+)
+from engine.domain.steps import Counts
 from engine.domain.work_index import WorkItemKind
 from operators.requests import ActRequest, OperatorRequest
 
@@ -65,12 +76,12 @@ DONE, NOT, RUNS, FAILED = with_its_result, steps.waiting, steps.running, steps.f
 SKIPPED = steps.skipped_by_operator
 
 
-def states(snapshot):
-    return [str(step.state) for step in snapshot.steps]
+def states(order):
+    return [type(step.state) for step in order.steps]
 
 
-def claimed_to_undo(snapshot):
-    return scheduler.claim(orders.pending(turn_back(snapshot)), LATER)
+def claimed_to_undo(order):
+    return scheduler.claim(orders.pending(turn_back(order)), LATER)
 
 
 @pytest.mark.proves("UND-1", "UND-3", "AGT-3", "AGT-9")
@@ -82,15 +93,15 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     assert request.idempotency_key == f"{ORDER_ID}:shipment"
     assert request.content["result"] == {"reference": "r-shipment"}
     after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
-    assert after.after.step("shipment").state is StepState.UNDONE
+    assert after.after.step("shipment").state == Undone()
     assert asked(after) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
 
 
 @pytest.mark.proves("UND-1")
 def test_what_depends_on_a_step_through_others_is_undone_before_it():
     """The shipment was left out: the capture comes after stock and payment all the same."""
-    snapshot = processing(DONE, DONE, SKIPPED, DONE)
-    assert [step.name for step in turn_back(snapshot).ready()] == ["capture"]
+    order = processing(DONE, DONE, SKIPPED, DONE)
+    assert [step.name for step in turn_back(order).ready] == ["capture"]
 
 
 @pytest.mark.proves("UND-2")
@@ -98,9 +109,9 @@ def test_every_step_that_was_ever_tried_is_undone():
     """A time-out leaves open what happened; and what was refused may have been delivered twice."""
     running = processing(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
-    assert [step.state for step in turn_back(expired).steps[:2]] == [StepState.UNDOING] * 2
+    assert states(turn_back(expired)) == [UndoPending, UndoPending, Waiting, Waiting]
     refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
-    assert states(turn_back(refused)) == ["Undoing", "Running", "NotStarted", "NotStarted"]
+    assert states(turn_back(refused)) == [UndoPending, Running, Waiting, Waiting]
 
 
 @pytest.mark.proves("SCH-12")
@@ -110,13 +121,13 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
         processing(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER
     )
     assert change.messages == ()
-    assert change.after.state.process_state is ProcessState.PROCESSING
+    assert change.after.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", result={"reference": "p"}), LATER)
-    state = change.after.state
-    assert state.process_state == "Pending"
-    assert state.direction == "undo"
-    assert state.reason == "stock: sold out"
-    assert change.after.step("payment").state is StepState.UNDOING
+    order = change.after
+    assert order.process_state == "Pending"
+    assert order.direction == "undo"
+    assert order.cause == step_failed("stock", refusal("sold out"))
+    assert order.step("payment").state == UndoPending()
     assert change.entry.event == "undo-requested"
 
 
@@ -124,7 +135,7 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
 def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
     back = turn_back(processing(DONE, RUNS, NOT, NOT))
-    assert back.step("stock").state is StepState.UNDOING
+    assert back.step("stock").state == UndoPending()
     change = scheduler.receive(back, answer("payment", result={"reference": "p"}), LATER)
     assert asked(change) == ["undo of stock, attempt 2", "undo of payment, attempt 2"]
 
@@ -141,8 +152,8 @@ def test_the_reply_to_an_undo_ends_it():
     """The step is undone, and is not to be undone once more."""
     change = claimed_to_undo(pending(DONE, NOT, NOT, NOT))
     change = scheduler.receive(change.after, answer("stock", action="undo", attempt=2), LATER)
-    assert states(change.after) == ["Undone", "NotStarted", "NotStarted", "NotStarted"]
-    assert change.after.state.outcome is Outcome.UNDONE
+    assert states(change.after) == [Undone, Waiting, Waiting, Waiting]
+    assert change.after.outcome is Outcome.UNDONE
     assert change.messages == ()
 
 
@@ -153,9 +164,9 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     change = scheduler.receive(
         change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER
     )
-    assert change.after.state.process_state is ProcessState.PROCESSING
+    assert change.after.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
-    assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    assert change.after.outcome is Outcome.UNDO_INCOMPLETE
     (event,) = told(change)
     assert event.data["stillToBeUndone"] == ["stock"]
     assert event.data["actionRequired"] is True
@@ -167,7 +178,7 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     change = claimed_to_undo(pending(DONE, DONE, DONE, NOT))
     stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
     change = scheduler.receive(change.after, stuck, LATER)
-    assert (change.messages, change.after.state.outcome) == ((), Outcome.UNDO_INCOMPLETE)
+    assert (change.messages, change.after.outcome) == ((), Outcome.UNDO_INCOMPLETE)
     assert told(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
 
 
@@ -177,26 +188,26 @@ def test_chains_of_steps_are_undone_from_their_ends_each_for_itself():
     first, alone = steps.completed("first"), steps.completed("alone")
     last = steps.completed(steps.new("last", after=("first",)))
     back = turn_back(orders.new(steps=[first, last, alone]))
-    assert [step.name for step in back.ready()] == ["last", "alone"]
+    assert [step.name for step in back.ready] == ["last", "alone"]
     running = orders.with_steps(back, steps.running(alone))
-    assert running.ready() == ()
-    assert to_new(running).still_to_undo()
+    assert running.ready == ()
+    assert running.still_to_undo()
 
 
 @pytest.mark.proves("UND-2", "UND-5")
 def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
     """Whatever is in doubt about it."""
-    snapshot = pending(FAILED, NOT, NOT, NOT)
-    doubtful = steps.in_doubt(steps.with_rules(snapshot.step("stock"), undoable=False))
-    snapshot = orders.with_steps(snapshot, doubtful)
-    assert claimed_to_undo(snapshot).after.state.outcome is Outcome.UNDONE
+    order = pending(FAILED, NOT, NOT, NOT)
+    doubtful = steps.in_doubt(steps.with_rules(order.step("stock"), undoable=False))
+    order = orders.with_steps(order, doubtful)
+    assert claimed_to_undo(order).after.outcome is Outcome.UNDONE
 
 
 @pytest.mark.proves("UND-5")
 def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
     change = claimed_to_undo(pending(NOT, NOT, NOT, NOT))
-    assert (change.after.state.outcome, change.messages) == (Outcome.UNDONE, ())
+    assert (change.after.outcome, change.messages) == (Outcome.UNDONE, ())
     (event,) = told(change)
     assert event.type == "OrderProcessing.OrderUndone"
     assert event.data["actionRequired"] is False
@@ -207,8 +218,10 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
     busy = answer("stock", "notTried", reason="busy", retry_after=0)
     change = cancel(scheduler.receive(late_effect_window(), busy, LATER, {}).after, GRACE, LATER)
-    state = change.after.state
-    assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, SETTLED)
+    order = change.after
+    follows = order.derived
+    assert order.process_state == "Pending"
+    assert (follows.locked_by, follows.not_before) == (None, SETTLED)
     assert scheduler.claim(change.after, SETTLED - INSTANT) == NotClaimed(why=WhyNot.NOT_YET)
     assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
@@ -218,8 +231,8 @@ def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
     stock, payment, *others = pending(NOT, NOT, NOT, NOT).steps
     stock = steps.with_rules(stock, late_effect_window=window, on_failure=on_failure)
     away = steps.scheduled(payment, at=NOW + seconds(3600))
-    snapshot = orders.pending(workflow="order", steps=[stock, away, *others])
-    return scheduler.claim(snapshot, NOW).after
+    order = orders.pending(workflow="order", steps=[stock, away, *others])
+    return scheduler.claim(order, NOW).after
 
 
 def asked(change):
@@ -246,7 +259,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(said
         late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {}
     )
     stock = cancel(change.after, GRACE, LATER).after.step("stock")
-    assert (stock.state, stock.not_before) == (StepState.UNDOING, SETTLED)
+    assert stock.state == UndoPending(LateEffectsPossible(SETTLED))
 
 
 @pytest.mark.proves("UND-2", "OPR-4")
@@ -254,7 +267,7 @@ def test_an_undo_waits_for_what_runs_while_an_operator_cancels():
     """The step completes only then, and is undone no sooner than one that had completed before."""
     cancelled = cancel(late_effect_window(), GRACE, NOW).after
     change = scheduler.receive(cancelled, answer("stock", result={"reference": "r"}), LATER)
-    assert (change.messages, change.after.state.not_before) == ((), SETTLED)
+    assert (change.messages, change.after.derived.not_before) == ((), SETTLED)
     assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
@@ -266,7 +279,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     ).after
     unneeded = orders.with_steps(failed, SKIPPED(failed.step("shipment")))
     skipped = skip(unneeded, BY_HAND, LATER).after
-    assert skipped.step("stock").state is StepState.SKIPPED
+    assert skipped.step("stock").state == Skipped(SkipReason.OPERATOR)
     for order_now in (failed, resubmit(failed, GRACE, LATER).after, skipped):
         assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
 
@@ -276,7 +289,7 @@ def test_an_undo_does_not_wait_once_no_call_can_take_effect():
     """However late the supervisor sees that the time is up, or an operator cancels."""
     expired = supervisor.recover(late_effect_window(), SETTLED).after
     cancelled = cancel(expired, GRACE, SETTLED).after
-    assert cancelled.state.not_before is None
+    assert cancelled.derived.not_before is None
     assert asked(scheduler.claim(cancelled, SETTLED)) == ["undo of stock, attempt 2"]
 
 
@@ -287,7 +300,8 @@ def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
         late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}
     ).after
     cancelled = cancel(done, GRACE, LATER).after
-    assert (cancelled.step("stock").settled_at, cancelled.state.not_before) == (None, None)
+    final_at = cancelled.step("stock").effects_final_at
+    assert (final_at, cancelled.derived.not_before) == (None, None)
     assert asked(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
 
 
@@ -298,8 +312,8 @@ def test_an_attempt_that_a_slower_clock_began_shortens_no_wait():
     expired = supervisor.recover(late_effect_window(), late).after
     ahead = steps.with_key(expired.step("stock"), effects_final_at=late + seconds(100))
     again = scheduler.claim(orders.with_steps(expired, ahead), late).after
-    assert again.step("stock").attempts == 2
-    assert again.step("stock").settled_at == late + seconds(100)
+    assert again.step("stock").counts.attempts == 2
+    assert again.step("stock").effects_final_at == late + seconds(100)
 
 
 @pytest.mark.proves("UND-2", "UND-4")
@@ -307,8 +321,9 @@ def test_no_attempt_to_undo_a_step_puts_its_undo_off():
     """Else each try of the undo would have to wait for the one before."""
     undoing = scheduler.claim(cancel(failed_in_doubt(), GRACE, LATER).after, SETTLED).after
     expired = supervisor.recover(undoing, timed_out(undoing)).after
-    assert (expired.step("stock").settled_at, expired.state.not_before) == (SETTLED, None)
-    assert asked(scheduler.claim(expired, expired.state.updated_at)) == ["undo of stock, attempt 3"]
+    final_at = expired.step("stock").effects_final_at
+    assert (final_at, expired.derived.not_before) == (SETTLED, None)
+    assert asked(scheduler.claim(expired, expired.updated_at)) == ["undo of stock, attempt 3"]
 
 
 def failed_in_doubt():
@@ -330,14 +345,14 @@ def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     assert asked(undoing) == ["undo of shipment, attempt 2"]
     undone = answer("shipment", action="undo", attempt=2)
     waiting = scheduler.receive(undoing.after, undone, at(9)).after
-    assert waiting.state.process_state == "Pending"
-    assert waiting.state.not_before == at(6.1 + 5 + 1 + 60)
+    assert waiting.process_state == "Pending"
+    assert waiting.derived.not_before == at(6.1 + 5 + 1 + 60)
     assert scheduler.claim(waiting, at(72)) == NotClaimed(why=WhyNot.NOT_YET)
     undoing = scheduler.claim(waiting, at(72.1))
     assert asked(undoing) == ["undo of stock, attempt 3"]
     undone = answer("stock", action="undo", attempt=3)
     ended = scheduler.receive(undoing.after, undone, at(73)).after
-    assert ended.state.outcome is Outcome.UNDONE
+    assert ended.outcome is Outcome.UNDONE
 
 
 def at(count):
@@ -346,10 +361,10 @@ def at(count):
 
 def stock_then_shipment():
     """An order of two steps, the first at a service that does not refuse undone keys."""
-    snapshot = pending(NOT, SKIPPED, NOT, SKIPPED)
-    stock, _, shipment, _ = snapshot.steps
+    order = pending(NOT, SKIPPED, NOT, SKIPPED)
+    stock, _, shipment, _ = order.steps
     return orders.with_steps(
-        snapshot,
+        order,
         steps.with_rules(stock, late_effect_window=seconds(60)),
         steps.with_rules(shipment, on_failure=OnFailure.UNDO),
     )
@@ -370,10 +385,10 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
     slow = steps.running(running.step("payment"), complete_by=NOW + seconds(60))
     running = orders.with_steps(running, slow)
     change = supervisor.recover(running, NOW + seconds(7))
-    assert states(change.after) == ["NotStarted", "Running", "NotStarted", "NotStarted"]
-    assert (change.after.state.process_state, change.entry.event) == ("Pending", "recovered")
+    assert states(change.after) == [Waiting, Running, Waiting, Waiting]
+    assert (change.after.process_state, change.entry.event) == ("Pending", "recovered")
     reply = scheduler.receive(change.after, answer("payment", result={}), NOW + seconds(8))
-    assert reply.after.state.process_state is ProcessState.PENDING
+    assert reply.after.process_state is ProcessState.PENDING
     assert [message.queue for message in reply.messages] == ["scheduler-requests"]
     again = scheduler.claim(reply.after, NOW + seconds(9))
     assert asked(again) == ["do of stock, attempt 2"]
@@ -382,11 +397,11 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
 @pytest.mark.proves("UND-1")
 def test_a_step_that_has_to_settle_holds_up_no_other():
     """What may take effect late is undone later; what is independent of it, at once."""
-    snapshot = processing(RUNS, DONE, NOT, NOT)
-    slow = steps.with_key(snapshot.step("stock"), effects_final_at=NOW + seconds(3600))
-    back = turn_back(orders.with_steps(snapshot, slow))
+    order = processing(RUNS, DONE, NOT, NOT)
+    slow = steps.with_key(order.step("stock"), effects_final_at=NOW + seconds(3600))
+    back = turn_back(orders.with_steps(order, slow))
     change = supervisor.recover(back, NOW + seconds(10))
-    assert change.after.state.not_before is None
+    assert change.after.derived.not_before is None
     undoing = scheduler.claim(change.after, NOW + seconds(10))
     assert asked(undoing) == ["undo of payment, attempt 2"]
 
@@ -398,10 +413,10 @@ def undoing():
 
 @pytest.mark.proves("UND-4")
 def test_an_undo_has_a_deadline_like_any_other_step():
-    """It stands in the state and agenda, for the supervisor, and in the request and message."""
+    """The order and its work item have it, and so have the request and its message."""
     change = undoing()
-    deadline = LATER + change.after.step("stock").timeout
-    assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
+    deadline = LATER + change.after.step("stock").rules.timeout
+    assert change.after.step("stock").complete_by == change.after.derived.complete_by == deadline
     assert list(change.obligations()[1]) == [
         f"{WorkItemKind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"
     ]
@@ -417,14 +432,14 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
     for failures in (1, 2):
         change = supervisor.recover(change.after, timed_out(change.after))
         step = change.after.step("stock")
-        assert (step.state, step.failure_count) == (StepState.UNDOING, failures)
-        assert change.after.state.process_state is ProcessState.PENDING
+        assert (type(step.state), step.counts.failures) == (UndoPending, failures)
+        assert change.after.process_state is ProcessState.PENDING
         change = scheduler.claim(change.after, next_try(change.after, change.entry.at))
-        assert change.after.step("stock").attempts == step.attempts + 1
+        assert change.after.step("stock").counts.attempts == step.counts.attempts + 1
     change = supervisor.recover(change.after, timed_out(change.after))
     change = scheduler.claim(change.after, change.entry.at)
-    assert change.after.state.process_state == "Error"
-    assert change.after.state.outcome == Outcome.UNDO_INCOMPLETE
+    assert change.after.process_state == "Error"
+    assert change.after.outcome == Outcome.UNDO_INCOMPLETE
     (event,) = told(change)
     assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
     assert "resubmit" in event.data["actions"]
@@ -433,10 +448,10 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
 @pytest.mark.proves("UND-4")
 def test_the_undo_of_a_step_begins_with_a_fresh_count():
     """Failures on the way forward take no try away from the undo."""
-    snapshot = processing(RUNS, NOT, NOT, NOT)
-    tired = steps.with_counts(steps.waiting(snapshot.step("stock")), failures=2, cooldowns=3)
-    (step, *_) = turn_back(orders.with_steps(snapshot, tired)).steps
-    assert (step.state, step.failure_count, step.cooldowns) == (StepState.UNDOING, 0, 0)
+    order = processing(RUNS, NOT, NOT, NOT)
+    tired = steps.with_counts(steps.waiting(order.step("stock")), failures=2, cooldowns=3)
+    (step, *_) = turn_back(orders.with_steps(order, tired)).steps
+    assert (step.state, step.counts) == (UndoPending(), Counts(attempts=1))
 
 
 @pytest.mark.proves("UND-1", "SCH-8")
@@ -446,34 +461,35 @@ def test_the_undo_of_a_step_begins_with_a_fresh_count():
 def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo(policies):
     """Two failed for good: the reason is the failure of the one whose workflow wants the undo."""
     stock, payment, *_ = processing(FAILED, RUNS, NOT, NOT).steps
-    snapshot = orders.with_steps(
+    order = orders.with_steps(
         processing(FAILED, RUNS, NOT, NOT),
         steps.with_rules(steps.failed(stock, reason="gone"), on_failure=policies[0]),
         steps.with_rules(payment, on_failure=policies[1]),
     )
-    change = scheduler.receive(snapshot, answer("payment", "failed", reason="no"), LATER)
-    assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
+    change = scheduler.receive(order, answer("payment", "failed", reason="no"), LATER)
+    assert (change.entry.event, change.after.direction) == ("undo-requested", Direction.UNDO)
     undo_first = policies[0] is OnFailure.UNDO
-    assert change.after.state.reason == ("stock: gone" if undo_first else "payment: no")
+    failed = ("stock", refusal("gone")) if undo_first else ("payment", refusal("no"))
+    assert change.after.cause == step_failed(*failed)
 
 
 def refused_at_the_door():
     """An order whose shipment failed without a word of its service; its policy is the undo."""
-    snapshot = processing(DONE, DONE, RUNS, NOT)
-    shipment = steps.with_rules(snapshot.step("shipment"), on_failure=OnFailure.UNDO)
+    order = processing(DONE, DONE, RUNS, NOT)
+    shipment = steps.with_rules(order.step("shipment"), on_failure=OnFailure.UNDO)
     reply = answer("shipment", "failed", reason="the request is wrong: 400", for_operator=True)
-    return scheduler.receive(orders.with_steps(snapshot, shipment), reply, LATER)
+    return scheduler.receive(orders.with_steps(order, shipment), reply, LATER)
 
 
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
     """Whatever the step's policy: an operator sees it, and decides."""
     change = refused_at_the_door()
-    state = change.after.state
-    assert state.process_state == "Error"
-    assert state.outcome == Outcome.FAILED
-    assert state.direction == Direction.FORWARD
-    assert change.after.step("shipment").for_operator
+    order = change.after
+    assert order.process_state == "Error"
+    assert order.outcome == Outcome.FAILED
+    assert order.direction == Direction.FORWARD
+    assert order.step("shipment").state.operator_decides
     (event,) = told(change)
     assert event.data["actionRequired"] is True
     assert event.data["reason"] == "the request is wrong: 400"
@@ -486,23 +502,26 @@ def test_a_refusal_beside_it_asks_for_the_undo():
     stock = steps.with_rules(
         processing(RUNS, NOT, NOT, NOT).step("stock"), on_failure=OnFailure.UNDO
     )
-    snapshot = orders.processing(workflow="order", steps=[stock, *others])
-    change = scheduler.receive(snapshot, answer("stock", "failed", reason="sold out"), LATER)
-    assert change.after.state.direction == Direction.UNDO
-    assert change.after.state.reason == "stock: sold out"
-    shipment = change.after.step("shipment")
-    assert (shipment.state, shipment.for_operator) == (StepState.UNDOING, False)
+    order = orders.processing(workflow="order", steps=[stock, *others])
+    change = scheduler.receive(order, answer("stock", "failed", reason="sold out"), LATER)
+    assert change.after.direction == Direction.UNDO
+    assert change.after.cause == step_failed("stock", refusal("sold out"))
+    assert change.after.step("shipment").state == UndoPending()
 
 
 @pytest.mark.proves("UND-1", "OPR-3", "OPR-4")
 @pytest.mark.parametrize(
-    "act",
-    [resubmit, cancel, lambda failed, _, now: skip(failed, BY_HAND, now)],
+    ("act", "left"),
+    [
+        (resubmit, Waiting()),
+        (cancel, UndoPending()),
+        (lambda failed, _, now: skip(failed, BY_HAND, now), Skipped(SkipReason.OPERATOR)),
+    ],
     ids=["resubmit", "cancel", "skip"],
 )
-def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act):
+def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act, left):
     """Should the step be refused after that, its policy decides."""
-    assert not act(refused_at_the_door().after, GRACE, LATER).after.step("shipment").for_operator
+    assert act(refused_at_the_door().after, GRACE, LATER).after.step("shipment").state == left
 
 
 @pytest.mark.proves("UND-5")
