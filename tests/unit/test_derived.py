@@ -24,13 +24,14 @@ from core.answers import Answer
 from core.changes import HistoryEntry
 from core.life import ProcessState
 from core.orders import OnFailure
+from engine.domain.orders import Derived
 from operators.requests import OperatorRequest
 
 LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
 ENTRY = HistoryEntry(at=LATER, actor="t", events=())
-WRONG = {"complete_by": NOW, "not_before": NOW, "waits_since": LATER, "version": 9}
+WRONG = Derived(complete_by=NOW, not_before=NOW, locked_by="s9", ready_since=LATER)
 
 
 RESTS = {
@@ -65,17 +66,15 @@ def test_nobody_sets_what_follows_from_the_steps(how):
     """Whatever a decision says of it, the next version says what its steps and verbs say."""
     order = STANDS[how]
     right = transition(order, order, ENTRY).after
-    assert transition(order, order.with_state(**WRONG), ENTRY).after == right
+    assert transition(order, replace(order, version=9, derived=WRONG), ENTRY).after == right
 
 
 @pytest.mark.proves("SUB-2")
 def test_a_new_order_begins_with_its_first_version_when_it_is_recorded():
-    after = transition(None, orders.new().with_state(**WRONG | {"waits_since": NOW}), ENTRY).after
-    assert (after.state.version, after.state.waits_since, after.state.updated_at) == (
-        1,
-        LATER,
-        LATER,
-    )
+    wrong = replace(orders.new(), version=9, derived=replace(WRONG, ready_since=NOW))
+    after = transition(None, wrong, ENTRY).after
+    assert after.version == 1
+    assert (after.derived.ready_since, after.updated_at) == (LATER, LATER)
 
 
 @pytest.mark.proves("SCH-2", "ANS-1")
@@ -84,8 +83,9 @@ def test_a_new_order_begins_with_its_first_version_when_it_is_recorded():
 )
 def test_an_order_is_locked_while_agents_work_for_a_scheduler(how, who):
     """Not while it waits for a claim, or for an answer from outside alone."""
-    order = STANDS[how].with_state(locked_by="s1")
-    assert transition(order, order, ENTRY).after.state.locked_by == who
+    order = STANDS[how]
+    order = replace(order, derived=replace(order.derived, locked_by="s1"))
+    assert transition(order, order, ENTRY).after.derived.locked_by == who
 
 
 def retried(*made):
@@ -103,24 +103,24 @@ def test_the_time_of_the_next_attempt_stands_with_the_step_that_waits_for_it():
     never = steps.waiting(steps.new("fourth"))
     order = retried(runs(), runs("second", timeout=seconds(60)), third, never)
     assert [step.retry_by for step in order.steps] == [RETRY_BY, LATER + seconds(60), None, None]
-    assert order.state.complete_by == LATER + seconds(60)
+    assert order.derived.complete_by == LATER + seconds(60)
 
 
 @pytest.mark.proves("SUP-3", "SCH-3")
 def test_the_attempt_that_begins_waits_for_no_retry():
     order = scheduler.claim(retried(runs()), LATER).after
-    assert (order.steps[0].retry_by, order.state.complete_by) == (None, RETRY_BY)
+    assert (order.steps[0].retry_by, order.derived.complete_by) == (None, RETRY_BY)
 
 
 @pytest.mark.proves("SUP-3")
 def test_an_attempt_after_a_cooldown_or_a_pause_is_due_so_much_later():
     """The attempt has its whole time then."""
     rested = retried(runs(**RESTS))
-    assert rested.state.complete_by == LATER + seconds(60) + TIMEOUT
+    assert rested.derived.complete_by == LATER + seconds(60) + TIMEOUT
     tired = steps.with_counts(runs(complete_by=LATER - seconds(2)), uncounted=9)
     paused = supervisor.recover(orders.processing(steps=[tired]), LATER, []).after
     (step,) = paused.steps
-    assert paused.state.complete_by == step.not_before + TIMEOUT > LATER + TIMEOUT
+    assert paused.derived.complete_by == step.not_before + TIMEOUT > LATER + TIMEOUT
 
 
 @pytest.mark.proves("SUP-3", "OPR-7", "OPR-8")
@@ -129,9 +129,9 @@ def test_what_operators_do_with_a_pending_order_leaves_the_time_of_its_retry(act
     """So it is with a release, and with the answer to another step."""
     order = retried(runs(), RUNS_ON)
     after = act(order, GRACE, LATER).after
-    assert after.state.complete_by == RETRY_BY
-    if after.state.is_held:
-        assert release(after, GRACE, LATER).after.state.complete_by == RETRY_BY
+    assert after.derived.complete_by == RETRY_BY
+    if after.hold:
+        assert release(after, GRACE, LATER).after.derived.complete_by == RETRY_BY
 
 
 @pytest.mark.proves("SUP-3", "ANS-2")
@@ -141,10 +141,10 @@ def test_an_answer_leaves_the_time_of_another_step_s_retry():
     tired = runs("second", **RESTS)
     asked = retried(steps.awaiting_external_answer(complete_by=NOW + seconds(90)), tired)
     answered = answers.answered(asked, Answer(step="payment", result={}), "t", LATER).after
-    assert answered.state.complete_by == due
+    assert answered.derived.complete_by == due
     order = retried(runs(complete_by=NOW + seconds(90)), tired)
     replied = scheduler.receive(order, answer(), LATER).after
-    assert replied.state.complete_by == due
+    assert replied.derived.complete_by == due
 
 
 @pytest.mark.proves("SUP-3", "ANS-3")
@@ -181,8 +181,8 @@ NOTHING_LEFT = {
 @pytest.mark.proves("SUP-3")
 @pytest.mark.parametrize("why", NOTHING_LEFT)
 def test_a_pending_order_of_which_nothing_is_tried_again_has_no_complete_by(why):
-    state = supervisor.recover(NOTHING_LEFT[why], LATER).after.state
-    assert (state.process_state, state.complete_by) == (ProcessState.PENDING, None)
+    after = supervisor.recover(NOTHING_LEFT[why], LATER).after
+    assert (after.process_state, after.derived.complete_by) == (ProcessState.PENDING, None)
 
 
 @pytest.mark.proves("SUP-3", "OPR-3", "UND-4")
@@ -190,12 +190,12 @@ def test_a_step_that_is_turned_back_or_resubmitted_waits_for_no_retry():
     """A cancel and a resubmit begin afresh; so does what waited beside the failure."""
     order = retried(runs(), RUNS_ON)
     cancelled = cancel(order, ANYBODY, LATER).after
-    assert cancelled.state.complete_by is None
+    assert cancelled.derived.complete_by is None
     assert [step.retry_by for step in cancelled.steps] == [None, None]
     ended = orders.in_error(orders.with_steps(order, steps.failed(RUNS_ON)))
     assert ended.step("payment").retry_by
     resubmitted = resubmit(ended, ANYBODY, LATER).after
-    assert resubmitted.state.complete_by is None
+    assert resubmitted.derived.complete_by is None
     assert [step.retry_by for step in resubmitted.steps] == [None, None]
 
 
@@ -203,5 +203,5 @@ def test_a_step_that_is_turned_back_or_resubmitted_waits_for_no_retry():
 def test_an_order_that_stays_in_error_has_waited_since_it_did():
     """Only what lets it go on begins its age anew."""
     order = STANDS["in error"]
-    assert transition(order, order, ENTRY).after.state.waits_since == NOW
-    assert transition(order, order.resumed(), ENTRY).after.state.waits_since == LATER
+    assert transition(order, order, ENTRY).after.derived.ready_since == NOW
+    assert transition(order, order.resume(), ENTRY).after.derived.ready_since == LATER

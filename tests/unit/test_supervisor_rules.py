@@ -24,9 +24,12 @@ from builders import (
 
 from core.changes import NotClaimed
 from core.keys import sortable
-from core.life import Direction, ProcessState, StepState, WhyNot
+from core.life import Direction, ProcessState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
+from engine.domain.causes import Cause, Code, root_of, step_failed
+from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
+from engine.domain.steps import Counts
 from engine.domain.work_index import WorkItemKind
 from operators.requests import OperatorRequest
 from stores.agent_health import AgentHealth, AttemptFault
@@ -36,13 +39,15 @@ from stores.agent_health import AgentHealth, AttemptFault
 def test_an_expired_order_is_counted_and_given_back():
     """FailureCount grows, LockedBy is null, CompleteBy is new, and just that step is asked for."""
     order = claimed()
-    change = supervisor.recover(order, timed_out(order))
-    state, step = change.after.state, change.after.step("payment")
-    assert state.process_state == ProcessState.PENDING
-    assert state.locked_by is None
-    assert state.failure_count == 1
-    assert state.complete_by > order.state.complete_by
-    assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 1, 1)
+    now = timed_out(order)
+    change = supervisor.recover(order, now)
+    after, step = change.after, change.after.step("payment")
+    assert after.process_state == ProcessState.PENDING
+    assert after.derived.locked_by is None
+    assert after.failures == 1
+    assert after.derived.complete_by > order.derived.complete_by
+    assert step.state == Waiting(steps.TIMED_OUT, retry_by=now + TIMEOUT)
+    assert step.counts == Counts(attempts=1, failures=1)
     (message,) = change.messages
     wake_up = WakeUp.model_validate_json(message.body)
     assert (wake_up.order_id, wake_up.steps) == (ORDER_ID, ("payment",))
@@ -52,7 +57,7 @@ def test_an_expired_order_is_counted_and_given_back():
 def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
     """A reply may still come until then: the scheduler's and the supervisor's times meet."""
     order = claimed()
-    assert supervisor.recover(order, order.state.complete_by + TOLERANCE) is None
+    assert supervisor.recover(order, order.derived.complete_by + TOLERANCE) is None
     assert supervisor.recover(orders.new(), NOW) is None
 
 
@@ -60,7 +65,8 @@ def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
 def test_no_moment_suits_both_a_reply_and_a_recovery():
     """Either a reply is still valid or the supervisor may act, never both and never neither."""
     order = claimed()
-    for moment in (order.state.complete_by, order.state.complete_by + TOLERANCE, timed_out(order)):
+    due = order.derived.complete_by
+    for moment in (due, due + TOLERANCE, timed_out(order)):
         counted = hasattr(scheduler.receive(order, answer(), moment), "after")
         assert counted != (supervisor.recover(order, moment) is not None)
 
@@ -69,13 +75,18 @@ def test_no_moment_suits_both_a_reply_and_a_recovery():
 def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
     """The third of three time-outs makes the order Error; attempts only ever grow."""
     order, _ = failed_for_good()
-    state = order.state
-    assert state.process_state == ProcessState.ERROR
-    assert state.failure_count == 3
-    assert state.locked_by is None
-    assert order.step("payment").state is StepState.FAILED
-    assert order.step("payment").attempts == 3
-    assert "timed out 3 times" in state.reason
+    assert order.process_state == ProcessState.ERROR
+    assert order.failures == 3
+    assert order.derived.locked_by is None
+    assert order.cause == timed_out_times(3)
+    assert order.step("payment").state == Failed(order.cause)
+    assert order.step("payment").counts.attempts == 3
+
+
+def timed_out_times(failures, step="payment", fault=""):
+    """The cause of a step that has reached its threshold."""
+    facts = {"step": step, "failures": failures, "fault": fault}
+    return Cause(Code.THRESHOLD_REACHED, facts)
 
 
 @pytest.mark.proves("ALR-1")
@@ -107,15 +118,13 @@ def test_a_step_rests_a_bounded_number_of_times():
     cooldowns = supervisor.recover(order, now)
     assert cooldowns.messages == ()
     assert "cooldown 1 of 1" in cooldowns.entry.detail
-    assert cooldowns.after.state.not_before == now + seconds(60)
-    assert cooldowns.after.step("payment").failure_count == 0
-    assert cooldowns.after.step("payment").cooldowns == 1
+    assert cooldowns.after.derived.not_before == now + seconds(60)
+    assert cooldowns.after.step("payment").counts.failures == 0
+    assert cooldowns.after.step("payment").counts.cooldowns == 1
     assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(why=WhyNot.NOT_YET)
     again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
-    assert (
-        supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
-    )
+    assert supervisor.recover(again, timed_out(again)).after.process_state is ProcessState.ERROR
 
 
 @pytest.mark.proves("SUP-3")
@@ -123,7 +132,7 @@ def test_one_step_rests_while_another_is_tried_again():
     """The order goes on with the other; the one that rests begins when its time has come."""
     running = orders.processing(steps=[runs("payment", **COOLS_DOWN_ONCE), runs("other")])
     change = supervisor.recover(running, NOW + seconds(7))
-    assert change.after.state.not_before is None
+    assert change.after.derived.not_before is None
     assert change.messages
     assert change.after.step("payment").not_before == NOW + seconds(67)
 
@@ -139,8 +148,8 @@ def test_steps_that_expire_together_are_one_failure_of_the_order():
     after = supervisor.recover(
         orders.processing(steps=[runs("s0"), runs("s1")]), NOW + seconds(7)
     ).after
-    assert after.state.failure_count == 1
-    assert [step.failure_count for step in after.steps] == [1, 1]
+    assert after.failures == 1
+    assert [step.counts.failures for step in after.steps] == [1, 1]
 
 
 @pytest.mark.proves("SUP-3")
@@ -148,10 +157,10 @@ def test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is():
     """From when on it may be claimed, and so long as the step takes that may take longest."""
     slow = orders.processing(steps=[runs("s0"), runs("s1", timeout=seconds(60))])
     after = supervisor.recover(slow, NOW + seconds(7)).after
-    assert after.state.complete_by == NOW + seconds(67)
+    assert after.derived.complete_by == NOW + seconds(67)
     tired = [runs(name, **COOLS_DOWN_ONCE) for name in ("s0", "s1")]
     after = supervisor.recover(orders.processing(steps=tired), NOW + seconds(7)).after
-    assert after.state.complete_by == NOW + seconds(7) + seconds(60) + seconds(5)
+    assert after.derived.complete_by == NOW + seconds(7) + seconds(60) + seconds(5)
 
 
 @pytest.mark.proves("SUP-3", "SCH-12")
@@ -159,11 +168,11 @@ def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
     """It is not given back: the scheduler that has it ends it with the last answer."""
     one_fails = [runs("s0", threshold=1), runs("s1", complete_by=NOW + seconds(60))]
     change = supervisor.recover(orders.processing(steps=one_fails), NOW + seconds(7))
-    state = change.after.state
+    after = change.after
     assert change.entry.event == "step-failed"
-    assert state.process_state == ProcessState.PROCESSING
-    assert state.locked_by == "s1"
-    assert state.complete_by == NOW + seconds(60)
+    assert after.process_state == ProcessState.PROCESSING
+    assert after.derived.locked_by == "s1"
+    assert after.derived.complete_by == NOW + seconds(60)
 
 
 @pytest.mark.proves("SUP-3", "SCH-12")
@@ -173,7 +182,7 @@ def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
     order = orders.pending(steps=[waits, runs("s1", threshold=1)])
     change = supervisor.recover(order, NOW + seconds(7))
     assert change.entry.event == "step-failed"
-    assert change.after.state.process_state == ProcessState.PENDING
+    assert change.after.process_state == ProcessState.PENDING
     assert change.messages
 
 
@@ -182,7 +191,7 @@ def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_oth
     """Nobody has the order; the agenda says when that step is due."""
     one_expires = [runs("s0"), runs("s1", complete_by=NOW + seconds(60))]
     after = supervisor.recover(orders.processing(steps=one_expires), NOW + seconds(7)).after
-    assert after.state.process_state is ProcessState.PENDING
+    assert after.process_state is ProcessState.PENDING
     due = f"{WorkItemKind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
     assert due in index_rows(after)
 
@@ -194,7 +203,7 @@ def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed()
     order = orders.pending(steps=[waits, runs("s1", **COOLS_DOWN_ONCE)])
     after = supervisor.recover(order, NOW + seconds(7)).after
     assert after.step("s1").not_before == NOW + seconds(67)
-    assert (after.state.waits_since, after.state.not_before) == (NOW, None)
+    assert (after.derived.ready_since, after.derived.not_before) == (NOW, None)
 
 
 # Attempts that no agent has begun
@@ -217,17 +226,19 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     order = claimed()
     now = timed_out(order)
     change = supervisor.recover(order, now, [])
-    state, step = change.after.state, change.after.step("payment")
-    assert state.process_state == ProcessState.PENDING
-    assert state.locked_by is None
-    assert state.failure_count == 0
-    assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 1)
+    after, step = change.after, change.after.step("payment")
+    assert after.process_state == ProcessState.PENDING
+    assert after.derived.locked_by is None
+    assert after.failures == 0
+    assert step.state == Waiting(NOT_BEGUN, retry_by=now + TIMEOUT)
+    assert step.counts == Counts(attempts=1, uncounted=1)
     why = "payment is not known to have begun it"
     assert change.entry.event == "recovered"
     assert change.entry.detail == f"payment attempt 1 came to nothing: {why}"
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
+NOT_BEGUN = Cause(Code.NOT_BEGUN, {"agent": "payment"})
 ATTEMPT = f"{ORDER_ID}:payment:1:do"
 OTHER = f"{ORDER_ID[:-1]}X"
 
@@ -256,7 +267,7 @@ def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who
     heard, failures = HEARD[who]
     order = claimed()
     after = supervisor.recover(order, timed_out(order), heard).after
-    assert (after.state.failure_count, after.step("payment").failure_count) == (failures, failures)
+    assert (after.failures, after.step("payment").counts.failures) == (failures, failures)
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
@@ -275,19 +286,19 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     assert len(together) < 20
     told = begun_by(NOW, "payment", faults=(fault_of_all("503"),))
     again = orders.with_steps(claimed(), steps.with_counts(claimed().step("payment"), failures=1))
-    assert supervisor.recover(again, timed_out(again), told).after.state.not_before is None
+    assert supervisor.recover(again, timed_out(again), told).after.derived.not_before is None
 
 
 @pytest.mark.proves("SUP-3", "FLT-1")
 def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
     """However often it is asked for: nothing is known of the service."""
     order, now = orders.new(), NOW
-    for _ in range(5 * order.steps[0].threshold):
-        order = claimed(order, order.state.not_before or now)
+    for _ in range(5 * order.steps[0].rules.threshold):
+        order = claimed(order, order.derived.not_before or now)
         now = timed_out(order)
         order = supervisor.recover(order, now, []).after
-    assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)
-    assert order.step("payment").attempts == 5 * order.steps[0].threshold
+    assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
+    assert order.step("payment").counts.attempts == 5 * order.steps[0].rules.threshold
 
 
 @pytest.mark.proves("SUP-3")
@@ -295,9 +306,14 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
     """Of the order, and of that step; the other one waits uncounted, and the history tells both."""
     order = orders.processing(steps=[runs("s0"), runs("s1", capability="shipping")])
     change = supervisor.recover(order, NOW + seconds(7), [said(f"{ORDER_ID}:s0:1:do")])
-    assert change.after.state.failure_count == 1
-    assert [step.failure_count for step in change.after.steps] == [1, 0]
-    assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
+    assert change.after.failures == 1
+    assert [step.counts.failures for step in change.after.steps] == [1, 0]
+    due = NOW + seconds(7) + TIMEOUT
+    elsewhere = Cause(Code.NOT_BEGUN, {"agent": "shipping"})
+    assert [step.state for step in change.after.steps] == [
+        Waiting(steps.TIMED_OUT, due),
+        Waiting(elsewhere, due),
+    ]
     assert change.entry.detail == (
         "s0 timed out, failure 1 of 3; "
         "s1 attempt 1 came to nothing: shipping is not known to have begun it"
@@ -320,11 +336,11 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
     heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", at_door=at_door),))
     after = supervisor.recover(order, timed_out(order), heard).after
     back = policy is OnFailure.UNDO and not at_door
-    assert after.state.process_state is (ProcessState.PENDING if back else ProcessState.ERROR)
+    assert after.process_state is (ProcessState.PENDING if back else ProcessState.ERROR)
     if back:
-        after = scheduler.claim(after, after.state.updated_at).after
-    assert (after.state.direction is Direction.UNDO) is back
-    assert "last answer: 403 forbidden" in after.state.reason
+        after = scheduler.claim(after, after.updated_at).after
+    assert (after.direction is Direction.UNDO) is back
+    assert root_of(after.cause) == timed_out_times(1, fault="403 forbidden")
 
 
 @pytest.mark.proves("SUP-3", "AGT-6")
@@ -339,8 +355,8 @@ def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
     order = orders.processing(steps=[runs("s0", **fails), runs("s1", agent="shipping", **fails)])
     recovered = supervisor.recover(order, NOW + seconds(7), heard).after
     after = scheduler.claim(recovered, NOW + seconds(7)).after
-    assert after.state.direction == Direction.UNDO
-    assert after.state.reason == "s1: s1 timed out 1 times; last answer: 500"
+    assert after.direction == Direction.UNDO
+    assert after.cause == step_failed("s1", timed_out_times(1, "s1", fault="500"))
 
 
 @pytest.mark.proves("SUP-3", "UND-4")
@@ -350,11 +366,12 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
     order = orders.processing(orders.undoing(steps=[payment]))
     now = timed_out(order)
     unbegun = supervisor.recover(order, now, []).after
-    assert (unbegun.step("payment").state, unbegun.state.failure_count) == (StepState.UNDOING, 0)
-    assert unbegun.step("payment").waits_for_undo
+    assert unbegun.step("payment").state == UndoPending(Waiting(NOT_BEGUN, now + TIMEOUT))
+    assert unbegun.failures == 0
     assert started(scheduler.claim(unbegun, now, ELSEWHERE)) == [("payment-backup", "undo", 3)]
     begun = supervisor.recover(order, now, begun_by(NOW, "payment")).after
-    assert (begun.step("payment").state, begun.state.failure_count) == (StepState.FAILED, 1)
+    assert begun.step("payment").state == UndoFailed(timed_out_times(1))
+    assert begun.failures == 1
 
 
 @pytest.mark.proves("UND-2", "SCH-12")
@@ -362,8 +379,10 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
 def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(heard):
     """The request may still be on its way: what was asked for may yet be done."""
     order = orders.undoing(claimed())
-    change = supervisor.recover(order, timed_out(order), heard)
+    now = timed_out(order)
+    change = supervisor.recover(order, now, heard)
     step = change.after.step("payment")
-    assert (step.waits_for_undo, step.failure_count, step.reason) == (True, 0, None)
-    assert change.after.state.failure_count == len(heard)
+    assert step.state == UndoPending(Waiting(retry_by=now + TIMEOUT))
+    assert step.counts.failures == 0
+    assert change.after.failures == len(heard)
     assert decode(WakeUp, change.messages[0].body).steps == ("payment",)

@@ -51,7 +51,7 @@ async def time_is_up(world, *order_ids):
 
 async def recovered(world, ids):
     """Those of the orders whose failure was counted, once."""
-    counts = {order_id: (await world.store.load(order_id)).state.failure_count for order_id in ids}
+    counts = {order_id: (await world.store.load(order_id)).failures for order_id in ids}
     assert set(counts.values()) <= {0, 1}
     return [order_id for order_id in ids if counts[order_id]]
 
@@ -66,11 +66,11 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     assert await first.sweep() == 0
     await time_is_up(world, ORDER_ID)
     assert await second.sweep() == 0
-    assert (await world.order()).state.failure_count == 0
+    assert (await world.order()).failures == 0
     world.now += LEASE
     assert await second.sweep() == 1
     assert await first.sweep() == 0
-    assert (await world.order()).state.failure_count == 1
+    assert (await world.order()).failures == 1
 
 
 @pytest.mark.proves("SUP-5")
@@ -193,7 +193,7 @@ async def test_two_sweeps_of_one_time_out_count_it_once(world):
     first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
     assert await world.transitions.carry_out(first) is True
     assert await world.transitions.carry_out(second) is False
-    assert (await world.order()).state.failure_count == 1
+    assert (await world.order()).failures == 1
 
 
 @pytest.mark.proves("SUP-6")
@@ -235,8 +235,8 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
         world.app.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])
     ):
         assert await world.supervisor.sweep() == 1
-    state = (await world.order()).state
-    assert (state.process_state, state.failure_count) == (ProcessState.PENDING, 0)
+    order = await world.order()
+    assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
     assert await silences(world) == []
     assert "supervisor.health_away" in [each.message for each in caplog.records]
     assert (await world.app.sweeps.last()).recovered == 1
@@ -252,7 +252,7 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
         await world.supervisor.sweep()
     assert publish.call_count == 1
     assert await recovered(world, ids) == []
-    assert [(await world.store.load(each)).state.process_state for each in ids] == [
+    assert [(await world.store.load(each)).process_state for each in ids] == [
         ProcessState.PENDING
     ] * len(ids)
     assert await silences(world) == [("payment", NOW)]
@@ -278,8 +278,8 @@ async def test_an_agent_is_silent_since_it_was_asked_first(world):
         await supervised_by.sweep()
         assert await silences(world) == [("payment", NOW)]
         await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-        assert (await world.order()).state.process_state is ProcessState.PROCESSING
-    assert (await world.order()).state.failure_count == 0
+        assert (await world.order()).process_state is ProcessState.PROCESSING
+    assert (await world.order()).failures == 0
 
 
 @pytest.mark.proves("SUP-3", "AGT-10")
@@ -289,7 +289,7 @@ async def test_an_agent_that_is_behind_is_not_called_silent(world):
     await time_is_up(world)
     await world.supervisor.sweep()
     order = await world.order()
-    assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)
+    assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
     assert await silences(world) == []
 
 
