@@ -20,7 +20,11 @@ from judging import Case, step
 
 from core import business as core_business
 from core.changes import NotClaimed
-from core.life import Direction, ProcessState, StepState, WhyNot
+from core.life import ProcessState, WhyNot
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import InDoubt
+from engine.domain.states import Failed, UndoFailed
+from engine.words import words_of
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from operators.explain import Actor, explain
@@ -158,7 +162,7 @@ def waiting_for_its_own():
     """An order whose payment may have been done, and since when it waits."""
     order = claimed()
     waiting = recovery.recover(order, timed_out(order)).after
-    return waiting, waiting.state.waits_since
+    return waiting, waiting.derived.ready_since
 
 
 @pytest.mark.proves("AGT-3", "FLT-12", "OPR-2")
@@ -166,7 +170,7 @@ def test_an_operator_reads_how_long_a_step_of_a_provider_that_is_gone_is_left_al
     """Then it fails for an operator; until then no slot of an agent is kept for it."""
     waiting, since = waiting_for_its_own()
     rules = replace(acting_rules, claim=ELSEWHERE.claim, offers=WITH_BACKUP)
-    now = waiting.state.updated_at
+    now = waiting.updated_at
     said = explain(waiting, [], rules, now)
     assert said.next_actor == Actor.SCHEDULER
     assert said.next_at == since + LONGEST_UPGRADE + timedelta(microseconds=1)
@@ -192,8 +196,14 @@ def test_a_step_whose_provider_is_gone_fails_for_an_operator():
     assert isinstance(ELSEWHERE.claim(waiting, last, WITH_BACKUP), NotClaimed)
     after = ELSEWHERE.claim(waiting, last + timedelta(microseconds=1), WITH_BACKUP).after
     payment = after.step("payment")
-    assert (after.state.process_state, payment.state) == (ProcessState.ERROR, StepState.FAILED)
-    assert (payment.for_operator, payment.in_doubt) == (True, True)
+    assert after.process_state is ProcessState.ERROR
+    assert payment.state == Failed(gone(), operator_decides=True)
+    assert isinstance(payment.effect, InDoubt)
+
+
+def gone(*, is_undo=False):
+    """Why the step is an operator's to decide."""
+    return Cause(Code.PROVIDER_GONE, {"provider": "psp", "is_undo": is_undo})
 
 
 @pytest.mark.proves("AGT-3")
@@ -203,13 +213,12 @@ def test_a_step_that_its_agent_did_not_try_is_in_doubt_too_if_its_provider_is_go
     turned_away = answer(outcome="notTried", reason="open", circuit_open=True)
     waiting = scheduler.receive(claimed(), turned_away, NOW, {}).after
     if undo:
-        waiting = waiting.with_state(direction=Direction.UNDO).with_steps(
-            replace(waiting.step("payment"), state=StepState.UNDOING, undoable=True)
-        )
+        waiting = orders.undoing(waiting, steps=map(steps.undo_pending, waiting.steps))
     [step] = ELSEWHERE.claim(waiting, NOW + 2 * LONGEST_UPGRADE, WITH_BACKUP).after.steps
-    assert (step.state, step.in_doubt, step.for_operator) == (StepState.FAILED, True, True)
-    assert step.provider in step.reason
-    assert step.reason.count(action) == 1
+    failed = UndoFailed if undo else Failed
+    assert step.state == failed(gone(is_undo=undo), operator_decides=True)
+    assert isinstance(step.effect, InDoubt)
+    assert words_of(step.cause).count(action) == 1
 
 
 @pytest.mark.proves("AGT-3")
@@ -229,7 +238,7 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
     left = elsewhere.claim(waiting, since + LONGEST_UPGRADE, room)
     assert left == NotClaimed(why=WhyNot.UNKNOWN_PROVIDER)
     after = elsewhere.claim(waiting, since + 2 * LONGEST_UPGRADE, room).after
-    assert after.step("payment").for_operator
+    assert after.step("payment").state.operator_decides
 
 
 @pytest.mark.proves("AGT-3")
@@ -239,5 +248,5 @@ def test_what_is_in_a_new_round_goes_to_any_provider():
         claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
     waiting = orders.with_steps(waiting, steps.with_new_key(waiting.step("payment")))
-    after = ELSEWHERE.claim(waiting, waiting.state.not_before or NOW, WITH_BACKUP).after
+    after = ELSEWHERE.claim(waiting, waiting.derived.not_before or NOW, WITH_BACKUP).after
     assert after.step("payment").agent == "payment-backup"

@@ -23,7 +23,7 @@ def put_back(how):
     waiting = scheduler.receive(
         order, answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
     ).after
-    return waiting, waiting.state.not_before
+    return waiting, waiting.derived.not_before
 
 
 @pytest.mark.proves("AGT-3")

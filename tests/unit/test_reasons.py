@@ -18,9 +18,12 @@ from builders import (
     timed_out,
 )
 
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState
 from core.messages import request_id_of
 from core.orders import OnFailure
+from engine.domain.causes import Cause, Code
+from engine.domain.states import Completed, Running, UndoPending
+from engine.words import words_of
 from operators.requests import OperatorRequest
 from stores.agent_health import AttemptFault
 
@@ -55,11 +58,17 @@ def failing(*faults):
 def test_a_step_that_is_given_up_says_what_its_agent_said_last():
     """The step, the order, the history and the alert."""
     change = failing(DOWN, DOWN, DOWN)
-    why = f"payment timed out {THRESHOLD} times; last answer: {DOWN}"
-    assert (change.after.state.outcome, change.after.state.reason) == (Outcome.FAILED, why)
-    assert change.after.step("payment").reason == why
-    assert told(change)[0].data["reason"] == why
-    assert change.entry.detail == f"payment: {why}"
+    facts = {"step": "payment", "failures": THRESHOLD, "fault": DOWN}
+    why = Cause(Code.THRESHOLD_REACHED, facts)
+    assert (change.after.outcome, change.after.cause) == (Outcome.FAILED, why)
+    assert change.after.step("payment").cause == why
+    assert told(change)[0].data["reason"] == words_of(why)
+    assert change.entry.detail == f"payment: {words_of(why)}"
+
+
+def late(fault=""):
+    """Why an attempt came to nothing of which this was reported."""
+    return Cause(Code.TIMED_OUT, {"fault": fault})
 
 
 @pytest.mark.proves("SUP-3", "OPR-1")
@@ -69,9 +78,9 @@ def test_each_time_out_says_what_was_said_of_that_attempt():
         failing(DOWN).entry.detail
         == f"payment timed out, failure 1 of {THRESHOLD}; last answer: {DOWN}"
     )
-    assert failing(DOWN).after.step("payment").reason == f"timed out; last answer: {DOWN}"
+    assert failing(DOWN).after.step("payment").cause == late(DOWN)
     assert failing(DOWN, None).entry.detail == f"payment timed out, failure 2 of {THRESHOLD}"
-    assert failing(DOWN, None).after.step("payment").reason == "timed out"
+    assert failing(DOWN, None).after.step("payment").cause == late()
     assert (
         failing("no answer: refused").entry.detail
         == "payment timed out, failure 1 of 3; no answer: refused"
@@ -93,7 +102,7 @@ def test_the_fault_of_another_request_decides_nothing(at_door):
     around = begun_by(NOW + seconds(3), "payment", faults=others)
     for heard in (own + around, around + own):
         change = supervisor.recover(order, timed_out(order), heard)
-        is_left = change.after.state.process_state is ProcessState.PENDING  # to be undone
+        is_left = change.after.process_state is ProcessState.PENDING  # to be undone
         assert is_left is not at_door
         assert change.entry.events[0].fault == DOWN
     unknown = supervisor.recover(order, timed_out(order), around)
@@ -106,9 +115,8 @@ def test_if_a_gateway_answered_one_of_two_instances_an_operator_decides():
     order = claimed()
     heard = [*tells("502", request_of(order), at_door=True), *tells("503", request_of(order))]
     for said in (heard, heard[::-1]):
-        assert supervisor.recover(order, timed_out(order), said).after.step("payment").reason == (
-            "timed out; last answer: 502"
-        )
+        after = supervisor.recover(order, timed_out(order), said).after
+        assert after.step("payment").cause == late("502")
 
 
 @pytest.mark.proves("SUP-3")
@@ -118,13 +126,13 @@ def test_an_order_that_is_undone_says_no_more_what_went_wrong_before():
     (step,) = supervisor.recover(
         cancelled, timed_out(cancelled), tells(DOWN, request_of(cancelled))
     ).after.steps
-    assert (step.state, step.reason) == (StepState.UNDOING, None)
+    assert (type(step.state), step.cause) == (UndoPending, None)
 
 
 @pytest.mark.proves("SCH-5", "SUP-3")
 def test_a_step_that_is_tried_again_and_done_says_no_more_what_went_wrong_before():
     """Not while it runs either: that is said of the attempt before."""
     again = claimed(failing(DOWN).after, NOW + seconds(7))
-    assert again.step("payment").reason is None
+    assert (type(again.step("payment").state), again.step("payment").cause) == (Running, None)
     done = scheduler.receive(again, answer(attempt=2, result={}), NOW + seconds(8)).after
-    assert (done.state.process_state, done.step("payment").reason) == (ProcessState.PROCESSED, None)
+    assert (done.process_state, done.step("payment").state) == (ProcessState.PROCESSED, Completed())
