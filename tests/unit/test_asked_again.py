@@ -38,10 +38,13 @@ from core.errors import (
     RejectedError,
     TransientError,
 )
-from core.life import ProcessState, StepState
 from core.messages import AgentReply, AgentRequest, decode
 from engine.domain.backoff import SHORTEST
+from engine.domain.effects import Done, InDoubt, NotDone
+from engine.domain.orders import InError, Pending
+from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.key_generations import is_forgotten
+from engine.words import words_of
 from kit.memory import in_memory
 from operators.explain import explain
 from operators.requests import OperatorRequest
@@ -67,8 +70,8 @@ def accepted(order, now, rules=PATIENT, pause=PAUSE):
     step = order.step("payment")
     said = answer(
         outcome="notTried",
-        attempt=step.attempts,
-        action="undo" if step.state is StepState.UNDOING else "do",
+        attempt=step.counts.attempts,
+        action="undo" if isinstance(step.state, Undoing) else "do",
         accepted=True,
         retry_after=pause.total_seconds(),
     )
@@ -173,21 +176,21 @@ async def test_what_was_accepted_stays_accepted_though_the_service_then_asks_for
 def test_the_order_waits_until_then_and_counts_no_failure():
     """The wait is a chosen time; the history says who accepted it."""
     change = accepted(claimed(), NOW)
-    state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + PAUSE)
-    assert (state.failure_count, step.failure_count, step.in_doubt) == (0, 0, False)
-    assert step.effect_unknown
-    assert step.answer_by == NOW + WITHIN
+    order, step = change.after, change.after.step("payment")
+    assert (order.state, order.derived.not_before) == (Pending(), NOW + PAUSE)
+    assert (order.failures, step.counts.failures) == (0, 0)
+    assert step.state == Deferred(NOW + PAUSE)
+    assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=NOW + WITHIN)
     said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
     assert change.entry.detail.startswith(said)
-    assert change.entry.events[0].attempt == step.attempts
+    assert change.entry.events[0].attempt == step.counts.attempts
 
 
 @pytest.mark.proves("AGT-11")
 def test_an_accepted_step_is_asked_again_after_a_pause_where_no_time_is_named():
     """Our agents always name one; a reply without one makes no loop (engine 2)."""
-    state = accepted(claimed(), NOW, pause=timedelta()).after.state
-    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + SHORTEST)
+    order = accepted(claimed(), NOW, pause=timedelta()).after
+    assert (order.state, order.derived.not_before) == (Pending(), NOW + SHORTEST)
 
 
 @pytest.mark.proves("AGT-11", "AGT-10")
@@ -233,7 +236,7 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
         change = supervisor.recover(
             order, now, begun_by(now, "payment", faults=(fault_of_all(OVERDUE),))
         )
-        order = PATIENT.claim(change.after, change.after.state.not_before or now).after
+        order = PATIENT.claim(change.after, change.after.derived.not_before or now).after
     assert change.entry.detail.startswith(
         f"payment timed out, failure 2 of 3; last answer: {OVERDUE}"
     )
@@ -241,8 +244,9 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
     ended = supervisor.recover(
         order, now, begun_by(now, "payment", faults=(fault_of_all(OVERDUE),))
     ).after
-    assert (ended.state.process_state, ended.step("payment").in_doubt) == (ProcessState.ERROR, True)
-    assert ended.state.reason == f"payment timed out 3 times; last answer: {OVERDUE}"
+    assert isinstance(ended.state, InError)
+    assert ended.step("payment").effect.unanswered
+    assert words_of(ended.cause) == f"payment timed out 3 times; last answer: {OVERDUE}"
 
 
 def test_whoever_resubmits_it_gives_it_its_time_again():
@@ -258,13 +262,13 @@ def test_once_it_is_done_nothing_of_it_is_left():
     waiting = accepted(claimed(), NOW).after
     running = PATIENT.claim(waiting, NOW + PAUSE).after
     done = PATIENT.receive(running, answer(attempt=2), NOW + PAUSE).after.step("payment")
-    assert (done.state, done.answer_by, done.in_doubt) == (StepState.COMPLETED, None, False)
+    assert (done.state, type(done.effect)) == (Completed(), Done)
 
 
 @pytest.mark.proves("AGT-11")
 def test_the_services_final_refusal_settles_what_it_accepted():
     """A service refuses no work that it did (engine 5)."""
-    assert not refused_after(accepted(claimed(), NOW)).in_doubt
+    assert isinstance(refused_after(accepted(claimed(), NOW)).effect, NotDone)
 
 
 @pytest.mark.proves("AGT-11", "UND-2")
@@ -277,7 +281,7 @@ def test_what_else_is_in_doubt_stays_so(then):
         change = supervisor.recover(running, timed_out(running))
     said = {"a call without an answer": {"in_doubt": True}, "a failure elsewhere": FROM_ELSEWHERE}
     step = refused_after(change, **said.get(then, {}))
-    assert step.in_doubt
+    assert step.effect.unanswered
     assert (step.answer_by is None) == (then != "a failure elsewhere")
 
 
@@ -288,8 +292,11 @@ def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwh
     running = PATIENT.claim(accepted(claimed(), NOW).after, NOW + PAUSE).after
     refusal = Answer(step="payment", refusal="closed", for_good=remembers)
     step = answered(running, refusal, "service", NOW + PAUSE).after.step("payment")
-    assert (step.state, step.answer_by) == (StepState.FAILED, None)
-    assert step.in_doubt == (not remembers)
+    assert isinstance(step.state, Failed)
+    key = step.key
+    assert step.effect == (
+        NotDone(key=key, refused_for_good=True) if remembers else InDoubt(key=key, unanswered=True)
+    )
 
 
 FROM_ELSEWHERE = {"for_operator": True}
@@ -300,7 +307,7 @@ def refused_after(change, **said):
     step = change.after.step("payment")
     now = step.not_before or change.entry.at
     running = PATIENT.claim(change.after, now).after
-    refusal = answer(outcome="failed", reason="closed", attempt=step.attempts + 1, **said)
+    refusal = answer(outcome="failed", reason="closed", attempt=step.counts.attempts + 1, **said)
     return PATIENT.receive(running, refusal, now).after.step("payment")
 
 
@@ -308,12 +315,13 @@ def refused_after(change, **said):
 def test_what_is_accepted_may_be_done_until_then():
     """Its undo is in doubt; so it is when the step fails; its key is sent while it is known."""
     step = accepted(claimed(), NOW).after.step("payment")
-    assert turn_back(orders.having(claimed(), steps=[step])).step("payment").in_doubt
-    forgets = steps.with_key(step, known_until=NOW + step.timeout)
+    assert turn_back(orders.having(claimed(), steps=[step])).step("payment").effect.unanswered
+    forgets = steps.with_key(step, known_until=NOW + step.rules.timeout)
     assert (is_forgotten(forgets, NOW), is_forgotten(step, NOW)) == (True, False)
     waiting = orders.with_steps(accepted(claimed(), NOW).after, forgets)
     failed = PATIENT.claim(waiting, NOW + PAUSE).after.step("payment")
-    assert (failed.state, failed.in_doubt) == (StepState.FAILED, True)
+    assert isinstance(failed.state, Failed)
+    assert failed.effect.unanswered
 
 
 @pytest.mark.proves("AGT-11", "UND-2")
