@@ -22,11 +22,11 @@ async def recorded(world, count):
 
 
 async def states(world, order_ids):
-    return Counter([(await world.load(each)).state.process_state for each in order_ids])
+    return Counter([(await world.load(each)).process_state for each in order_ids])
 
 
 async def failures(world, order_ids):
-    return sum([(await world.load(each)).state.failure_count for each in order_ids])
+    return sum([(await world.load(each)).failures for each in order_ids])
 
 
 async def for_minutes(world, app, minutes, each_time):
@@ -138,7 +138,7 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
     world = Scheduling()
     app, tries = world.app(longest_pending_seconds=900), []
     (order_id,) = await recorded(world, 1)
-    waits_since = (await world.load(order_id)).state.waits_since
+    ready_since = (await world.load(order_id)).derived.ready_since
 
     async def turned_away():
         for request in world.requests("payment"):
@@ -156,9 +156,9 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
         await app.relay.relay()
 
     await for_minutes(world, app, hours * 60, turned_away)
-    assert (await world.load(order_id)).state.waits_since == waits_since
+    assert (await world.load(order_id)).derived.ready_since == ready_since
     (event,) = world.parts.events.published
-    assert event.data["since"] == waits_since.isoformat()
+    assert event.data["since"] == ready_since.isoformat()
     assert len(tries) <= hours * 60
     assert len(await world.store.history(order_id)) == 1 + 2 * len(tries)
 

@@ -11,7 +11,7 @@ from scheduling import Scheduling
 
 from core.errors import InvalidError, RefusedError, UnknownAgentError
 from core.keys import buckets
-from core.life import ProcessState
+from engine.domain.orders import Processed
 from entrypoints.http import problem_of
 from operators.agents import LONGEST_HOLD
 from operators.requests import HoldRequest, OperatorRequest
@@ -72,9 +72,9 @@ async def test_a_held_agent_is_sent_nothing_until_the_time_and_nothing_is_charge
     world.now += seconds(1)
     await one.poll()
     assert {request.order_id for request in world.requests()} == set(waiting)
-    states = [(await world.load(each)).state for each in waiting]
-    assert {state.failure_count for state in states} == {0}
-    assert {state.version for state in states} == {2}
+    orders = [await world.load(each) for each in waiting]
+    assert {order.failures for order in orders} == {0}
+    assert {order.version for order in orders} == {2}
 
 
 @pytest.mark.proves("OPR-9")
@@ -102,7 +102,7 @@ async def test_what_is_under_way_at_an_agent_that_is_held_is_answered(world):
     (request,) = world.requests()
     await world.hold()
     await one.receive(answer_to(request, result={}), "payment")
-    assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
+    assert (await world.load(order_id)).state == Processed()
 
 
 @pytest.mark.proves("OPR-9")

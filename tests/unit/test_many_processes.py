@@ -5,31 +5,22 @@ from collections import Counter
 
 import pytest
 from builders import answer_to, seconds
+from builders import wake_up as wake_up_of
 from scale import both_sizes, in_soak
 from scheduling import FIRST, Scheduling, Working, only, step
 
 from core.gathering import run_all
-from core.messages import WakeUp
+from core.messages import WakeUp, decode
 from core.orders import Priority
 from core.workflow import Workflow
 
 STEP = seconds(60)
 
 
-def woken(order):
-    """The wake-up that names the order."""
-    state = order.state
-    return WakeUp(
-        order_id=order.order_id,
-        needs=order.needs(),
-        priority=state.priority,
-        since=state.waits_since,
-    )
-
-
 async def announced(world, **what):
     """Record an order; return what announces it."""
-    return woken(await world.load(await world.record(**what)))
+    order = await world.load(await world.record(**what))
+    return decode(WakeUp, wake_up_of(order).body)
 
 
 @pytest.mark.proves("WRK-2", "WRK-3", "SCH-11")
