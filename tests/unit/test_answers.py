@@ -30,8 +30,8 @@ from builders import (
     acting_rules,
     index_rows,
     orders,
+    refusal,
     steps,
-    withdrawn,
 )
 from faults import without_lines
 
@@ -42,11 +42,22 @@ from core.alerts import STALLED
 from core.answers import Answer
 from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from core.faults import Fault, FaultCode
-from core.life import Direction, ProcessState, Situation, StepState
+from core.life import Direction, Situation
 from core.orders import OUTSIDE, Order
 from core.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
 from engine.domain import work_index
-from engine.domain.states import Completed
+from engine.domain.effects import NothingSent
+from engine.domain.orders import InError, Pending, Processing
+from engine.domain.states import (
+    AtWork,
+    AwaitingExternalEvent,
+    Completed,
+    RequestCancelled,
+    Skipped,
+    SkipReason,
+    UnderWay,
+)
+from engine.domain.steps import Counts
 from engine.domain.work_index import WorkItemKind
 from flow import GO_ON, UNDO, Flow, Model, Personal, business
 from flow.drawing import mermaid
@@ -86,10 +97,12 @@ def test_an_order_waits_for_its_answers_and_goes_on_with_each():
     """Meanwhile it is Processing until the deadline, and nobody holds it."""
     trial, order = begun()
     assert (order.steps["check"], order.steps["pictures"]) == ("Completed", "Running")
-    state = snapshot(trial, order).state
-    assert (state.process_state, state.locked_by) == (ProcessState.PROCESSING, None)
-    assert state.complete_by == trial.now + 5 * DAYS
-    assert state.situation is Situation.AWAITING
+    waiting = snapshot(trial, order)
+    until = trial.now + 5 * DAYS
+    assert (type(waiting.state), waiting.derived.locked_by) == (Processing, None)
+    assert waiting.derived.complete_by == until
+    assert waiting.step("pictures").state == AwaitingExternalEvent(until)
+    assert waiting.situation is Situation.AWAITING
     trial.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "Running"
     trial.answer(order, "approval", YES)
@@ -111,7 +124,7 @@ def test_who_does_not_answer_is_asked_again_and_at_last_given_up():
     trial, order = begun()
     trial.advance(days=5, minutes=1)
     assert (order.state, order.steps["pictures"]) == ("Processing", "Running")
-    assert snapshot(trial, order).step("pictures").attempts == 2
+    assert snapshot(trial, order).step("pictures").counts.attempts == 2
     trial.advance(days=5)
     assert trial.effects("office") == ["check"]
     trial.advance(days=5, minutes=1)
@@ -128,10 +141,10 @@ def test_a_late_answer_counts_until_somebody_has_given_up():
     late = trial.now + 6 * DAYS
     assert answers.answered(waiting, sent(), "operator/x", late).after.step("pictures").result
     recovered = rules(trial).recover(waiting, late, ()).after
-    assert recovered.state.process_state is ProcessState.PENDING
-    assert not recovered.step("pictures").in_doubt
+    assert recovered.state == Pending()
+    assert recovered.step("pictures").effect == NothingSent()
     counted = answers.answered(recovered, sent(), "operator/x", late).after
-    assert counted.step("pictures").state is StepState.COMPLETED
+    assert counted.step("pictures").state == Completed()
     trial.advance(days=16)
     with pytest.raises(RefusedError, match="was given up: nobody has answered"):
         trial.answer(order, "pictures", SENT)
@@ -150,9 +163,7 @@ def test_at_the_deadline_the_answer_and_the_supervisor_are_two_decisions_on_one_
     recovered = rules(trial).recover(waiting, now, ())
     answered = answers.answered(waiting, sent(), "operator/x", now)
     assert recovered.before.etag == answered.before.etag
-    assert (
-        recovered.after.state.version == answered.after.state.version == 1 + waiting.state.version
-    )
+    assert recovered.after.version == answered.after.version == 1 + waiting.version
 
 
 @pytest.mark.proves("ANS-2")
@@ -177,9 +188,9 @@ def test_the_same_answer_again_changes_nothing_and_another_one_is_refused():
     """Whoever sends it twice is told that it is known."""
     trial, order = begun()
     trial.answer(order, "pictures", SENT)
-    version = snapshot(trial, order).state.version
+    version = snapshot(trial, order).version
     trial.answer(order, "pictures", SENT)
-    assert snapshot(trial, order).state.version == version
+    assert snapshot(trial, order).version == version
     with pytest.raises(RefusedError, match="pictures was answered already"):
         trial.answer(order, "pictures", Pictures(urls=()))
 
@@ -227,9 +238,10 @@ def test_while_agents_are_at_work_on_a_cancelled_order_they_answer_first():
     order = trial.submit(ADA)
     trial.act(order, "cancel")
     going_back = snapshot(trial, order)
-    assert going_back.state.process_state is ProcessState.PROCESSING
-    assert [step.name for step in going_back.running()] == ["check"]
-    assert going_back.state.complete_by == going_back.step("check").complete_by
+    assert isinstance(going_back.state, Processing)
+    assert [step.name for step in going_back.in_state(UnderWay)] == ["check"]
+    assert going_back.step("pictures").state == RequestCancelled()
+    assert going_back.derived.complete_by == going_back.step("check").complete_by
     assert kinds(going_back) == [WorkItemKind.RUNNING]
 
 
@@ -252,21 +264,21 @@ def test_a_given_up_answer_is_asked_for_anew_after_a_resubmit_and_may_be_skipped
 def test_a_hold_moves_the_deadline_by_the_time_held():
     """While it is held nothing is counted, and an answer is taken."""
     trial, order = begun()
-    until = snapshot(trial, order).state.complete_by
+    until = snapshot(trial, order).derived.complete_by
     trial.act(order, "hold")
     held, asked = snapshot(trial, order), Asked(operator="x", note="y", step="pictures")
     assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
         answers.extended(held, asked, until + DAYS, trial.now)
     trial.advance(days=7)
-    assert snapshot(trial, order).step("pictures").failure_count == 0
+    assert snapshot(trial, order).step("pictures").counts.failures == 0
     trial.act(order, "release")
     released = snapshot(trial, order)
-    assert released.step("pictures").complete_by == released.state.complete_by == until + 7 * DAYS
+    moved = until + 7 * DAYS
+    assert released.step("pictures").complete_by == released.derived.complete_by == moved
     tomorrow = trial.now + DAYS
-    assert (
-        answers.extended(released, asked, tomorrow, trial.now).after.state.complete_by == tomorrow
-    )
+    extended = answers.extended(released, asked, tomorrow, trial.now).after
+    assert extended.derived.complete_by == tomorrow
     trial.act(order, "hold")
     trial.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "NotStarted"
@@ -348,16 +360,21 @@ def test_nothing_of_a_wait_counts_as_the_time_that_a_step_took():
     assert change.seconds(Completed) == {}
 
 
+def need_of(order):
+    """The need that names the lane in which the order is claimed first."""
+    return work_index.first_need(order, order.derived.ready_since)
+
+
 def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
     """Its order is claimed like one that is only to be ended, before agents have room for others."""
     trial = Trial(ASKING)
     trial.hang("office")
     order = snapshot(trial, trial.submit(ADA))
-    fresh = orders.pending(withdrawn(order))
-    assert fresh.needs() is None
+    fresh = orders.pending(orders.with_steps(order, steps.waiting(order.step("pictures"))))
+    assert need_of(fresh) == work_index.NO_AGENT
     change = trial._world.app.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
-    started = [step.name for step in change.after.running()]
-    assert ("pictures" in started, change.after.step("pictures").agent) == (True, OUTSIDE)
+    pictures = change.after.step("pictures")
+    assert (type(pictures.state), pictures.key) == (AwaitingExternalEvent, None)
 
 
 def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
@@ -365,10 +382,17 @@ def test_an_order_whose_answer_is_ready_to_be_asked_for_is_claimed_first():
     trial, order = begun()
     order = snapshot(trial, order)
     fresh = orders.pending(order, steps=[steps.waiting(step) for step in order.steps])
-    assert ([step.name for step in fresh.ready()], fresh.needs()) == (["check", "pictures"], None)
+    assert [step.name for step in fresh.ready] == ["check", "pictures"]
+    assert need_of(fresh) == work_index.NO_AGENT
 
 
 # Several answers at once
+
+
+def assert_given_up(order):
+    """The order is in `Error`, and awaits nothing."""
+    assert isinstance(order.state, InError)
+    assert not order.has_any(AwaitingExternalEvent)
 
 
 def asked_twice(*, hang=False):
@@ -382,20 +406,20 @@ def asked_twice(*, hang=False):
 def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_comes_next():
     """The deadline of the order is that of the first that is still awaited."""
     trial, order = asked_twice()
-    until = order.state.complete_by
+    until = order.derived.complete_by
     assert until == order.step("soon").complete_by
     answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", trial.now)
-    assert (answered.after.state.complete_by, answered.messages) == (until, ())
+    assert (answered.after.derived.complete_by, answered.messages) == (until, ())
     done = answers.answered(order, sent("soon"), "operator/x", trial.now)
-    assert done.after.state.process_state is ProcessState.PENDING
+    assert done.after.state == Pending()
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
-    assert [step.name for step in done.after.awaited()] == ["later"]
+    assert [step.name for step in done.after.in_state(AwaitingExternalEvent)] == ["later"]
     trial, order = asked_twice(hang=True)
     nothing_next = orders.having(order, steps=order.steps[:3])
     done = answers.answered(nothing_next, sent("soon"), "operator/x", trial.now)
-    state = done.after.state
-    assert (state.process_state, state.locked_by) == (ProcessState.PROCESSING, "trial")
-    assert state.complete_by == order.step("first").complete_by
+    derived = done.after.derived
+    assert (done.after.state, derived.locked_by) == (Processing("trial"), "trial")
+    assert derived.complete_by == order.step("first").complete_by
 
 
 @pytest.mark.proves("SCH-12", "ANS-4")
@@ -404,7 +428,7 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     trial, order = asked_twice()
     said = Answer(step="later", refusal="no")
     ended = answers.answered(order, said, "operator/x", trial.now).after
-    assert (ended.state.process_state, ended.awaited()) == (ProcessState.ERROR, ())
+    assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
         answers.answered(ended, sent("soon"), "operator/x", trial.now)
 
@@ -415,11 +439,11 @@ def test_a_refusal_waits_for_the_agents_at_work():
     trial, order = asked_twice(hang=True)
     said = Answer(step="later", refusal="no")
     refused = answers.answered(order, said, "operator/x", trial.now).after
-    assert (refused.state.process_state, refused.state.locked_by) == ("Processing", "trial")
-    assert [step.name for step in refused.at_work()] == ["first"]
+    assert (refused.state, refused.derived.locked_by) == (Processing("trial"), "trial")
+    assert [step.name for step in refused.in_state(AtWork)] == ["first"]
     recovered = rules(trial).recover(refused, trial.now + DAYS, ()).after
-    assert (recovered.state.process_state, recovered.awaited()) == (ProcessState.ERROR, ())
-    assert recovered.state.reason == "no"
+    assert_given_up(recovered)
+    assert recovered.cause == refusal("no")
 
 
 @pytest.mark.proves("SCH-12")
@@ -429,13 +453,14 @@ def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
     order = trial.submit(ADA)
     trial.advance(seconds=16)
     asked = snapshot(trial, order).step("soon")
-    assert (asked.attempts, asked.failure_count) == (2, 1)
+    assert asked.counts == Counts(attempts=2, failures=1)
     trial.answer(order, "later", refusal="no")
     assert (order.state, order.steps["soon"]) == ("Error", "NotStarted")
     trial.act(order, "resubmit")
     anew = snapshot(trial, order).step("soon")
-    assert (anew.waits, anew.attempts, anew.failure_count) == (True, 3, 0)
-    assert anew.right not in (None, asked.right)
+    assert isinstance(anew.state, AwaitingExternalEvent)
+    assert anew.counts == Counts(attempts=3)
+    assert anew.callback_token not in (None, asked.callback_token)
 
 
 @pytest.mark.proves("SCH-12")
@@ -444,8 +469,8 @@ def test_the_deadline_of_a_cancelled_order_is_that_of_the_agents_at_work():
     trial, order = asked_twice(hang=True)
     asked = Asked(operator="x", note="y")
     cancelled = BY_NAME["cancel"].act(order, asked, trial.now).after
-    assert order.state.complete_by == order.step("soon").complete_by
-    assert cancelled.state.complete_by == cancelled.step("first").complete_by
+    assert order.derived.complete_by == order.step("soon").complete_by
+    assert cancelled.derived.complete_by == cancelled.step("first").complete_by
 
 
 @pytest.mark.proves("SCH-12")
@@ -456,7 +481,7 @@ def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
     pending = rules(trial).recover(order, now, ()).after
     scheduler = replace(trial._world.app.scheduler_rules, workflows=Workflows())
     ended = scheduler.claim(pending, now + DAYS * 99, {}).after
-    assert (ended.state.process_state, ended.awaited()) == (ProcessState.ERROR, ())
+    assert_given_up(ended)
 
 
 @pytest.mark.proves("OPR-7", "ANS-2")
@@ -579,7 +604,7 @@ def test_an_early_refusal_counts_when_the_turn_of_its_step_comes(rules):
     assert (order.state, order.steps["approval"]) != ("Error", "Failed")
     healed(trial)
     assert (order.outcome, order.reason) == ("undone", "approval: no")
-    assert snapshot(trial, order).step("approval").attempts == 0
+    assert snapshot(trial, order).step("approval").counts.attempts == 0
 
 
 @pytest.mark.proves("ANS-3", "SCH-13")
@@ -589,16 +614,16 @@ def test_an_order_goes_on_without_a_step_that_was_refused_early():
     healed(trial)
     assert (order.state, order.steps["approval"]) == ("Processed", "Skipped")
     skipped = snapshot(trial, order).step("approval")
-    assert skipped.reason == "no"
+    assert skipped.state == Skipped(SkipReason.FAILED, refusal("no"))
 
 
 @pytest.mark.proves("ANS-3")
 def test_an_early_refusal_is_known_again_and_nothing_else_counts_after_it():
     """Neither another one, nor an answer; nor is its deadline or its link of use."""
     trial, order = refused_early(when=is_for_ada)
-    version = snapshot(trial, order).state.version
+    version = snapshot(trial, order).version
     trial.answer(order, "approval", refusal="no")
-    assert snapshot(trial, order).state.version == version
+    assert snapshot(trial, order).version == version
     for said in ({"content": YES}, {"refusal": "never"}):
         with pytest.raises(RefusedError):
             trial.answer(order, "approval", **said)
@@ -613,7 +638,7 @@ def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
     trial, order = refused_early(when=is_for_ada, begins=in_a_week)
     healed(trial)
     assert (order.outcome, order.reason) == ("failed", "no")
-    assert not snapshot(trial, order).step("approval").refused_for_good
+    assert snapshot(trial, order).step("approval").effect == NothingSent()
     trial.act(order, "resubmit")
     assert (order.state, order.steps["approval"]) == ("Pending", "NotStarted")
     trial.advance(days=7)
@@ -650,7 +675,7 @@ def test_the_personal_part_of_an_answer_is_shown_to_nobody_and_erased_with_the_o
     before = snapshot(trial, order)
     change = erase(before, request, ASKING.payload, trial.now)
     assert change.after.step("pictures").result == {"urls": list(SENT.urls), "by": "erased"}
-    assert change.after.order.payload == {"who": "erased"}
+    assert change.after.submitted.payload == {"who": "erased"}
     with pytest.raises(RefusedError):
         erase(change.after, request, ASKING.payload, trial.now)
     answered_later = orders.having(change.after, steps=before.steps)
@@ -720,7 +745,7 @@ def test_a_withdrawn_answer_is_never_taken_while_the_order_goes_back_or_has_ende
     trial, order = begun()
     waiting = snapshot(trial, order)
     cancelled = BY_NAME["cancel"].act(waiting, Asked(operator="x", note="y"), trial.now).after
-    assert cancelled.state.direction is Direction.UNDO
+    assert cancelled.direction is Direction.UNDO
     with pytest.raises(RefusedError, match="the order is taken back: cancelled by an operator"):
         answers.answered(cancelled, sent(), "operator/x", trial.now)
 

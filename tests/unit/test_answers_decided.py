@@ -12,9 +12,15 @@ from core import answers, links
 from core.actions import Asked
 from core.answers import Answer
 from core.errors import InvalidError, InvalidLinkError, RefusedError
-from core.life import StepState
+from core.life import Outcome
 from core.workflow import LONGEST_WAIT, Workflows
+from engine.domain import states
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Answered, Done, NothingSent
 from engine.domain.events import Recovered, RequestCancelled
+from engine.domain.orders import Pending
+from engine.domain.states import Completed, CoolingDown, Waiting
+from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
 from kit import Trial
 
@@ -39,20 +45,21 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
     """Neither a reason, nor a date, nor a time by which a service has to answer over its link."""
     asked = order.step("pictures")
     rests = steps.cooling_down(asked, until=NOW, reason="nobody has answered in time")
-    accepted = steps.accepted_by_service(steps.in_doubt(asked), ask_again_at=NOW, finish_by=NOW)
-    for waiting in (rests, accepted):
+    sent = steps.in_doubt(steps.with_rules(asked, capability="office"))
+    accepted = steps.accepted_by_service(sent, ask_again_at=NOW, finish_by=NOW)
+    for waiting, effect in ((rests, Answered), (accepted, Done)):
         now = orders.with_steps(order, waiting)
         step = answers.answered(now, yes(order), "grace", NOW).after.step("pictures")
-        assert step.state is StepState.COMPLETED
-        assert (step.reason, step.not_before, step.answer_by) == (None,) * 3
-        assert not step.in_doubt
+        assert step.state == Completed()
+        assert isinstance(step.effect, effect)
 
 
 @pytest.mark.proves("ANS-1")
 def test_an_order_goes_on_from_an_answer_as_one_that_nobody_holds(order):
     """A scheduler has to claim it, and sets the next deadline then."""
-    state = answers.answered(order, yes(order), "grace", NOW).after.state
-    assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)
+    answered = answers.answered(order, yes(order), "grace", NOW).after
+    derived = answered.derived
+    assert (answered.state, derived.locked_by, derived.complete_by) == (Pending(), None, None)
 
 
 def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
@@ -167,6 +174,7 @@ def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state
     """What came of the order since is no reason to refuse what it has recorded (engine 30)."""
     recorded = answers.answered(order, yes(order), "grace", NOW).after
     by_link = steps.with_rules(recorded.step("pictures"), capability="office", undoable=True)
+    by_link = steps.completed(by_link, result=by_link.result)
     undone = orders.undoing(orders.with_steps(recorded, state(by_link)))
     assert answers.answered(undone, yes(order), "grace", NOW) is None
     other = Answer(step="pictures", result={"urls": []})
@@ -209,9 +217,8 @@ def unanswered(order):
 def test_a_step_that_nobody_answers_in_time_is_counted_and_asked_for_again(order):
     """Nothing was tried, so nothing is in doubt."""
     step, (expired, recovered), _ = unanswered(order)
-    assert (step.state, step.failure_count) == (StepState.NOT_STARTED, 1)
-    assert (step.complete_by, step.in_doubt) == (None, False)
-    assert step.reason == "nobody has answered in time"
+    assert (type(step.state), step.cause) == (Waiting, Cause(Code.NO_EXTERNAL_EVENT))
+    assert (step.counts.failures, step.effect) == (1, NothingSent())
     assert (expired.failure, recovered) == (1, Recovered())
 
 
@@ -222,7 +229,8 @@ def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
     last = steps.with_rules(order.step("pictures"), threshold=3, max_cooldowns=1, cooldown=rests)
     tired = orders.with_steps(order, steps.with_counts(last, failures=2))
     step, (expired, rest, _), late = unanswered(tired)
-    assert (step.not_before, step.failure_count, step.cooldowns) == (late + rests, 0, 1)
+    assert isinstance(step.state, CoolingDown)
+    assert (step.not_before, step.counts.failures, step.counts.cooldowns) == (late + rests, 0, 1)
     assert (expired.failure, rest.until) == (3, late + rests)
 
 
@@ -230,20 +238,17 @@ def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
 def test_what_is_withdrawn_has_no_deadline_any_more(order):
     """Its attempt is named, so that the pages end its bar."""
     change = cancel(order, GRACE, NOW)
-    step = change.after.step("pictures")
-    assert (step.state, step.complete_by) == (StepState.NOT_STARTED, None)
+    assert change.after.step("pictures").state == states.RequestCancelled()
     assert RequestCancelled(step="pictures", attempt=1) in change.entry.events
 
 
 # What operators decide about an order that has such a step
 
 
-def went_wrong(order, attempts):
+def went_wrong(order, question):
     """The order after it has failed, with its question as it stands then."""
-    asked = steps.with_counts(steps.scheduled(order.step("pictures"), at=NOW), failures=2)
-    asked = steps.with_counts(asked, attempts=attempts)
     failed = steps.failed(order.step("approval"))
-    return orders.in_error(orders.with_steps(order, asked, failed))
+    return orders.in_error(orders.with_steps(order, question, failed))
 
 
 @pytest.mark.proves("OPR-3", "SCH-12")
@@ -253,17 +258,21 @@ def test_a_resubmit_asks_anew_what_was_withdrawn_and_leaves_the_date_of_what_was
     """One try is enough to have been asked; during an undo nothing is asked."""
 
     def resubmitted(failed):
-        step = resubmit(failed, GRACE, NOW).after.step("pictures")
-        return step.failure_count, step.not_before
+        return resubmit(failed, GRACE, NOW).after.step("pictures")
 
-    assert resubmitted(went_wrong(order, attempts=1)) == (0, None)
-    assert resubmitted(went_wrong(order, attempts=0)) == (2, NOW)
-    back = orders.undoing(went_wrong(order, attempts=1))
-    assert resubmitted(back) == (2, NOW)
+    counted = steps.with_counts(order.step("pictures"), failures=2)
+    asked = steps.withdrawn(steps.with_counts(counted, attempts=1))
+    anew = resubmitted(went_wrong(order, asked))
+    assert (anew.state, anew.counts) == (Waiting(), Counts(attempts=1))
+    unasked = steps.scheduled(steps.with_counts(counted, attempts=0), at=NOW)
+    assert resubmitted(went_wrong(order, unasked)) == unasked
+    back = orders.in_error(orders.with_steps(order, asked), outcome=Outcome.UNDO_INCOMPLETE)
+    assert resubmitted(back) == asked
 
 
 @pytest.mark.proves("OPR-4", "SCH-12")
 def test_an_order_that_awaited_only_an_answer_is_nobodys_once_it_is_cancelled(order):
     """Nobody outside has to answer first."""
-    state = cancel(order, GRACE, NOW).after.state
-    assert (state.process_state, state.locked_by, state.complete_by) == ("Pending", None, None)
+    cancelled = cancel(order, GRACE, NOW).after
+    derived = cancelled.derived
+    assert (cancelled.state, derived.locked_by, derived.complete_by) == (Pending(), None, None)
