@@ -15,7 +15,6 @@ from core import alerts
 from core.alerts import ANSWER_AWAITED, ANSWER_REMINDED
 from core.errors import InvalidError, RefusedError, UnknownOrderError
 from core.keys import bucket_of
-from engine.conversion.records import to_new
 from kit import Trial
 from kit.memory import of_columns
 from operators.answers import ExtendRequest
@@ -104,12 +103,12 @@ def test_the_sender_gets_the_link_with_each_notice():
         for each in outbox.notices_of(waiting, asked, entry, "https://in.memory")
     ]
     awaited = [each for each in notices if each["event"] == "answer-awaited"]
-    right = waiting.step("pictures").right
+    token = waiting.step("pictures").callback_token
     assert [(each["step"], each["until"], each["answerUrl"]) for each in awaited] == [
         (
             "pictures",
             (trial.now + 5 * DAYS).isoformat(),
-            f"https://in.memory/api/answers/{order.id}/pictures?right={right}",
+            f"https://in.memory/api/answers/{order.id}/pictures?right={token}",
         )
     ]
     assert "Ada" not in repr(notices)
@@ -138,7 +137,7 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
 
 
 def _state_of(store, order):
-    row = columns_of_record(state_record(to_new(order)))
+    row = columns_of_record(state_record(order))
     return bucket_of(order.order_id), [Replace(state_key(order.order_id), row, order.etag)]
 
 
@@ -166,13 +165,13 @@ def test_an_operator_waits_longer_for_an_answer():
     until = trial.now + 20 * DAYS
     assert extend(trial, order, until).status == "extended"
     extended = snapshot(trial, order)
-    assert extended.step("pictures").complete_by == extended.state.complete_by == until
+    assert extended.step("pictures").complete_by == extended.derived.complete_by == until
     assert "wait-extended: pictures until 2026-01-25 09:00:00 UTC: they are away" in order.history
     trial.advance(days=6)
-    assert snapshot(trial, order).step("pictures").failure_count == 0
+    assert snapshot(trial, order).step("pictures").counts.failures == 0
     assert events(trial)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
     trial.advance(days=15)
-    assert snapshot(trial, order).step("pictures").failure_count == 1
+    assert snapshot(trial, order).step("pictures").counts.failures == 1
 
 
 @pytest.mark.proves("ANS-7")
@@ -183,7 +182,7 @@ def test_a_reminder_now_leaves_deadline_and_count_as_they_are():
     assert remind(trial, order).status == "reminded"
     after = snapshot(trial, order)
     assert after.steps == before.steps
-    assert after.state.complete_by == before.state.complete_by
+    assert after.derived.complete_by == before.derived.complete_by
     trial.advance(minutes=1)
     assert [each[0] for each in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
 
@@ -209,7 +208,7 @@ def test_while_an_agent_is_at_work_too_the_order_has_the_earlier_deadline():
     order = trial.submit(ADA)
     extend(trial, order, trial.now + 9 * DAYS, "soon")
     extended = snapshot(trial, order)
-    assert extended.state.complete_by == extended.step("first").complete_by
+    assert extended.derived.complete_by == extended.step("first").complete_by
 
 
 @pytest.mark.proves("ANS-7", "OPR-1")

@@ -20,14 +20,13 @@ from core.answers import question
 from core.changes import HistoryEntry
 from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from core.faults import Fault, FaultCode
-from core.life import StepState
 from core.links import Links, masked, step_of
 from core.messages import AgentRequest, decode
-from core.orders import OUTSIDE
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
-from engine.conversion.records import to_old
+from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.events import Claimed
+from engine.domain.states import Completed, Deferred
 from entrypoints.answers import Said
 from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from kit import Trial
@@ -88,7 +87,7 @@ def snapshot(trial, order):
 
 
 def right_of(trial, order, step="pictures"):
-    return snapshot(trial, order).step(step).right
+    return snapshot(trial, order).step(step).callback_token
 
 
 def over(trial, order, step="pictures", right=None, **said):
@@ -166,7 +165,7 @@ def test_a_reminder_keeps_the_link_and_who_is_asked_anew_gets_another():
     trial, order = begun(BOTH)
     first = right_of(trial, order, "soon")
     trial.advance(seconds=16)
-    assert snapshot(trial, order).step("soon").attempts == 2
+    assert snapshot(trial, order).step("soon").counts.attempts == 2
     assert right_of(trial, order, "soon") == first
     trial.advance(minutes=1)
     assert order.steps["soon"] == "Failed"
@@ -210,13 +209,13 @@ def test_an_operator_renews_a_link_which_ends_the_former_one():
 def test_a_link_that_is_opened_shows_what_is_asked_and_changes_nothing():
     """A mail scanner opens it as well; nobody keeps what it shows."""
     trial, order = begun()
-    version = snapshot(trial, order).state.version
+    version = snapshot(trial, order).version
     found = shows(trial, order)
     assert found.question == {"text": "Please send pictures, Ada"}
     assert (found.title, found.until) == ("The customer sends pictures", trial.now + 5 * DAYS)
     assert (found.is_open, found.why_closed) == (True, None)
     assert found.headers() == {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    assert snapshot(trial, order).state.version == version
+    assert snapshot(trial, order).version == version
     right = right_of(trial, order)
     trial.answer(order, "pictures", SENT)
     closed = shows(trial, order, right=right)
@@ -263,7 +262,8 @@ def test_a_service_answers_over_its_link_while_its_agent_still_waits():
     order = trial.submit(ADA)
     assert over(trial, order, "first", answer={"more": 1}) == "recorded"
     done = snapshot(trial, order).step("first")
-    assert (done.state, done.result, done.in_doubt) == (StepState.COMPLETED, {}, False)
+    assert done.state == Completed()
+    assert done.effect == Done(key=done.key, result={})
     trial.advance(minutes=2)
     assert order.steps["first"] == "Completed"
 
@@ -274,14 +274,15 @@ def test_a_service_that_calls_back_completes_its_step_and_is_not_asked_again(mon
     trial, calls = at_the_clerk(monkeypatch)
     order = trial.submit(ADA)
     step = snapshot(trial, order).step("stamped")
-    assert (order.state, step.effect_unknown) == ("Pending", True)
-    assert snapshot(trial, order).state.not_before == step.answer_by
+    assert (order.state, step.state) == ("Pending", Deferred(step.answer_by))
+    assert step.effect == InDoubt(key=step.key, unanswered=False, answer_by=step.answer_by)
+    assert snapshot(trial, order).derived.not_before == step.answer_by
     trial.advance(hours=1)
     (call,) = calls
     right = LINK.fullmatch(call.answer_url)[3]
     assert over(trial, order, "stamped", right, answer={}) == "recorded"
     assert order.state == "Processed"
-    assert not snapshot(trial, order).step("stamped").effect_unknown
+    assert isinstance(snapshot(trial, order).step("stamped").effect, Done)
     trial.advance(hours=2)
     assert len(calls) == 1
 
@@ -323,8 +324,9 @@ def test_a_service_that_refused_over_its_link_is_asked_with_a_key_of_the_next_ro
     order = trial.submit(ADA)
     assert over(trial, order, "stamped", refusal="no paper") == "recorded"
     step = snapshot(trial, order).step("stamped")
-    assert (order.state, step.refused_for_good) == ("Error", remembers)
-    assert not step.effect_unknown  # a refusal is the final answer (engine 5)
+    assert order.state == "Error"
+    # A refusal is the final answer (engine 5).
+    assert step.effect == NotDone(key=step.key, refused_for_good=remembers)
     trial.act(order, "resubmit")
     assert calls[-1].key == f"{order.id}:{key}"
 
@@ -336,7 +338,8 @@ def test_a_service_that_does_not_answer_over_its_link_has_failed_in_doubt(monkey
     order = trial.submit(ADA)
     trial.advance(minutes=10)
     step = snapshot(trial, order).step("stamped")
-    assert (order.outcome, step.failure_count, step.in_doubt) == ("failed", 2, True)
+    assert (order.outcome, step.counts.failures) == ("failed", 2)
+    assert step.effect == InDoubt(key=step.key, unanswered=True)
     assert [call.key for call in calls] == [f"{order.id}:stamped"] * 2
 
 
@@ -437,7 +440,7 @@ def test_without_an_address_there_are_no_rights_and_no_links():
     rules = replace(trial._world.app.scheduler_rules, links=None)
     bare = steps.waiting(steps.with_link(step, None))
     pending = orders.pending(orders.with_steps(snapshot(trial, order), bare))
-    assert rules.claim(pending, trial.now, {}).after.step("pictures").right is None
+    assert rules.claim(pending, trial.now, {}).after.step("pictures").callback_token is None
 
 
 # Where it must not stand
@@ -448,7 +451,7 @@ def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
     """Not even where a message that nobody could read is shown."""
     caplog.set_level(logging.DEBUG)
     trial, order = begun()
-    rights = {step.right for step in snapshot(trial, order).steps if step.right}
+    rights = {step.callback_token for step in snapshot(trial, order).steps} - {None}
     assert len(rights) == 2
     over(trial, order, answer=URLS)
     listed = trial._world.run(trial._world.app.orders.explain(order.id))
@@ -583,7 +586,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     order = await app.store.load(ORDER_ID)
     right = "r" * 22
     step = steps.with_link(order.step("pictures"), right)
-    await app.transitions.apply(ORDER_ID, lambda order, now: _with(to_old(order), step, now))
+    await app.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
     status, body, headers = await call("customers_question", right)
     assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
     assert headers["Cache-Control"] == "no-store"
@@ -601,5 +604,5 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
 
 def _with(order, step, now):
     entry = HistoryEntry(at=now, actor="test", events=(Claimed(),))
-    assert step.capability == OUTSIDE
+    assert step.is_external
     return transition(order, orders.with_steps(order, step), entry)
