@@ -23,12 +23,23 @@ from core import alerts
 from core.actions import possible, why_customer_cannot_cancel
 from core.changes import HistoryEntry
 from core.errors import RefusedError
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken, OrderEnded, UndoRequested
-from engine.domain.states import STATES
+from engine.domain.orders import InError, Pending, Processing
+from engine.domain.states import (
+    STATES,
+    Completed,
+    NothingToUndo,
+    Skipped,
+    SkipReason,
+    Undoing,
+    UndoPending,
+    Waiting,
+)
+from engine.domain.steps import Counts
 from engine.words import words_of
 from operators.requests import ActRequest, OperatorRequest
 from operators.views import StepStateView, order_view
@@ -82,14 +93,14 @@ def processing(*states):
     return orders.processing(order_of(*states))
 
 
-def states(snapshot):
-    return [str(step.state) for step in snapshot.steps]
+def states(order):
+    return [type(step.state) for step in order.steps]
 
 
-def answered(snapshot, step, outcome="completed", action="do", **more):
-    attempts = snapshot.step(step).attempts
+def answered(order, step, outcome="completed", action="do", **more):
+    attempts = order.step(step).counts.attempts
     reply = answer(step, outcome, attempt=attempts, action=action, **more)
-    return scheduler.receive(snapshot, reply, LATER)
+    return scheduler.receive(order, reply, LATER)
 
 
 def requested(change):
@@ -126,14 +137,11 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
     """Counts start afresh, attempts go on, and the history says who did it and why."""
     failed, now = failed_for_good()
     change = resubmit(failed, REQUEST, now)
-    state, step = change.after.state, change.after.step("payment")
-    assert state.process_state == ProcessState.PENDING
-    assert state.failure_count == 0
-    assert state.reason is None
-    assert state.outcome is None
-    assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 3)
+    after, step = change.after, change.after.step("payment")
+    assert (after.state, after.failures, after.cause) == (Pending(), 0, None)
+    assert (step.state, step.counts) == (Waiting(), Counts(attempts=3))
     assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the provider is back")
-    assert scheduler.claim(change.after, now).after.step("payment").attempts == 4
+    assert scheduler.claim(change.after, now).after.step("payment").counts.attempts == 4
 
 
 @pytest.mark.proves("OPR-3")
@@ -143,15 +151,15 @@ def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
     tired = steps.with_rules(failed.step("stock"), on_failure=OnFailure.COOLDOWN)
     tired = steps.with_counts(tired, cooldowns=3, failures=2)
     step = resubmit(orders.with_steps(failed, tired), REQUEST, NOW).after.steps[0]
-    assert (step.cooldowns, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
+    assert (step.state, step.counts) == (Waiting(), Counts(attempts=step.counts.attempts))
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
 def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     """A step that was refused on the way forward, without doubt, is left as it is."""
     stuck = going_back(steps.nothing_to_undo, FAILED, NOT, NOT)
-    assert states(resubmit(stuck, REQUEST, NOW).after)[:2] == ["Failed", "Undoing"]
-    assert states(skip(stuck, skipping(), NOW).after)[:2] == ["Failed", "Skipped"]
+    assert states(resubmit(stuck, REQUEST, NOW).after)[:2] == [NothingToUndo, UndoPending]
+    assert states(skip(stuck, skipping(), NOW).after)[:2] == [NothingToUndo, Skipped]
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-5", "ALR-1")
@@ -159,33 +167,33 @@ def test_an_undo_that_an_operator_resumed_ends_with_that_as_its_reason():
     """In the order, its history and its alert; the reason shown before was the failure (engine 29 g)."""
     stuck = going_back(steps.undone, FAILED, NOT, NOT)
     goes_on = skip(stuck, skipping(), NOW).after
-    assert goes_on.state.cause == UNDO_RESUMED
-    assert resubmit(stuck, REQUEST, NOW).after.state.cause == UNDO_RESUMED
+    assert goes_on.cause == UNDO_RESUMED
+    assert resubmit(stuck, REQUEST, NOW).after.cause == UNDO_RESUMED
     change = scheduler.claim(goes_on, LATER)
-    assert change.after.state.cause == UNDO_RESUMED
+    assert change.after.cause == UNDO_RESUMED
     assert change.ended == OrderEnded(outcome=Outcome.UNDONE, cause=UNDO_RESUMED)
     (alert,) = alerts.of(change.after, change.entry)
     assert alert.data["reason"] == words_of(UNDO_RESUMED)
 
 
 @pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize("snapshot", [orders.new(), claimed()], ids=["pending", "processing"])
-def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot):
+@pytest.mark.parametrize("order", [orders.new(), claimed()], ids=["pending", "processing"])
+def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(order):
     """Anything else is refused with the reason, in the words of what was asked for."""
-    why = f"the order is {snapshot.state.process_state}: only one in Error can be"
+    why = f"the order is {order.process_state}: only one in Error can be"
     with pytest.raises(RefusedError, match=f"{why} resubmitted"):
-        resubmit(snapshot, REQUEST, NOW)
+        resubmit(order, REQUEST, NOW)
     with pytest.raises(RefusedError, match=f"{why} freed of a step"):
-        skip(snapshot, skipping(), NOW)
+        skip(order, skipping(), NOW)
 
 
 @pytest.mark.proves("OPR-4", "OPR-6")
 def test_an_order_goes_on_after_a_skipped_step():
     """The next step begins although it was not done; the history says which, who, and why."""
     change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), NOW)
-    assert states(change.after) == ["Completed", "Completed", "Skipped", "NotStarted"]
-    assert change.after.step("shipment").reason is None
-    assert change.after.state.process_state is ProcessState.PENDING
+    assert states(change.after) == [Completed, Completed, Skipped, Waiting]
+    assert change.after.step("shipment").state == Skipped(SkipReason.OPERATOR)
+    assert change.after.state == Pending()
     assert (change.entry.event, change.entry.detail) == ("skipped", "shipment: done by hand")
     assert requested(scheduler.claim(change.after, NOW)) == {("capture", "do")}
 
@@ -213,12 +221,12 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     with pytest.raises(RefusedError, match="can be skipped; of this order that is: stock, payment"):
         skip(failed, skipping("capture"), NOW)
     change = skip(failed, skipping("stock"), NOW)
-    assert change.after.state.process_state == "Error"
+    assert change.after.state == InError(Outcome.FAILED)
     assert change.entry.event == "step-skipped"
     assert change.messages == ()
-    assert change.after.state.reason == "card declined"
+    assert change.after.cause == refusal("card declined")
     change = skip(change.after, skipping(), NOW)
-    assert (change.after.state.process_state, change.entry.event) == ("Pending", "skipped")
+    assert (change.after.state, change.entry.event) == (Pending(), "skipped")
 
 
 @pytest.mark.proves("OPR-4", "UND-4")
@@ -226,7 +234,7 @@ def test_an_undo_that_was_done_by_hand_can_be_skipped():
     """The undo goes on, and the order ends as undone."""
     change = skip(going_back(FAILED, steps.undone, NOT, NOT), skipping("stock"), NOW)
     end = scheduler.claim(change.after, NOW)
-    assert (end.after.state.outcome, states(end.after)[0]) == (Outcome.UNDONE, "Skipped")
+    assert (end.after.state, states(end.after)[0]) == (InError(Outcome.UNDONE), Skipped)
 
 
 @pytest.mark.proves("OPR-4", "UND-2")
@@ -234,41 +242,38 @@ def test_a_skipped_step_is_undone_with_the_others():
     """It was tried, so it may have been done."""
     change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), NOW)
     change = cancel(change.after, REQUEST, NOW)
-    assert states(change.after) == ["Undoing", "Undoing", "Undoing", "NotStarted"]
+    assert states(change.after) == [UndoPending, UndoPending, UndoPending, Waiting]
 
 
 @pytest.mark.proves("OPR-4", "OPR-6", "UND-1")
 @pytest.mark.parametrize(
-    "snapshot",
+    "order",
     [
         supervisor.recover(processing(DONE, RUNS, NOT, NOT), NOW + seconds(7)).after,
         in_error(DONE, FAILED, NOT, NOT),
     ],
     ids=["pending", "error"],
 )
-def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot):
+def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(order):
     """The undo stands in the state; the history says who asked and why; the reason names nobody."""
-    change = cancel(snapshot, REQUEST, NOW)
-    state = change.after.state
-    assert state.process_state == "Pending"
-    assert state.direction == Direction.UNDO
-    assert state.outcome is None
-    assert state.complete_by is None
+    change = cancel(order, REQUEST, NOW)
+    after = change.after
+    assert (after.state, after.direction) == (Pending(), Direction.UNDO)
+    assert after.derived.complete_by is None
     assert change.entry.event == "cancelled"
     assert change.entry.actor == "operator/grace"
     assert change.entry.detail == "the provider is back"
-    assert "grace" not in state.reason
-    assert ("stock", "undo") in requested(scheduler.claim(change.after, NOW))
+    assert after.cause == Cause(Code.CANCELLED, {"by": "operator"})
+    assert ("stock", "undo") in requested(scheduler.claim(after, NOW))
 
 
 @pytest.mark.proves("OPR-4", "SCH-12")
 def test_a_cancelled_order_stays_with_its_scheduler_until_its_steps_have_answered():
     """Nothing is sent meanwhile; then all is undone that was done."""
     change = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW)
-    state = change.after.state
-    assert state.process_state == "Processing"
-    assert state.locked_by == "s1"
-    assert state.complete_by == NOW + seconds(5)
+    assert change.after.state == Processing("s1")
+    assert change.after.derived.locked_by == "s1"
+    assert change.after.derived.complete_by == NOW + seconds(5)
     assert change.messages == ()
     after = answered(change.after, "payment", result={"reference": "p"})
     assert requested(after) == {("stock", "undo"), ("payment", "undo")}
@@ -281,13 +286,13 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
     after = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW).after
     if how == "expired":
         after = supervisor.recover(after, timed_out(after)).after
+        assert isinstance(after.step("payment").state, UndoPending)
+        change = scheduler.claim(after, NOW + seconds(60))
     else:
         again = {"retry_after": 1} if how == "notTried" else {}
-        after = answered(after, "payment", how, reason="no", **again).after
-    assert after.step("payment").state is StepState.UNDOING
-    if after.state.process_state is ProcessState.PENDING:
-        requests = requested(scheduler.claim(after, NOW + seconds(60)))
-        assert requests == {("stock", "undo"), ("payment", "undo")}
+        change = answered(after, "payment", how, reason="no", **again)
+    assert isinstance(change.after.step("payment").state, Undoing)
+    assert requested(change) == {("stock", "undo"), ("payment", "undo")}
 
 
 @pytest.mark.proves("OPR-4", "UND-5")
@@ -303,20 +308,20 @@ def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_
         after = scheduler.claim(after, NOW + seconds(60)).after
     else:
         after = answered(after, "payment", how, reason="no").after
-    assert (after.state.process_state, after.state.outcome) == (ProcessState.ERROR, Outcome.UNDONE)
+    assert after.state == InError(Outcome.UNDONE)
 
 
 @pytest.mark.proves("OPR-4")
-@pytest.mark.parametrize("snapshot", [PROCESSED, STUCK], ids=["processed", "undo incomplete"])
-def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
+@pytest.mark.parametrize("order", [PROCESSED, STUCK], ids=["processed", "undo incomplete"])
+def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(order):
     """It is refused with the reason."""
-    with pytest.raises(RefusedError, match=why_not("cancel", snapshot, NOW)):
-        cancel(snapshot, REQUEST, NOW)
+    with pytest.raises(RefusedError, match=why_not("cancel", order, NOW)):
+        cancel(order, REQUEST, NOW)
 
 
 @pytest.mark.proves("SUB-8")
 @pytest.mark.parametrize(
-    ("snapshot", "until", "why"),
+    ("order", "until", "why"),
     [
         (orders.new(), "payment", ""),
         (in_error(FAILED, NOT, NOT, NOT), "payment", ""),
@@ -329,9 +334,9 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot):
     ],
     ids=["it can", "it has failed", "never", "ended before that step"],
 )
-def test_a_customer_reads_why_an_order_cannot_be_cancelled(snapshot, until, why):
+def test_a_customer_reads_why_an_order_cannot_be_cancelled(order, until, why):
     """In words that name nothing of the app."""
-    assert why_customer_cannot_cancel(snapshot, until) == why
+    assert why_customer_cannot_cancel(order, until) == why
 
 
 POSSIBLE = {
@@ -352,11 +357,11 @@ POSSIBLE = {
 @pytest.mark.parametrize("what", POSSIBLE)
 def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(what):
     """Nothing is offered that would be refused."""
-    snapshot, actions = POSSIBLE[what]
-    assert possible(snapshot, NOW) == actions
-    if snapshot.state.outcome:
+    order, actions = POSSIBLE[what]
+    assert possible(order, NOW) == actions
+    if order.outcome:
         ended = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-        assert [told.data["actions"] for told in alerts.of(snapshot, ended)] == [actions]
+        assert [told.data["actions"] for told in alerts.of(order, ended)] == [actions]
 
 
 @pytest.mark.proves("OPR-1")
