@@ -15,6 +15,7 @@ from builders import (
     TIMEOUT,
     answer,
     orders,
+    refusal,
     scheduler,
     seconds,
     some,
@@ -28,11 +29,16 @@ from core.business import Agent, Business
 from core.changes import Change, HistoryEntry
 from core.errors import RefusedError
 from core.faults import Fault, FaultCode
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import InDoubt, NotDone
+from engine.domain.orders import InError
+from engine.domain.states import Failed, Skipped, SkipReason, UndoFailed
 from engine.features.key_generations import is_forgotten
+from engine.words import words_of
 from flow import ERROR, Flow, Model, Operation, Text
 from flow import Agent as BusinessAgent
 from flow import business as of_flows
@@ -65,11 +71,18 @@ def in_error():
     """An order whose payment has timed out as often as the threshold allows."""
     order, now = orders.new(), NOW
     for _ in range(THRESHOLD):
-        running = FORGETS.claim(order, max(now, order.state.not_before or now)).after
+        running = FORGETS.claim(order, max(now, order.derived.not_before or now)).after
         now = timed_out(running)
         order = supervisor.recover(running, now).after
-    assert order.state.process_state is ProcessState.ERROR
+    assert order.state == InError(Outcome.FAILED)
     return order
+
+
+def forgotten(step="payment", *, is_undo=False):
+    """The cause of a step whose key the service of payments may have forgotten."""
+    known_until = (NOW + DAY).isoformat()
+    facts = {"agent": "payment", "key": f"{ORDER_ID}:{step}", "known_until": known_until}
+    return Cause(Code.KEY_FORGOTTEN, facts | {"is_undo": is_undo})
 
 
 def key_in(change):
@@ -82,12 +95,12 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     """Nor if its time would only end then; the order waits for an operator, who reads what to do."""
     change = FORGETS.claim(doubtful(), NOW + DAY - TIMEOUT)
     step = change.after.step("payment")
-    assert (change.after.state.outcome, change.messages) == (Outcome.FAILED, ())
-    assert (step.state, step.in_doubt, step.for_operator) == (StepState.FAILED, True, True)
-    assert change.after.state.reason == (
-        f"it may have been done, and payment knows {KEY} only until 2026-02-01 08:15 UTC: "
-        "find out there, then skip it if it was done, or renew it if it was not"
-    )
+    assert (change.after.state, change.messages) == (InError(Outcome.FAILED), ())
+    assert step.state == Failed(forgotten(), operator_decides=True)
+    assert isinstance(step.effect, InDoubt)
+    assert change.after.cause == forgotten()
+    shown = words_of(forgotten())
+    assert all(fact in shown for fact in ("payment", KEY, "2026-02-01 08:15 UTC", "skip", "renew"))
 
 
 @pytest.mark.proves("AGT-12")
@@ -96,9 +109,9 @@ def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
     payment = doubtful().step("payment")
     both = orders.having(doubtful(), steps=[payment, steps.like(payment, "stock")])
     ended = FORGETS.claim(both, MONDAY).after
-    assert [(step.state, step.for_operator) for step in ended.steps] == [
-        (StepState.FAILED, True),
-        (StepState.FAILED, True),
+    states = [step.state for step in ended.steps]
+    assert states == [
+        Failed(forgotten(name), operator_decides=True) for name in ("payment", "stock")
     ]
 
 
@@ -134,7 +147,7 @@ def test_until_then_it_is():
 def test_the_time_counts_from_the_first_attempt_of_what_is_in_doubt():
     """A later attempt does not put it off: the service counts from the key's first call."""
     again = FORGETS.claim(doubtful(), NOW + DAY / 2).after
-    assert again.step("payment").key_known_until == NOW + DAY
+    assert again.step("payment").key.known_until == NOW + DAY
 
 
 def test_of_what_is_not_in_doubt_the_time_counts_anew():
@@ -142,7 +155,7 @@ def test_of_what_is_not_in_doubt_the_time_counts_anew():
     running = FORGETS.claim(orders.new(), NOW).after
     waiting = FORGETS.receive(running, answer(outcome="notTried", reason="open"), NOW, {}).after
     again = FORGETS.claim(waiting, MONDAY).after
-    assert again.step("payment").key_known_until == MONDAY + DAY
+    assert again.step("payment").key.known_until == MONDAY + DAY
 
 
 @pytest.mark.proves("AGT-12")
@@ -151,7 +164,7 @@ def test_what_is_forgotten_is_never_undone_by_itself():
     order = doubtful()
     undo = steps.with_rules(order.step("payment"), on_failure=OnFailure.UNDO)
     ended = FORGETS.claim(orders.with_steps(order, undo), MONDAY).after
-    assert ended.state.outcome is Outcome.FAILED
+    assert ended.state == InError(Outcome.FAILED)
 
 
 @pytest.mark.proves("AGT-12", "OPR-4")
@@ -172,14 +185,16 @@ def test_the_operator_says_that_it_was_not_done():
     assert (change.entry.event, change.entry.detail) == ("renewed", "payment: asked the bank")
     again = FORGETS.claim(change.after, MONDAY)
     step = again.after.step("payment")
-    assert (key_in(again), step.in_doubt) == (f"{KEY}:1", False)
-    assert (step.failure_count, step.key_known_until) == (0, MONDAY + DAY)
+    assert key_in(again) == f"{KEY}:1"
+    assert isinstance(step.effect, NotDone)
+    assert (step.counts.failures, step.key.known_until) == (0, MONDAY + DAY)
 
 
 @pytest.mark.proves("AGT-12")
 def test_the_operator_says_that_it_was_done():
     """As ever, by a skip."""
-    assert skip(in_error(), ASKED, MONDAY).after.step("payment").state is StepState.SKIPPED
+    skipped = skip(in_error(), ASKED, MONDAY).after.step("payment")
+    assert skipped.state == Skipped(SkipReason.OPERATOR)
 
 
 def test_nothing_is_renewed_whose_key_is_known():
@@ -202,8 +217,8 @@ def test_one_step_is_renewed_and_the_order_waits_for_the_other():
     order = in_error()
     other = steps.failed("stock", reason="sold out")
     change = renew(orders.having(order, steps=[*order.steps, other]), MONDAY)
-    assert (change.entry.event, change.after.state.reason) == ("step-renewed", "sold out")
-    assert change.after.state.process_state is ProcessState.ERROR
+    assert (change.entry.event, change.after.cause) == ("step-renewed", refusal("sold out"))
+    assert change.after.state == InError(Outcome.FAILED)
 
 
 @pytest.mark.proves("AGT-12")
@@ -219,7 +234,7 @@ def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
     with pytest.raises(RefusedError, match="can be renewed; of this order that is: payment, stock"):
         act("renew", both, ASKED.model_copy(update={"step": "capture"}), MONDAY)
     one = act("renew", both, ASKED.model_copy(update={"step": "stock"}), MONDAY).after
-    assert [step.round for step in one.steps] == [0, 1]
+    assert [step.key.generation for step in one.steps] == [0, 1]
 
 
 @pytest.mark.proves("AGT-12", "UND-4", "UND-5")
@@ -228,8 +243,9 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     undoing = cancel(in_error(), ASKED, MONDAY).after
     change = FORGETS.claim(undoing, MONDAY)
     order = change.after
-    assert (order.state.outcome, change.messages) == (Outcome.UNDO_INCOMPLETE, ())
-    assert order.state.reason.startswith(f"it may stand, and payment knows {KEY} only until")
+    assert (order.state, change.messages) == (InError(Outcome.UNDO_INCOMPLETE), ())
+    assert order.step("payment").state == UndoFailed(forgotten(is_undo=True), operator_decides=True)
+    assert order.cause == forgotten(is_undo=True)
     assert possible(order, MONDAY) == ["skip"]
     with pytest.raises(RefusedError, match=r"what stands; skip it$"):
         resubmit(order, ASKED, MONDAY)
@@ -238,7 +254,7 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     ):
         renew(order, MONDAY)
     gone = FORGETS.claim(skip(order, ASKED, MONDAY).after, MONDAY).after
-    assert gone.state.outcome is Outcome.UNDONE
+    assert gone.state == InError(Outcome.UNDONE)
 
 
 @pytest.mark.proves("AGT-12")
@@ -248,7 +264,7 @@ def test_what_is_completed_is_undone_whenever_that_is():
     completed = orders.pending(running, steps=[done(running, reference="r")])
     undo = FORGETS.claim(cancel(completed, ASKED, MONDAY).after, MONDAY)
     assert key_in(undo) == KEY
-    assert undo.after.step("payment").key_known_until == MONDAY + DAY
+    assert undo.after.step("payment").key.known_until == MONDAY + DAY
 
 
 def done(order, **result):
@@ -425,7 +441,7 @@ def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
     assert not stopped.step("payment").may_be_done
     undo = FORGETS.claim(cancel(stopped, ASKED, MONDAY).after, MONDAY)
     assert key_in(undo) == KEY
-    assert undo.after.step("payment").key_known_until == MONDAY + DAY
+    assert undo.after.step("payment").key.known_until == MONDAY + DAY
 
 
 @pytest.mark.proves("AGT-12")
@@ -435,4 +451,4 @@ def test_an_undo_keeps_the_time_at_which_the_key_of_what_was_done_is_forgotten()
     order = orders.pending(running, steps=[done(running)])
     soon = NOW + DAY / 2
     undo = FORGETS.claim(cancel(order, ASKED, soon).after, soon)
-    assert undo.after.step("payment").key_known_until == NOW + DAY
+    assert undo.after.step("payment").key.known_until == NOW + DAY

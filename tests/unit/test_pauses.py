@@ -32,10 +32,12 @@ from adapters.code import NO_ROOM, ROOM_AFTER
 from core.answers import Answer, answered
 from core.errors import AcceptedError, NotTriedError
 from core.keys import sortable
-from core.life import ProcessState, StepState
 from core.messages import SCHEDULER_REQUESTS
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
+from engine.domain.effects import InDoubt
+from engine.domain.orders import Pending, Processing
+from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
 from kit import Trial
 from operators.requests import OperatorRequest
 from shop.business import SHOP
@@ -47,8 +49,13 @@ BEFORE = NOW - timedelta(hours=1)
 def not_tried(order, now, retry_after=0, name="payment", **more):
     """The change by which the scheduler learns that a running step was not tried."""
     running = order.step(name)
-    action = "undo" if running.state is StepState.UNDOING else "do"
-    said = {"attempt": running.attempts, "action": action, "retry_after": retry_after, **more}
+    action = "undo" if isinstance(running.state, Undoing) else "do"
+    said = {
+        "attempt": running.counts.attempts,
+        "action": action,
+        "retry_after": retry_after,
+        **more,
+    }
     return scheduler.receive(order, answer(name, "notTried", reason="busy", **said), now)
 
 
@@ -59,6 +66,11 @@ def turned_away(times, order=None, now=NOW):
         now = next_try(order, now)
         order = not_tried(claimed(order, now), now).after
     return order, now
+
+
+def pauses_until(order, until):
+    """Whether the order waits until then for a pause, and for no chosen time."""
+    return work_index.is_pause(order, order.ready, until)
 
 
 # How long
@@ -83,7 +95,7 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
     between = [later - one for one, later in pairwise(starts)]
     assert between == [interval_after(count) for count in range(1, len(starts))]
     assert len(starts) < 25
-    assert order.step("payment").failure_count == 0
+    assert order.step("payment").counts.failures == 0
 
 
 @pytest.mark.proves("SCH-16", "AGT-8")
@@ -99,8 +111,9 @@ def test_what_is_not_tried_for_ever_is_requested_ever_less_often():
 def test_the_pause_that_an_agent_names_is_kept(retry_after, circuit_open, pause):
     """Whatever reply it came with (engine 2); a circuit's time stands in the instance's health."""
     change = not_tried(claimed(), NOW, retry_after, circuit_open=circuit_open)
-    assert (change.after.state.process_state, change.after.running()) == ("Pending", ())
-    assert change.after.state.not_before == change.after.step("payment").not_before == NOW + pause
+    assert change.after.state == Pending()
+    assert change.after.step("payment").state == BackingOff(NOW + pause)
+    assert change.after.derived.not_before == NOW + pause
 
 
 @pytest.mark.proves("SCH-16")
@@ -109,7 +122,7 @@ def test_a_longer_pause_of_its_own_is_not_shortened_by_an_agent():
     order, now = turned_away(8)
     at = next_try(order, now)
     again = not_tried(claimed(order, at), at, retry_after=1).after
-    assert again.state.not_before == at + interval_after(9) > at + seconds(1)
+    assert again.derived.not_before == at + interval_after(9) > at + seconds(1)
 
 
 @pytest.mark.proves("SCH-16")
@@ -117,9 +130,9 @@ def test_an_attempt_that_took_longer_than_its_pause_is_repeated_at_once():
     """The time counts from the beginning of one attempt to that of the next."""
     at = NOW + SHORTEST
     change = not_tried(claimed(), at)
-    assert change.after.step("payment").attempts == 2
+    assert change.after.step("payment").counts.attempts == 2
     put_back = scheduler.receive(claimed(), answer(outcome="notTried", reason="busy"), at, {}).after
-    assert put_back.step("payment").not_before is None
+    assert put_back.step("payment").state == Waiting()
 
 
 @pytest.mark.proves("SCH-16", "SUP-3")
@@ -135,7 +148,7 @@ def test_what_nobody_begins_is_requested_ever_less_often():
     between = [later - one for one, later in pairwise(starts)]
     assert all(time >= interval_after(count) for count, time in enumerate(between, 1))
     assert between[-1] == interval_after(11)
-    assert order.step("payment").in_doubt
+    assert isinstance(order.step("payment").effect, InDoubt)
 
 
 @pytest.mark.proves("SCH-16", "AGT-11")
@@ -145,7 +158,7 @@ def test_what_is_accepted_for_ever_is_asked_for_ever_less_often():
     for count in range(1, 10):
         now = next_try(order, now)
         order = not_tried(claimed(order, now), now, 1, accepted=True, in_doubt=True).after
-        assert order.state.not_before == now + max(seconds(1), interval_after(count))
+        assert order.derived.not_before == now + max(seconds(1), interval_after(count))
 
 
 async def test_an_agent_waits_ever_longer_for_what_is_accepted():
@@ -166,11 +179,11 @@ async def test_an_agent_waits_ever_longer_for_what_is_accepted():
 def test_the_pause_is_short_again_after_anything_else():
     """A counted failure, the end of the step, an operator's action, or the undo."""
     order, now = turned_away(5)
-    assert order.step("payment").uncounted == 5
+    assert order.step("payment").counts.uncounted == 5
     running = claimed(order, next_try(order, now))
     at = timed_out(running)
     counted = supervisor.recover(running, at, begun_by(at, "payment")).after
-    late = {"attempt": 6, "complete_by": running.state.complete_by}
+    late = {"attempt": 6, "complete_by": running.derived.complete_by}
     failed = scheduler.receive(running, answer(outcome="failed", reason="no", **late), now).after
     ends = {
         "counted": counted,
@@ -180,7 +193,7 @@ def test_the_pause_is_short_again_after_anything_else():
         "answered": answered(order, Answer(step="payment", result={}), "outside", now).after,
         "cancelled": cancel(order, GRACE, now).after,
     }
-    uncounted = {how: each.step("payment").uncounted for how, each in ends.items()}
+    uncounted = {how: each.step("payment").counts.uncounted for how, each in ends.items()}
     assert uncounted == dict.fromkeys(ends, 0)
 
 
@@ -191,8 +204,10 @@ def test_an_undo_pauses_too():
     case.took(cancel(case.order, GRACE, case.now)).refused("ship")
     case.reply("ship", "notTried", retry_after=30)
     _, ship = case.order.steps
-    assert (ship.state, ship.uncounted) == (StepState.UNDOING, 1)
-    assert case.order.state.not_before == case.now + seconds(30)
+    until = case.now + seconds(30)
+    assert ship.state == UndoPending(BackingOff(until))
+    assert ship.counts.uncounted == 1
+    assert case.order.derived.not_before == until
 
 
 # Its place, its age, and who finds it
@@ -202,8 +217,8 @@ def test_an_undo_pauses_too():
 def test_an_order_that_pauses_keeps_its_place_and_its_age():
     """It lies among those that may be claimed, and its row says until when it may not be."""
     order, _ = turned_away(3, orders.new(ready_since=BEFORE))
-    until = order.state.not_before
-    assert (order.state.waits_since, order.is_pausing) == (BEFORE, True)
+    until = order.derived.not_before
+    assert (order.derived.ready_since, pauses_until(order, until)) == (BEFORE, True)
     ((key, row),) = index_rows(order).items()
     assert key == f"!pending|1|payment|{sortable(BEFORE)}|{ORDER_ID}"
     assert work_index.pauses(row, until - seconds(0.001))
@@ -216,22 +231,24 @@ def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     """That is a chosen time (AGT-11), as a cooldown is; a hurry ends neither it nor a pause."""
     order, now = turned_away(1)
     accepts = not_tried(claimed(order, next_try(order, now)), NOW + seconds(2), 60, accepted=True)
-    state = accepts.after.state
-    assert (accepts.after.is_pausing, state.waits_since) == (False, state.not_before)
+    until = accepts.after.derived.not_before
+    assert accepts.after.step("payment").state == Deferred(until)
+    assert not pauses_until(accepts.after, until)
+    assert accepts.after.derived.ready_since == until
     assert accepts.messages == ()
     rested = orders.with_steps(order, steps.with_counts(order.step("payment"), cooldowns=1))
-    assert hurry(rested, GRACE, NOW).after.state.not_before == order.state.not_before
+    assert hurry(rested, GRACE, NOW).after.derived.not_before == order.derived.not_before
 
 
 @pytest.mark.proves("SCH-16", "SUP-7")
 def test_an_order_whose_next_step_waits_for_a_chosen_time_does_not_pause():
     """Though another one pauses, for longer."""
     order, _ = turned_away(3)
-    until = order.state.not_before
+    until = order.derived.not_before
     for at, is_pausing in ((until - seconds(0.1), False), (until + seconds(0.1), True)):
         chosen = steps.scheduled("chosen", at=at)
         beside = orders.having(order, steps=[*order.steps, chosen])
-        assert beside.is_pausing is is_pausing
+        assert pauses_until(beside, beside.derived.not_before) is is_pausing
 
 
 @pytest.mark.proves("SCH-16")
@@ -247,10 +264,10 @@ def test_a_scheduler_is_woken_at_the_end_of_the_pause():
 def test_a_step_pauses_beside_one_that_runs():
     """Whoever is woken at its end starts it beside the other."""
     case = Case(step("a"), step("b")).claim().reply("a", "notTried", retry_after=3)
-    assert case.order.state.process_state is ProcessState.PROCESSING
+    assert case.order.state == Processing("s1")
     assert [each.not_before for each in case.changes[-1].messages] == [case.now + seconds(3)]
     case.claim(case.now + seconds(3))
-    assert [each.name for each in case.order.running()] == ["a", "b"]
+    assert [each.name for each in case.order.in_state(Running)] == ["a", "b"]
 
 
 @pytest.mark.proves("SCH-16", "SCH-11")
