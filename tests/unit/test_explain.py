@@ -29,7 +29,6 @@ from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.life import Outcome
 from core.workflow import StepDefinition, Workflow, Workflows
-from engine.conversion.records import to_new
 from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
@@ -55,7 +54,7 @@ def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unk
     said, ends = explained(order), NOW + LONGEST_UPGRADE
     assert said.next_actor is Actor.SCHEDULER
     assert said.next_at > ends
-    name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
+    name = f"workflow {order.workflow} version {order.workflow_version}"
     assert said.waiting_for == f"a newer version of the app: this one does not know {name}"
     assert f"{name} is not part of this app, and the order ends in Error (failed)" in said.summary
     assert said.if_nothing_happens.startswith(
@@ -225,7 +224,7 @@ GARBAGE = {
 async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
     made, order = app(in_memory(clock=lambda: NOW)), orders.new()
-    columns = stored_form(columns_of_record(state_record(to_new(order))))
+    columns = stored_form(columns_of_record(state_record(order)))
     row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
     stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
 
@@ -259,7 +258,7 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
 def test_once_the_time_is_up_it_waits_for_the_supervisor():
     """No answer counts any more."""
     order = claimed()
-    assert explained(order, at=order.state.complete_by).next_actor is Actor.AGENT
+    assert explained(order, at=order.derived.complete_by).next_actor is Actor.AGENT
     late = explained(order, at=timed_out(order))
     assert (late.next_actor, late.next_at) == (Actor.SUPERVISOR, timed_out(order))
 
@@ -295,9 +294,7 @@ def test_of_a_step_that_waits_for_a_time_it_says_why(pause):
     order = orders.pending(steps=[PAUSES[pause]])
     said = explained(order)
     assert f"{pause} {UNTIL:%Y-%m-%d %H:%M:%S} UTC" in said.waiting_for
-    assert [step.exact_state for step in said.steps] == [
-        type(to_new(order).steps[0].state).__name__
-    ]
+    assert [step.exact_state for step in said.steps] == [type(order.steps[0].state).__name__]
     assert pause not in explained(order, at=UNTIL).waiting_for
 
 
@@ -316,10 +313,11 @@ def test_it_names_the_steps_on_which_the_order_depends_now():
 @pytest.mark.proves("OPR-2", "UND-4")
 def test_of_an_undo_that_failed_it_names_the_step():
     """The reason is that of the undo, not of what it was asked for."""
-    stuck = [steps.undo_failed(steps.in_doubt("payment"), reason="gone")]
+    doubtful = steps.in_doubt("payment")
+    stuck = [steps.undo_failed(doubtful, reason="gone")]
     back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
     assert "because the undo of payment failed: gone;" in explained(back).summary
-    forth = orders.in_error(steps=stuck)
+    forth = orders.in_error(steps=[steps.failed(doubtful, reason="gone")])
     assert ", because: gone;" in explained(forth).summary
 
 

@@ -26,9 +26,9 @@ from core import alerts, life
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
 from core.conditions import Condition, ConditionStatus
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome
 from core.orders import OnFailure
-from engine.conversion.records import to_new
+from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
 from engine.domain.events import (
     AttemptExpired,
@@ -46,6 +46,8 @@ from engine.domain.events import (
     UndoRequested,
     WorkflowChanged,
 )
+from engine.domain.orders import Pending
+from engine.domain.states import BackingOff, UndoPending
 from engine.lists import summary
 
 LATER = NOW + timedelta(minutes=10)
@@ -65,8 +67,9 @@ def of_entry(order, *happened):
 
 def of_end(order):
     """The alert that an order has ended."""
-    outcome = order.state.outcome
-    return of_entry(order, OrderEnded(outcome=outcome, step="payment", cause=refusal("declined")))
+    return of_entry(
+        order, OrderEnded(outcome=order.outcome, step="payment", cause=refusal("declined"))
+    )
 
 
 def asks(*what):
@@ -215,9 +218,10 @@ def test_an_alert_says_what_happened_and_what_can_be_done(what):
 
 def test_an_alert_says_what_is_still_to_be_undone():
     """Of an order that goes forward nothing is."""
-    stuck = [steps.undo_failed(steps.in_doubt("payment"))]
+    doubtful = steps.in_doubt("payment")
+    stuck = [steps.undo_failed(doubtful)]
     back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
-    forth = orders.in_error(steps=stuck)
+    forth = orders.in_error(steps=[steps.failed(doubtful)])
     still = [of_end(each).data["stillToBeUndone"] for each in (back, forth)]
     assert still == [["payment"], []]
 
@@ -330,7 +334,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
             claimed(),
             AT_PAYMENT
             | {"List": "Processing", "Situation": "processing", "ProcessState": "Processing"}
-            | {"Agents": "payment", "CompleteBy": claimed().state.complete_by},
+            | {"Agents": "payment", "CompleteBy": claimed().derived.complete_by},
         ),
         (
             failed_order(),
@@ -351,7 +355,7 @@ AT_PAYMENT = {"Step": "payment", "Attempt": 1, "Threshold": 3}
 def test_the_agenda_says_what_lists_and_looks_need(order, columns):
     """Nothing that is null: a table has no such thing."""
     (row,) = index_rows(order).values()
-    assert row.data == OF_ANY | {"UpdatedAt": order.state.updated_at} | columns
+    assert row.data == OF_ANY | {"UpdatedAt": order.updated_at} | columns
 
 
 def expired_again(cooldowns=0):
@@ -373,7 +377,7 @@ def test_the_history_says_which_step_timed_out_and_what_becomes_of_it():
     assert first == (replace(EXPIRED, attempt=1, failure=1), Recovered())
     rests = expired_again(cooldowns=1)
     cools = CooldownStarted(
-        step="payment", number=1, most=1, until=rests.at + order.steps[0].cooldown
+        step="payment", number=1, most=1, until=rests.at + order.steps[0].rules.cooldown
     )
     assert rests.events == (EXPIRED, cools, Recovered())
     given_up = expired_again().events
@@ -393,11 +397,10 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
         StepFailed(step="payment", attempt=1, cause=refusal("declined")),
         asked,
     )
-    state, step = change.after.state, change.after.steps[0]
-    assert state.process_state == ProcessState.PENDING
-    assert state.locked_by is None
-    assert state.complete_by is None
-    assert (step.state, step.cause) == (StepState.UNDOING, None)
+    after = change.after
+    assert after.state == Pending()
+    assert (after.derived.locked_by, after.derived.complete_by) == (None, None)
+    assert after.steps[0].state == UndoPending()
 
 
 @pytest.mark.proves("UND-4")
@@ -405,7 +408,8 @@ def test_an_undo_that_was_not_tried_stays_one():
     """It waits for its turn, and is not done instead."""
     reply = answer(action="undo", attempt=2, outcome="notTried", reason="open")
     (step,) = scheduler.receive(undoing(), reply, NOW, room={}).after.steps
-    assert (step.state, step.attempts) == (StepState.UNDOING, 2)
+    waits = UndoPending(BackingOff(NOW + SHORTEST))
+    assert (step.state, step.counts.attempts) == (waits, 2)
 
 
 @pytest.mark.proves("SCH-1")
@@ -451,7 +455,7 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
     waits = steps.with_counts(steps.undo_pending(), attempts=2)
     order = orders.undoing(steps=[waits]) if undo else orders.new()
     started = scheduler.claim(order, NOW).entry.events[-1]
-    until = NOW + order.steps[0].timeout
+    until = NOW + order.steps[0].rules.timeout
     where = {"capability": "payment", "agent": "payment", "complete_by": until}
     assert started == StepStarted(step="payment", attempt=attempt, is_undo=undo, **where)
 
@@ -460,10 +464,11 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
 def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
     """The step that failed first has no effect, and is not to be mended."""
     refused = steps.failed(steps.new("stock", undoable=False))
-    both = [refused, steps.undo_failed(steps.in_doubt("payment"))]
-    back = orders.in_error(steps=both, outcome=Outcome.UNDO_INCOMPLETE)
-    forth = orders.in_error(steps=both)
-    shown = [summary(to_new(each))["FailedSteps"] for each in (back, forth)]
+    doubtful = steps.in_doubt("payment")
+    stuck = [refused, steps.undo_failed(doubtful)]
+    back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
+    forth = orders.in_error(steps=[refused, steps.failed(doubtful)])
+    shown = [summary(each)["FailedSteps"] for each in (back, forth)]
     assert shown == ["payment", "stock payment"]
 
 
@@ -471,6 +476,6 @@ def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
 def test_lists_show_no_step_of_an_order_that_has_ended_before_it():
     """As of one whose workflow is gone: the step could begin, and nobody will begin it."""
     ended = scheduler.claim(orders.new(workflow_version=0), NOW).after
-    assert ended.ready()
-    assert "Step" in summary(to_new(orders.new()))
-    assert "Step" not in summary(to_new(ended))
+    assert ended.ready
+    assert "Step" in summary(orders.new())
+    assert "Step" not in summary(ended)
