@@ -25,7 +25,6 @@ from core.actions import Asked
 from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry
 from core.life import Outcome
-from engine.conversion.records import to_new
 from engine.domain.events import OrderEnded
 from engine.domain.work_index import IndexRow
 from engine.lists import summary
@@ -85,8 +84,8 @@ def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
     """Its text is for people, and may be in any language."""
     refused = answer(outcome="failed", reason="Karte abgelehnt", type="card_error", code="expired")
     order = scheduler.receive(claimed(), refused, NOW).after
-    assert summary(to_new(order))["Cause"] == "refused: card_error expired"
-    assert summary(to_new(order))["Reason"] == "Karte abgelehnt"
+    assert summary(order)["Cause"] == "refused: card_error expired"
+    assert summary(order)["Reason"] == "Karte abgelehnt"
 
 
 def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
@@ -101,7 +100,7 @@ def test_an_order_and_its_alert_name_the_same_cause(reason):
     """So a page finds the alerts of the orders that it shows; the alert has the whole text."""
     refused = scheduler.receive(claimed(), answer(outcome="failed", reason=reason), NOW)
     (told,) = alerts.of(refused.after, refused.entry)
-    assert told.data["cause"] == summary(to_new(refused.after))["Cause"]
+    assert told.data["cause"] == summary(refused.after)["Cause"]
     assert told.data["cause"].startswith("refused: ")
 
 
@@ -115,8 +114,8 @@ def test_the_alert_of_an_end_without_a_cause_names_none():
 @pytest.mark.proves("OPR-7")
 def test_the_cause_of_a_held_order_is_why_it_failed():
     """Its reason says who holds it: a bulk action on the cause finds it too."""
-    order = failed("card declined").put_on_hold("grace", "a note", NOW)
-    assert summary(to_new(order))["Cause"] == "refused: card declined"
+    order = orders.on_hold(failed("card declined"))
+    assert summary(order)["Cause"] == "refused: card declined"
 
 
 def alert(number, acknowledged=None):

@@ -91,7 +91,7 @@ def world():
 async def fails(world, attempt):
     """The payment is declined, and the operators are told."""
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-    due = (await world.order()).state.complete_by
+    due = (await world.order()).derived.complete_by
     declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
     await world.scheduler.receive(declined, "payment")
     for told in await events_owed(world.store, "b03"):

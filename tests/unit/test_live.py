@@ -23,7 +23,6 @@ from adapters.clock import order_ids
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from engine import lists
-from engine.conversion.records import to_new
 from engine.domain.work_index import IndexRow, WorkItemKind
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest
@@ -82,7 +81,7 @@ def test_of_an_order_with_two_rows_the_newer_one_counts(older):
     rows = {kind: [] for kind in WorkItemKind}
     for kind in (WorkItemKind.PENDING, WorkItemKind.RUNNING):
         at = NOW - seconds(1) if kind is older else NOW
-        data = lists.summary(to_new(orders.new(updated_at=at))) | {"Step": str(kind)}
+        data = lists.summary(orders.new(updated_at=at)) | {"Step": str(kind)}
         rows[kind].append(IndexRow(key=f"{kind}|x", order_id=ORDER_ID, data=data))
     [order] = newest(Look(at=NOW, rows=rows, whole=frozenset(), buckets=1))
     assert order.step != older
@@ -97,7 +96,7 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
 ):
     """While an upgrade goes on, the page shows it with the others."""
     order = orders.new()
-    data = lists.summary(to_new(order)) | {"Situation": "asleep"} | columns
+    data = lists.summary(order) | {"Situation": "asleep"} | columns
     with patch.object(lists, "summary", return_value=data):
         await made.store.commit(Change(before=None, after=order, entry=an_end()))
     (seen,) = (await look(made)).orders

@@ -27,8 +27,9 @@ from adapters.clock import order_ids, order_time
 from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
-from core.life import Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState
 from customers.rules import RECORDED_WITHIN
+from engine.domain.states import Running, Skipped, SkipReason
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
@@ -105,8 +106,8 @@ async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and
     order = await made.store.commit(supervisor.recover(order, timed_out(order)))
     order = await made.store.commit(scheduler.claim(order, timed_out(order)))
     [shown] = (await made.orders.list(OrdersPage(state="Processing"))).orders
-    [step] = order.running()
-    assert (shown.step, shown.attempt, shown.threshold) == (step.name, 2, step.threshold)
+    [step] = order.in_state(Running)
+    assert (shown.step, shown.attempt, shown.threshold) == (step.name, 2, step.rules.threshold)
     assert (shown.last_answer, shown.complete_by) == ("timed out", step.complete_by)
     assert shown.placed_at == order_time(order.order_id)
 
@@ -270,8 +271,8 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     made = app_at()
     order = await failed(made, 0)
     assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
-    assert meant_by(order, RESUBMIT, Where(), order.state.updated_at + seconds(1))
-    assert not meant_by(order, RESUBMIT, Where(), order.state.updated_at)
+    assert meant_by(order, RESUBMIT, Where(), order.updated_at + seconds(1))
+    assert not meant_by(order, RESUBMIT, Where(), order.updated_at)
     assert not meant_by(orders.pending(order), RESUBMIT, Where(), NOW)
 
 
@@ -350,7 +351,8 @@ async def test_a_bulk_skip_skips_the_step_that_is_named():
     )
     page = await made.operators.bulk.run(request)
     assert page.done == page.still_waiting == [order.order_id]  # it has not failed again
-    assert (await made.store.load(order.order_id)).step("shipment").state is StepState.SKIPPED
+    skipped = (await made.store.load(order.order_id)).step("shipment")
+    assert skipped.state == Skipped(SkipReason.OPERATOR)
 
 
 @pytest.mark.proves("OPR-1")
@@ -626,10 +628,10 @@ async def test_personal_data_is_hidden_until_an_operator_asks_and_the_history_sa
     order = await recorded(made)
     shown = await made.orders.inspect(ORDER_ID)
     assert shown.payload["customer"] == {"name": "hidden", "email": "hidden"}
-    assert shown.payload["items"] == order.order.payload["items"]
+    assert shown.payload["items"] == order.submitted.payload["items"]
     assert (shown.hides, shown.erased) == (True, False)
     revealed = await made.orders.reveal(ORDER_ID, REQUEST)
-    assert revealed.payload == order.order.payload
+    assert revealed.payload == order.submitted.payload
     after = await made.orders.inspect(ORDER_ID)
     looked = after.history[-1]
     assert (looked.actor, looked.event, looked.detail) == (

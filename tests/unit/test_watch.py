@@ -90,7 +90,7 @@ async def test_an_order_that_waited_for_a_chosen_time_waits_since_then():
     """What a workflow or an operator chose is no delay, however long it was."""
     chosen = [steps.scheduled(at=NOW - seconds(30))]
     order = orders.pending(steps=chosen, updated_at=NOW - seconds(60))
-    assert order.state.not_before == NOW - seconds(30)
+    assert order.derived.not_before == NOW - seconds(30)
     assert await waiting(order) == seconds(30)
 
 
