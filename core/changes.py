@@ -106,7 +106,7 @@ class Change:
         An order that is over is owed nothing; its one row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
-        owed = lists.index_rows(self.after)
+        owed = lists.index_rows(self.after, self.after.derived.work_items)
         return [item.key for item in written if item.key not in owed], owed
 
 

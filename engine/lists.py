@@ -1,6 +1,6 @@
 """The lists of orders that operators have, and what their rows show of an order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -69,12 +69,8 @@ MAX_SHOWN = 200
 """Maximum number of characters of a step's last answer in a row of the agenda."""
 
 
-def index_rows(order: Order) -> dict[str, IndexRow]:
-    """Return the rows of this order by key, derived from its records alone.
-
-    An order that is over is owed nothing; its one row lists it.
-    """
-    items = work_index.work_items(order, order.updated_at, order.derived.ready_since)
+def index_rows(order: Order, items: Iterable[WorkItem]) -> dict[str, IndexRow]:
+    """Return the rows of an order by key, with what lists show of it."""
     shown = summary(order)
     return {item.key: _row(order, item, shown) for item in items}
 

@@ -28,7 +28,7 @@ from core.workflow import Workflows
 from engine import lists
 from engine.domain import work_index
 from engine.domain.orders import Order
-from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.lists import LIST_OF
 from entrypoints.models import View
 from operators import views
@@ -210,6 +210,7 @@ def _meant(row: IndexRow, action: Action, where: Where, until: datetime) -> List
 def meant_by(order: Order, action: Action, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
-    rows = lists.index_rows(order)
+    items = work_items(order, order.updated_at, order.derived.ready_since)
+    rows = lists.index_rows(order, items)
     in_range = (row for key, row in rows.items() if start <= key < end)
     return any(_meant(row, action, where, until) for row in in_range)

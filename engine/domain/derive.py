@@ -29,9 +29,10 @@ def amended(before: Order, after: Order) -> Order:
 
     Nothing happened to the order, so its age, its place in lists and its retention stay.
     """
-    return replace(
-        after, version=before.version + 1, updated_at=before.updated_at, derived=before.derived
-    )
+    at, version = before.updated_at, before.version + 1
+    items = tuple(work_index.work_items(after, at, before.derived.ready_since))
+    derived = replace(before.derived, work_items=items)
+    return replace(after, version=version, updated_at=at, derived=derived)
 
 
 def derive(before: Order | None, after: Order, now: datetime) -> Derived:

@@ -4,7 +4,7 @@ They follow from the order alone, so no transition has to remember them. What is
 which lists it, so a periodic query never depends on how many orders were ever recorded (SUP-2).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -64,8 +64,10 @@ def work_items(order: Order, now: datetime, ready_since: datetime) -> Iterator[W
 
     Exactly one of them lists the order (OPR-1): the first of the kind that `list_of` returns.
     """
-    for item in [_end(order, now)] if order.is_over else _open(order, now, ready_since):
-        yield replace(item, key=f"{item.key}|{order.order_id}")
+    if order.is_over:
+        yield _end(order, now)
+    else:
+        yield from _open(order, now, ready_since)
 
 
 def list_of(order: Order) -> WorkItemKind:
@@ -106,16 +108,22 @@ def first_need(order: Order, ready_since: datetime) -> str:
     return NO_AGENT if first is None else capability_of(first)
 
 
-def _open(order: Order, now: datetime, ready_since: datetime) -> list[WorkItem]:
-    items = [] if order.blocked() else list(_claims(order, now, ready_since))
-    items += _first_due(WorkItemKind.RUNNING, order.in_state(AtWork))
-    if not order.hold:  # the release moves the deadline (OPR-7)
-        items += _first_due(WorkItemKind.WAITING, order.in_state(AwaitingExternalEvent))
+def _open(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
+    if order.blocked() is None:
+        yield from _claims(order, now, ready_since)
+    if at_work := order.in_state(AtWork):
+        yield _item(order, WorkItemKind.RUNNING, sortable(_first_due(at_work)))
+    awaited = order.in_state(AwaitingExternalEvent)
+    if awaited and not order.hold:  # the release moves the deadline (OPR-7)
+        yield _item(order, WorkItemKind.WAITING, sortable(_first_due(awaited)))
     if isinstance(order.state, InError):
-        items.append(WorkItem(key=f"{WorkItemKind.ERROR}|{sortable(now)}"))
+        yield _item(order, WorkItemKind.ERROR, sortable(now))
     if order.hold:
-        items.append(WorkItem(key=f"{WorkItemKind.HELD}|{sortable(order.hold.since)}"))
-    return items
+        yield _item(order, WorkItemKind.HELD, sortable(order.hold.since))
+
+
+def _item(order: Order, kind: WorkItemKind, place: str) -> WorkItem:
+    return WorkItem(key=f"{kind}|{place}|{order.order_id}")
 
 
 def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
@@ -133,7 +141,8 @@ def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[Work
         place = sortable(ready_since)
         if not_before and not is_pause(order, steps, not_before):
             place = f"{LATER}|{sortable(not_before)}"
-        yield WorkItem(key=f"{lane}{place}", not_before=not_before, is_first=number == 0)
+        key = f"{lane}{place}|{order.order_id}"
+        yield WorkItem(key=key, not_before=not_before, is_first=number == 0)
 
 
 def _turn(order: Order, step: Step, ready_since: datetime) -> tuple[datetime, bool]:
@@ -150,15 +159,14 @@ def is_pause(order: Order, steps: Iterable[Step], until: datetime) -> bool:
     return any(step.is_backing_off and order.starts_at(step) == until for step in steps)
 
 
-def _first_due(kind: WorkItemKind, steps: Sequence[StepIn[UnderWay]]) -> Iterator[WorkItem]:
-    if steps:
-        yield WorkItem(key=f"{kind}|{sortable(min(step.state.complete_by for step in steps))}")
+def _first_due(steps: Iterable[StepIn[UnderWay]]) -> datetime:
+    return min(step.state.complete_by for step in steps)
 
 
 def _end(order: Order, now: datetime) -> WorkItem:
     """Return the row that lists an order which is over: its last change is its end."""
     name = "processed" if isinstance(order.state, Processed) else Outcome.UNDONE
-    return WorkItem(key=f"{WorkItemKind.ENDED}|{name}|{newest_first(now)}")
+    return _item(order, WorkItemKind.ENDED, f"{name}|{newest_first(now)}")
 
 
 # Reading the rows

@@ -280,10 +280,10 @@ def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
     obligations = lists.index_rows
 
-    def owed(order):
+    def owed(order, items):
         return {
             key: row
-            for key, row in obligations(order).items()
+            for key, row in obligations(order, items).items()
             if not key.startswith(WorkItemKind.HELD)
         }
 
@@ -899,8 +899,8 @@ def never_says_at_once_what_it_begins() -> AbstractContextManager[Any]:
 
 
 def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]:
-    def obligations(order):
-        rows = original_obligations(order)
+    def obligations(order, items):
+        rows = original_obligations(order, items)
         waits = order.process_state is ProcessState.PENDING
         return {
             key: row

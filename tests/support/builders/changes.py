@@ -6,7 +6,7 @@ from engine import lists
 from engine.decisions import transitions
 from engine.domain.causes import Cause, Code
 from engine.domain.orders import Order
-from engine.domain.work_index import IndexRow
+from engine.domain.work_index import IndexRow, work_items
 from engine.features.external_events import cancel_requests
 
 CANCELLED = Cause(Code.CANCELLED, {"by": "operator"})
@@ -26,7 +26,8 @@ def transition(
 
 def index_rows(order: Order) -> dict[str, IndexRow]:
     """Return the rows of the work index that follow from an order, by key."""
-    return lists.index_rows(order)
+    items = work_items(order, order.updated_at, order.derived.ready_since)
+    return lists.index_rows(order, items)
 
 
 def wake_up(order: Order) -> BusMessage:
