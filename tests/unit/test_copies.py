@@ -12,10 +12,13 @@ from owed import events_owed
 from core.business import Agent
 from core.errors import InvalidError, RefusedError
 from core.keys import history_key, state_key
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Snapshot
 from engine.domain import work_index
+from engine.domain.causes import Code
+from engine.domain.effects import InDoubt
+from engine.domain.orders import Order
+from engine.domain.states import UndoPending
 from operators.copies import Copied, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase
@@ -56,6 +59,11 @@ async def claimed(world):
     return await world.order()
 
 
+def keys_of(order):
+    """The keys of the order's rows in the work index."""
+    return {item.key for item in order.derived.work_items}
+
+
 def key_in(change):
     """The idempotency key of the one request of a change."""
     (message,) = change.messages
@@ -79,15 +87,15 @@ async def test_an_order_comes_back_with_its_history_and_an_agenda_of_its_own():
     answer = await restore(there, await copied(world))
     assert (answer.restored, answer.present, answer.refused) == (1, 0, [])
     order = await there.order()
-    assert order.order == before.order
-    assert order.state == orders.having(before, version=before.state.version + 1).state
+    assert order.submitted == before.submitted
+    assert order == orders.having(before, version=before.version + 1, steps=order.steps)
     assert [step.state for step in order.steps] == [step.state for step in before.steps]
     history = await there.store.history(ORDER_ID)
     assert history[:-1] == await world.store.history(ORDER_ID)
     assert (history[-1].event, history[-1].actor) == ("restored", "operator/grace")
     assert history[-1].detail == "from a copy of 2026-01-31 08:15:00 UTC: the account is gone"
     rows = await there.store.agenda("b03", *work_index.everything(), 100)
-    assert {row.key for row in rows} == set(index_rows(order)) == set(order.state.agenda)
+    assert {row.key for row in rows} == set(index_rows(order)) == keys_of(order)
     assert there.parts.bus.sent == []
 
 
@@ -100,13 +108,13 @@ async def test_a_restored_order_goes_on_to_its_end():
     there = later()
     await restore(there, await copied(world))
     await there.supervisor.sweep()
-    assert (await there.order()).state.process_state is ProcessState.PENDING
+    assert (await there.order()).process_state is ProcessState.PENDING
     there.now += timedelta(seconds=30)
     await there.scheduler.poll()
     payment = (await there.order()).step("payment")
-    reply = answer(attempt=payment.attempts, complete_by=payment.complete_by)
+    reply = answer(attempt=payment.counts.attempts, complete_by=payment.complete_by)
     await there.scheduler.receive(reply, "payment")
-    assert (await there.order()).state.process_state is ProcessState.PROCESSED
+    assert (await there.order()).process_state is ProcessState.PROCESSED
 
 
 async def test_customers_keys_alerts_and_unreadable_messages_come_back():
@@ -220,7 +228,7 @@ async def test_a_place_that_no_page_named_is_refused():
             await World().app.operators.copies.export(ExportRequest(**GRACE, continuation=place))
 
 
-def again(order, at=NOW, agents=(BANK,), now=LATER) -> Snapshot:
+def again(order, at=NOW, agents=(BANK,), now=LATER) -> Order:
     """The order as it is restored."""
     copy = Copied(at=at, agents=agents, clock_tolerance=TOLERANCE)
     return restored(order, ASKED, copy, now).after
@@ -241,9 +249,9 @@ def test_a_step_that_was_not_done_is_asked_with_the_same_key():
 def test_a_step_whose_key_may_be_forgotten_since_the_copy_goes_to_an_operator():
     """Also one that was never tried when it was copied."""
     ended = FORGETS.claim(again(orders.new()), NOW + DAY).after
-    assert (ended.state.process_state, ended.state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
-    assert "payment knows" in ended.state.reason
-    assert ended.step("payment").for_operator
+    assert (ended.process_state, ended.outcome) == (ProcessState.ERROR, Outcome.FAILED)
+    assert ended.cause.code == Code.KEY_FORGOTTEN
+    assert ended.step("payment").state.operator_decides
 
 
 @pytest.mark.proves("OPR-11", "AGT-12")
@@ -251,7 +259,8 @@ def test_an_attempt_that_ran_when_it_was_copied_keeps_the_time_of_its_key():
     """It began before the copy."""
     running = FORGETS.claim(orders.new(), NOW).after
     step = again(running, at=LATER).step("payment")
-    assert (step.in_doubt, step.key_known_until, step.attempts) == (True, NOW + DAY, 1)
+    assert step.counts.attempts == 1
+    assert (step.effect.unanswered, step.key.known_until) == (True, NOW + DAY)
 
 
 @pytest.mark.proves("OPR-11", "UND-2")
@@ -268,11 +277,11 @@ def test_of_several_providers_nobody_knows_which_was_asked():
     """One of them may have done it, under a key that the other does not know."""
     other = replace(BANK, name="giro", provider="giro", keys_last=None)
     waiting = orders.new().step("payment")
-    assert in_doubt(waiting, BANK, other).key_known_until == NOW
+    assert in_doubt(waiting, BANK, other).key.known_until == NOW
     tried = steps.with_key(waiting, agent="giro")
-    assert in_doubt(tried, BANK, other).key_known_until is None
+    assert in_doubt(tried, BANK, other).key.known_until is None
     alike = [replace(each, provider="psp") for each in (BANK, other)]
-    assert in_doubt(waiting, *alike).key_known_until == NOW + DAY
+    assert in_doubt(waiting, *alike).key.known_until == NOW + DAY
 
 
 @pytest.mark.proves("OPR-11", "AGT-3")
@@ -284,7 +293,7 @@ def test_a_restored_step_goes_to_the_only_provider_that_may_have_done_it():
     rules = replace(FORGETS, providers={"till": "psp"}, agents={"till": till})
     for step in (waiting, tried):
         restored = in_doubt(step, till)
-        assert (restored.provider, restored.key_known_until) == ("psp", NOW + DAY)
+        assert (restored.key.provider, restored.key.known_until) == ("psp", NOW + DAY)
         claimed = rules.claim(orders.new(steps=[restored]), NOW, {"payment": ("till",)})
         assert claimed.after.step("payment").agent == "till"
 
@@ -294,7 +303,9 @@ def test_what_may_have_been_tried_since_is_undone_with_the_order():
     """Its service is asked to undo what it may have done."""
     order = again(orders.new())
     cancelled = act("cancel", order, ActRequest(**GRACE), LATER).after
-    assert cancelled.step("payment").state is StepState.UNDOING
+    step = cancelled.step("payment")
+    assert isinstance(step.state, UndoPending)
+    assert isinstance(step.effect, InDoubt)
 
 
 @pytest.mark.parametrize("state", [steps.failed, steps.skipped_by_operator, steps.undone])
@@ -308,7 +319,7 @@ def test_an_order_that_has_ended_stays_as_it_is():
     """Its age counts from its end, for retention and in the lists."""
     over = orders.processed()
     assert again(over).steps == over.steps
-    assert again(over).state.updated_at == over.state.updated_at
+    assert again(over).updated_at == over.updated_at
 
 
 async def test_a_line_that_is_no_order_of_this_store_is_refused_and_stops_no_other():
@@ -382,15 +393,15 @@ async def test_what_was_erased_before_the_copy_stays_erased_and_findable():
     )
     there = later()
     await restore(there, await copied(world))
-    assert (await there.order()).order == (await world.order()).order
+    assert (await there.order()).submitted == (await world.order()).submitted
 
 
 def test_an_order_that_waited_for_its_undo_goes_on_with_it():
     """The direction stays; a completed step that is undone later counts as in doubt too."""
     order = orders.undoing(steps=[steps.completed()])
     after = again(order)
-    assert after.state.direction is Direction.UNDO
-    assert after.step("payment").key_known_until == NOW + DAY
+    assert after.direction is Direction.UNDO
+    assert after.step("payment").key.known_until == NOW + DAY
 
 
 async def test_nothing_is_sent_by_a_restoring():
@@ -410,9 +421,9 @@ async def test_an_order_whose_chosen_time_is_over_by_now_may_begin():
     there = later()
     assert (await restore(there, await copied(world))).restored == 1
     order = await there.order()
-    assert order.state.not_before is None
+    assert order.derived.not_before is None
     rows = await there.store.agenda("b03", *work_index.everything(), 100)
-    assert {row.key for row in rows} == set(order.state.agenda) == set(index_rows(order))
+    assert {row.key for row in rows} == keys_of(order) == set(index_rows(order))
 
 
 async def test_the_log_names_who_copied_and_who_restored(caplog):

@@ -43,7 +43,7 @@ def test_a_known_cause_with_the_facts_of_a_newer_version_is_read_and_written_bac
     failed = StepFailed(step="payment", attempt=2, cause=newer)
     entry = HistoryEntry(at=NOW, actor="s1", events=(failed,), change_id="c")
     assert reread(f"{ORDER_ID}|history|0001", entry) == entry
-    order = to_new(orders.in_error(reason=newer, steps=[steps.failed(reason=newer)]))
+    order = orders.in_error(reason=newer, steps=[steps.failed(reason=newer)])
     state = state_record(order)
     read = reread(f"{ORDER_ID}|state", state)
     assert read == state

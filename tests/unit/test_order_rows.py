@@ -10,7 +10,6 @@ from builders import NOW, ORDER_ID, orders, refusal, seconds
 from core.errors import UnreadableRowError
 from core.orders import MAX_KEPT, OnFailure
 from core.workflow import MAX_STEPS
-from engine.conversion.records import to_new
 from engine.domain import states
 from engine.domain.causes import MAX_LENGTH, Cause
 from engine.domain.effects import Done, InDoubt, Key, NotDone, UndoInDoubt
@@ -28,7 +27,7 @@ COOLING = states.CoolingDown(LATER, DECLINED, LATER)
 
 def order_with(*own):
     """Return an order with these steps."""
-    return replace(to_new(orders.processing()), steps=own)
+    return replace(orders.processing(), steps=own)
 
 
 def step_in(state, effect=NOTHING_SENT):

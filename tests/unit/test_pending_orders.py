@@ -23,6 +23,9 @@ from core.life import Direction, Outcome, ProcessState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure, Priority
 from core.workflow import StepDefinition, Workflow, Workflows
+from engine.domain import work_index
+from engine.domain.orders import Processing
+from engine.domain.states import Running, UnderWay
 from operators.requests import ActRequest, OperatorRequest
 
 HOURS = timedelta(hours=6)
@@ -69,7 +72,12 @@ def woken(change):
 
 def times(order):
     """Since when the order waits, and until when it has to."""
-    return order.state.waits_since, order.state.not_before
+    return order.derived.ready_since, order.derived.not_before
+
+
+def needed(order):
+    """The capability that the order needs first; empty if it needs no agent."""
+    return work_index.first_need(order, order.derived.ready_since)
 
 
 def started(change):
@@ -106,8 +114,8 @@ def test_an_order_that_failed_does_not_wait_out_a_rest(on_failure, ends):
     order, rules = resting(step("runs", on_failure=on_failure))
     change = rules.receive(order, answer("runs", "failed", reason="no"), SOON)
     assert (times(change.after), woken(change)) == ((SOON, None), [ORDER_ID])
-    state = rules.claim(change.after, SOON).after.state
-    assert (state.process_state, state.direction) == ends
+    claimed = rules.claim(change.after, SOON).after
+    assert (claimed.process_state, claimed.direction) == ends
 
 
 @pytest.mark.proves("OPR-4", "UND-1")
@@ -116,9 +124,9 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
     order, rules = order_of(replace(RESTS, compensation=None))
     cancelled = operator_rules.cancel(rules.claim(order, NOW).after, GRACE, NOW + seconds(1))
     change = supervisor.recover(cancelled.after, NOW + seconds(7))
-    assert (change.after.state.not_before, woken(change)) == (None, [ORDER_ID])
+    assert (change.after.derived.not_before, woken(change)) == (None, [ORDER_ID])
     assert "; cooldown" not in change.entry.detail
-    assert rules.claim(change.after, NOW + seconds(7)).after.state.outcome is Outcome.UNDONE
+    assert rules.claim(change.after, NOW + seconds(7)).after.outcome is Outcome.UNDONE
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
@@ -128,7 +136,7 @@ def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
     order = rules.claim(order, NOW, {"payment": ("payment",)}).after
     change = supervisor.recover(order, NOW + seconds(7))
     assert (times(change.after), woken(change)) == ((NOW, None), [ORDER_ID])
-    assert change.after.needs() == "shipping"
+    assert needed(change.after) == "shipping"
 
 
 @pytest.mark.proves("SCH-10")
@@ -138,7 +146,7 @@ def test_an_order_waits_among_those_that_need_what_it_can_go_on_with():
         step("runs", timeout=HOURS), step("later", "runs", capability="shipping"), RESTS
     )
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
-    assert (order.needs(), order.state.not_before) == ("payment", NOW + seconds(7) + HOURS)
+    assert (needed(order), order.derived.not_before) == ("payment", NOW + seconds(7) + HOURS)
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
@@ -146,7 +154,7 @@ def test_while_all_that_can_go_on_rests_nobody_is_woken():
     """The order waits for the first rest that is over, however many come and go meanwhile."""
     order, rules = resting(step("runs"), step("last", "rests", "runs"))
     change = rules.receive(order, answer("runs", result={}), SOON)
-    assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7) + HOURS, [])
+    assert (change.after.derived.not_before, woken(change)) == (NOW + seconds(7) + HOURS, [])
     assert rules.claim(change.after, SOON) == NotClaimed(why=WhyNot.NOT_YET)
 
 
@@ -156,7 +164,7 @@ def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     later = rules.receive(order, answer("runs", "notTried", reason="busy"), NOW + seconds(50)).after
-    assert later.state.process_state is ProcessState.PENDING
+    assert later.process_state is ProcessState.PENDING
     assert times(later) == (NOW, None)
 
 
@@ -196,7 +204,7 @@ def test_an_order_waits_anew_once_a_step_has_settled(how):
     order, rules = order_of(step("first", on_failure=OnFailure.UNDO), step("next", "first"))
     running = rules.claim(that_waited(order), NOW).after
     change = rules.receive(running, ENDS[how], NOW + seconds(3), {})
-    assert change.after.state.process_state is ProcessState.PENDING
+    assert change.after.process_state is ProcessState.PENDING
     assert times(change.after) == (NOW + seconds(3), None)
 
 
@@ -290,7 +298,7 @@ def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
     runs_on, later = step("runs", timeout=HOURS), step("later", "expires")
     order, rules = order_of(step("expires"), runs_on, step("full", capability="shipping"), later)
     running = rules.claim(order, NOW, {"payment": ("payment",)}).after
-    assert [each.name for each in running.running()] == ["expires", "runs"]
+    assert [each.name for each in running.in_state(UnderWay)] == ["expires", "runs"]
     assert wake_up_of(supervisor.recover(running, NOW + seconds(7))).steps == ("expires",)
 
 
@@ -315,7 +323,7 @@ def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     cancelled = operator_rules.cancel(order, GRACE, SOON)
-    assert (cancelled.after.state.process_state, woken(cancelled)) == (ProcessState.PENDING, [])
+    assert (cancelled.after.process_state, woken(cancelled)) == (ProcessState.PENDING, [])
     answered = rules.receive(cancelled.after, answer("runs", result={}), SOON + seconds(1))
     assert woken(answered) == [ORDER_ID]
     assert wake_up_of(answered).steps == ("expires", "runs")
@@ -344,14 +352,14 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     order, rules = order_of(step("first"), step("other", capability="shipping"))
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
     change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
-    state, entry = change.after.state, change.entry
+    after, entry = change.after, change.entry
     assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
-    assert state.process_state == "Processing"
-    assert state.locked_by == "s2"
-    assert state.complete_by == NOW + TIMEOUT
-    assert [each.name for each in change.after.running()] == ["first", "other"]
+    assert after.state == Processing("s2")
+    assert after.derived.locked_by == "s2"
+    assert after.derived.complete_by == NOW + TIMEOUT
+    assert [each.name for each in after.in_state(Running)] == ["first", "other"]
 
 
 def test_an_order_at_which_no_agent_works_has_no_deadline():
     """What is due first is asked of any order."""
-    assert orders.new().earliest_complete_by() is None
+    assert orders.new().derived.complete_by is None

@@ -6,7 +6,6 @@ from pydantic import ValidationError
 
 from core.changes import HistoryEntry
 from core.life import Outcome
-from engine.conversion.records import to_new
 from engine.domain.causes import Cause, Code
 from engine.domain.events import (
     Action,
@@ -245,7 +244,7 @@ def test_a_cause_of_a_newer_version_is_kept_with_its_facts():
     told = entry(StepFailed(step="stock", attempt=2, cause=melted))
     assert kept(columns_of_record(told)) == told
     order = orders.in_error(reason=melted, steps=[steps.failed(reason=melted)])
-    state = state_record(to_new(order))
+    state = state_record(order)
     row = entity("b03", key := f"{ORDER_ID}|state", stored_form(columns_of_record(state)))
     assert record_of(Stored(key, row, "1")) == state
 
