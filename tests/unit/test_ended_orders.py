@@ -125,7 +125,7 @@ async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
         after, operations = of_change(Change(before=None, after=order, entry=entry))
         new = [each.key for each in operations if isinstance(each, Put) and each.key[0] == "_"]
         assert len(new) == rows
-        assert [key for key in after.state.agenda if key[0] != "!"] == new
+        assert [item.key for item in after.derived.work_items if item.key[0] != "!"] == new
 
 
 async def test_an_order_whose_customer_is_erased_stays_where_it_was_listed():
@@ -147,7 +147,7 @@ async def test_a_row_that_nobody_can_read_costs_only_itself():
     order = await ended(made, 1, UNDONE, minutes=1)
     await ended(made, 2, UNDONE, minutes=2)
     await made.store.table.submit(
-        bucket_of(order.order_id), [Put(order.state.agenda[0], {"OrderID": "?"})]
+        bucket_of(order.order_id), [Put(order.derived.work_items[0].key, {"OrderID": "?"})]
     )
     shown = (await made.orders.list(OrdersPage(state="Undone"))).orders
     assert [order.situation for order in shown] == ["undone", "undone"]

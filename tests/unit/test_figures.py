@@ -138,7 +138,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     await made.transitions.apply(
         ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now)
     )
-    assert (await made.store.load(ORDER_ID)).state.process_state is ProcessState.PROCESSED
+    assert (await made.store.load(ORDER_ID)).process_state is ProcessState.PROCESSED
     now = NOW + seconds(60)
 
     async def are_shown():

@@ -179,7 +179,7 @@ async def test_a_wake_up_of_a_newer_version_is_left_to_the_poll(world):
     assert await kept(world.poison_store) == []
     world.now += WAKE_UP_TIME
     await world.scheduler.poll()
-    assert (await world.order()).state.process_state is ProcessState.PROCESSING
+    assert (await world.order()).process_state is ProcessState.PROCESSING
 
 
 @pytest.mark.proves("FLT-12", "AGT-5")

@@ -8,7 +8,6 @@ from apps import app, shop_of
 from builders import ORDER_ID, claimed, orders
 
 from core.life import Outcome
-from engine.conversion.records import to_new
 from entrypoints.api import blueprint
 from kit.memory import in_memory
 from shop.triggers import routes
@@ -53,7 +52,7 @@ class Caller:
 
     async def follow(self, order, known=""):
         async def load(order_id):
-            return to_new(order)
+            return order
 
         self.shop.customers.transitions.store.load = load
         return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)
@@ -119,8 +118,8 @@ async def test_what_is_not_so_is_not_said_of_an_order(call):
     assert json.loads(found.get_body()) == {
         "orderId": ORDER_ID,
         "processState": "Processing",
-        "placedAt": order.order.placed_at.isoformat(),
-        "updatedAt": order.state.updated_at.isoformat(),
+        "placedAt": order.submitted.placed_at.isoformat(),
+        "updatedAt": order.updated_at.isoformat(),
         "steps": [
             {
                 "name": "payment",

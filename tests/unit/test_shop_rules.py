@@ -13,6 +13,7 @@ from adapters.clock import order_ids, order_time
 from core.errors import InvalidError, UnknownOrderError
 from core.messages import decode
 from customers.rules import fingerprint
+from engine.domain.states import UnderWay
 from kit.memory import in_memory
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
 from shop.words import SIMULATED, trying_again
@@ -117,7 +118,7 @@ async def test_a_time_that_nobody_lives_to_see_is_no_order(ulid):
 def test_a_step_that_is_being_done_for_the_second_time_says_so():
     """A front end can tell the customer why it takes longer."""
     order = claimed()
-    (step,) = order.running()
+    (step,) = order.in_state(UnderWay)
     assert not trying_again(order, step)
     again = steps.running(attempt=2)
     assert trying_again(order, again)

@@ -74,7 +74,7 @@ def hurried(order):
 def test_a_message_that_comes_again_is_compared_with_what_was_submitted():
     """Not with the order as an operator has changed it since (engine 30)."""
     order = hurried(recorded())
-    assert order.state.priority is Priority.HIGH
+    assert order.priority is Priority.HIGH
     assert same_submission(order, recorded(), PAYLOAD)
     assert not same_submission(order, recorded(priority="high"), PAYLOAD)
     assert same_submission(recorded(priority="high"), recorded(priority="high"), PAYLOAD)
@@ -93,7 +93,7 @@ def test_a_default_workflow_that_has_changed_makes_no_other_order_of_a_message()
         return order_of(*read(json.dumps(unnamed).encode(), terms), terms, NOW, "t").after
 
     before, after = order("payment-only"), order("in-sequence")
-    assert (before.state.workflow, after.state.workflow) == ("payment-only", "in-sequence")
+    assert (before.workflow, after.workflow) == ("payment-only", "in-sequence")
     assert same_submission(before, after, PAYLOAD)
     assert not same_submission(before, recorded(workflow="in-sequence"), PAYLOAD)
 
@@ -139,14 +139,16 @@ def test_the_same_message_may_be_written_otherwise(label):
     otherwise = OTHERWISE[label](sent)
     assert otherwise != sent
     assert same_submission(sent_as(sent), sent_as(otherwise), CLAIMS)
-    assert sent_as(sent).order.submission_digest == sent_as(otherwise).order.submission_digest
+    assert (
+        sent_as(sent).submitted.submission_digest == sent_as(otherwise).submitted.submission_digest
+    )
 
 
 @pytest.mark.proves("SUB-3", "FLT-12")
 def test_every_version_makes_the_same_digest_of_a_message():
     """Rows keep it: another form would make other content of each message that comes again."""
     sent = AS_SENT % (ORDER_ID, "1.50")
-    assert sent_as(sent).order.submission_digest == "dcb2cf496ba828fdeb985f32da7de9f5"
+    assert sent_as(sent).submitted.submission_digest == "dcb2cf496ba828fdeb985f32da7de9f5"
 
 
 @pytest.mark.proves("SUP-3")
@@ -166,8 +168,8 @@ def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
     steps = order_of(
         message, replace(workflow, steps=tuple(resting)), World().terms, NOW, "t"
     ).after.steps
-    assert [step.cooldown for step in steps] == [COOLDOWN, own]
-    assert {step.late_effect_window for step in steps} == {own}
+    assert [step.rules.cooldown for step in steps] == [COOLDOWN, own]
+    assert {step.rules.late_effect_window for step in steps} == {own}
 
 
 def test_what_names_no_workflow_follows_what_its_business_says():
@@ -216,13 +218,15 @@ def test_another_business_has_another_payload():
     """The engine takes out its own fields, and records what is left as it came."""
     claim = {"claimant": "Ada", "damage": {"cause": "water", "rooms": [1, 2.5, None, True]}}
     change = order_of(*submitted(claim), CLAIMS_TERMS, NOW, "t")
-    assert replace(change.after.order, submission_digest="") == orders.new(payload=claim).order
+    assert (
+        replace(change.after.submitted, submission_digest="") == orders.new(payload=claim).submitted
+    )
 
 
 @pytest.mark.proves("SUB-2", "SUB-4")
 def test_an_order_that_no_row_can_hold_is_refused_with_the_bound():
     """Up to it the row takes the order."""
-    order = order_of(*submitted(claim_of(MAX_PAYLOAD)), CLAIMS_TERMS, NOW, "t").after.order
+    order = order_of(*submitted(claim_of(MAX_PAYLOAD)), CLAIMS_TERMS, NOW, "t").after.submitted
     payload = stored_form(columns_of_record(order))["Payload"]
     assert len(payload.encode("utf-16-le")) == 65_536
     assert MAX_CHARACTERS == MAX_PAYLOAD == 32_768
@@ -301,7 +305,7 @@ def test_an_order_is_recorded_with_a_row_for_each_key_of_its_business(numbers, k
     """A key that the business names twice has one row."""
     terms = replace(CLAIMS_TERMS, payload=KEYED)
     claim = {"claimant": NAME, "numbers": numbers}
-    rows = order_of(*submitted(claim), terms, NOW, "t").after.order.key_rows
+    rows = order_of(*submitted(claim), terms, NOW, "t").after.submitted.key_rows
     assert set(rows or ()) == {business_key(key, ORDER_ID) for key in keys}
 
 
