@@ -38,7 +38,7 @@ from flow.examples import example_of
 
 def order_of(payload):
     placed_at = datetime(2026, 1, 1, tzinfo=UTC)
-    return orders.new(placed_at=placed_at, payload=payload).order
+    return orders.new(placed_at=placed_at, payload=payload).submitted
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -69,7 +69,7 @@ async def test_an_order_runs_through_it(root, monkeypatch):
     await app.submission.record(json.dumps(json.loads(new.sample()) | placed).encode())
     await deliver(app, parts, business)
     order = await app.store.load(order_id)
-    assert order.state.process_state is ProcessState.PROCESSED
+    assert order.process_state is ProcessState.PROCESSED
     assert {name: len(each.calls) for name, each in parts.services.items()} == {
         agent.name: 1 for agent in business.agents
     }

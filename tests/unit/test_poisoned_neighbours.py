@@ -85,7 +85,7 @@ def elsewhere(kind, place):
 
 async def next_history_row_is_there(there, order_id):
     """Each change of it conflicts, and nobody else has made it."""
-    version = (await there.load(order_id)).state.version + 1
+    version = (await there.load(order_id)).version + 1
     entry = HistoryEntry(at=there.now, actor="t", events=some("left over"))
     row = Insert(history_key(order_id, version), columns_of_record(entry))
     await there.store.table.submit(bucket_of(order_id), [row])

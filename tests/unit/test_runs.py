@@ -35,10 +35,10 @@ async def test_poll_and_sweep_by_hand_move_an_order_as_the_timers_do():
     await world.submitted()
     world.now += timedelta(seconds=30)  # a wake-up has its turn first
     assert (await desk(world).run("poll", GRACE)).run == "poll"
-    assert (await world.order()).state.process_state is ProcessState.PROCESSING
+    assert (await world.order()).process_state is ProcessState.PROCESSING
     world.now += TIMEOUT + timedelta(minutes=1)
     await desk(world).run("sweep", GRACE)
-    assert (await world.order()).state.process_state is ProcessState.PENDING
+    assert (await world.order()).process_state is ProcessState.PENDING
 
 
 @pytest.mark.proves("SUP-7")

@@ -209,13 +209,13 @@ async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
     order = await world.submitted()
     (wake_up,) = world.parts.bus.sent
     assert wake_up.queue == "scheduler-requests"
-    assert (order.state.waits_since, order.state.not_before) == (NOW, None)
+    assert (order.derived.ready_since, order.derived.not_before) == (NOW, None)
     await world.scheduler.poll()
     assert await world.order() == order  # the wake-up may still be on its way
     world.now += WAKE_UP_TIME
     await world.scheduler.poll()
     order = await world.order()
-    assert order.state.process_state is ProcessState.PROCESSING
+    assert order.process_state is ProcessState.PROCESSING
     await world.scheduler.poll()
     assert await world.order() == order
 
@@ -231,7 +231,7 @@ async def test_a_poll_finds_the_first_of_each_lane_however_many_wait_in_another(
     said = AgentHealth(agent="payment", instance="1", at=world.now, rate=100.0)
     await world.app.agent_health.publish(said)
     await world.scheduler.poll()
-    assert (await world.order()).state.process_state is ProcessState.PROCESSING
+    assert (await world.order()).process_state is ProcessState.PROCESSING
 
 
 @pytest.mark.proves("SCH-2", "FLT-6")
@@ -256,7 +256,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
 
     world.store.commit = commits_without_an_answer
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-    assert (await world.order()).step("payment").attempts == 1
+    assert (await world.order()).step("payment").counts.attempts == 1
     assert [message.queue for message in world.parts.bus.sent] == [
         "scheduler-requests",
         "payment-requests",

@@ -158,7 +158,7 @@ async def test_a_new_order_has_the_time_of_its_moment():
         message = {"schemaVersion": 1, "orderId": order_id, "placedAt": NOW.isoformat()}
         await made.submission.record(json.dumps(message | CONTENT).encode())
         order = await made.store.load(order_id)
-        found.append([step.timeout for step in order.steps])
+        found.append([step.rules.timeout for step in order.steps])
     assert found == [[TIMEOUT, OWN], [4 * TIMEOUT, OWN], [TIMEOUT, OWN]]
 
 

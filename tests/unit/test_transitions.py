@@ -73,7 +73,7 @@ async def test_every_transition_but_the_first_reads_the_order_once(processes):
     """One process takes the wake-up and claims, another one gets the reply."""
     await processes.process().apply(ORDER_ID, scheduler.claim)
     await processes.process().apply(ORDER_ID, completes)
-    assert (await processes.order()).state.process_state is ProcessState.PROCESSED
+    assert (await processes.order()).process_state is ProcessState.PROCESSED
     assert processes.store.loads == 2
 
 
@@ -147,4 +147,4 @@ async def test_a_change_is_made_however_often_others_were_first(processes):
 
     with patch.object(processes.kept, "commit", often_late):
         await processes.one.apply(ORDER_ID, scheduler.claim)
-    assert (await processes.order()).state.process_state is ProcessState.PROCESSING
+    assert (await processes.order()).process_state is ProcessState.PROCESSING

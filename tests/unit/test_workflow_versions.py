@@ -69,7 +69,7 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
         of=orders.having(
             order(),
             steps=[
-                steps.with_rules(mine, fingerprint=known.fingerprint)
+                steps.with_rules(mine, fingerprint=known.rules.fingerprint)
                 for mine, known in zip(order().steps, met.after.steps, strict=True)
             ],
         ),
@@ -84,7 +84,7 @@ def test_every_changed_step_is_named_with_what_it_is_now():
     met = claimed(changed)
     (happened,) = [each for each in met.entry.events if isinstance(each, WorkflowChanged)]
     assert happened.steps == f"approve (now {changed.fingerprint}), pay (gone)"
-    assert [each.fingerprint for each in met.after.steps] == [changed.fingerprint, ""]
+    assert [each.rules.fingerprint for each in met.after.steps] == [changed.fingerprint, ""]
 
 
 @pytest.mark.proves("FLT-12")
