@@ -82,7 +82,7 @@ async def test_an_order_is_found_by_the_beginning_of_each_of_its_keys_in_every_b
 async def test_an_order_without_keys_is_found_by_none(keyed):
     """It has no row but its own."""
     order_id = await keyed.order()
-    assert (await keyed.store.load(order_id)).order.key_rows == ()
+    assert (await keyed.store.load(order_id)).submitted.key_rows == ()
     assert (await keyed.orders.inspect(order_id)).keys == []
 
 

@@ -9,6 +9,7 @@ from apps import app
 from builders import NOW, ORDER_ID, seconds
 from memory_world import MESSAGE
 
+from agents.service import OVERDUE
 from core.actions import possible
 from core.errors import AcceptedError, RefusedError, RejectedError, TransientError
 from core.life import ProcessState
@@ -21,6 +22,7 @@ from core.messages import (
     requests_queue,
     responses_queue,
 )
+from engine.domain.causes import Code
 from kit.memory import in_memory, of_columns
 from operators.requests import ActRequest
 from simulator.ledger import Ledger
@@ -126,7 +128,7 @@ class Everything:
         return await self.app.store.load(ORDER_ID)
 
     async def state(self):
-        return (await self.order()).state.process_state
+        return (await self.order()).process_state
 
     async def effects(self):
         """The idempotency keys and actions of what has happened."""
@@ -145,12 +147,12 @@ class Everything:
         counted_from = None
         for _ in range(60):
             order = await self.order()
-            if order.state.failure_count and counted_from is None:
+            if order.failures and counted_from is None:
                 counted_from = self.now
-            if order.state.process_state is ProcessState.ERROR:
+            if order.process_state is ProcessState.ERROR:
                 return counted_from
             await self.until(self.now + seconds(10))
-        raise AssertionError(f"the order is {order.state.process_state}")
+        raise AssertionError(f"the order is {order.process_state}")
 
 
 @pytest.mark.proves("AGT-3", "OPR-3")
@@ -170,7 +172,7 @@ async def test_a_resubmit_after_a_declined_card_works_at_both_kinds(declared, th
     await world.until(world.now + seconds(30))
     assert await world.state() is ProcessState.PROCESSED
     assert await world.effects() == [(key, "authorise")]
-    assert (await world.order()).state.failure_count == 0
+    assert (await world.order()).failures == 0
 
 
 async def test_a_remembered_refusal_that_is_not_declared_comes_back():
@@ -208,7 +210,8 @@ async def test_what_is_accepted_for_ever_ends():
     await world.submitted()
     counted_from = await world.ended()
     assert counted_from - begins >= seconds(90)
-    assert "accepted it, and has not done it" in (await world.order()).state.reason
+    cause = (await world.order()).cause
+    assert (cause.code, cause.facts["fault"]) == (Code.THRESHOLD_REACHED, OVERDUE)
 
 
 @pytest.mark.proves("AGT-12")
