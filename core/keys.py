@@ -83,9 +83,10 @@ def order_range(order_id: str) -> tuple[str, str]:
     return f"{order_id}|order", f"{order_id}|{LAST}"
 
 
-def history_range(order_id: str) -> tuple[str, str]:
-    """Row-key range [from, to) of the order's history."""
-    return f"{order_id}|history|", f"{order_id}|history|{LAST}"
+def history_range(order_id: str, version: int | None = None) -> tuple[str, str]:
+    """Row-key range [from, to) of the order's history; up to this version, if it is given."""
+    end = "" if version is None else f"{version:06d}|"
+    return f"{order_id}|history|", f"{order_id}|history|{end}{LAST}"
 
 
 def business_key(key: str, order_id: str) -> str:

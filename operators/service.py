@@ -172,10 +172,11 @@ class OperatorService:
 
         Raises `UnknownOrderError`.
         """
-        history = await self.store.history(order_id)  # before the state: it may be older, not newer
         order = await self.find(order_id)
         if isinstance(order, datetime):
             return views.accepted_view(order_id, order)
+        # The order may have changed since: no event is shown of which the state knows nothing.
+        history = await self.store.history(order_id, order.version)
         return views.order_view(order, self.payload, history, self.clock())
 
     async def explain(self, order_id: str) -> Explanation:

@@ -281,9 +281,9 @@ class OrderStore:
         with suppress(ConflictError):  # noted already
             await self._submit(bucket_of(note.order_id), of_note(note))
 
-    async def history(self, order_id: str) -> list[HistoryEntry]:
-        """Return the whole history, oldest first."""
-        stored = await self.table.rows(bucket_of(order_id), *history_range(order_id))
+    async def history(self, order_id: str, version: int | None = None) -> list[HistoryEntry]:
+        """Return the history, oldest first; of an order as it was in this version, if given."""
+        stored = await self.table.rows(bucket_of(order_id), *history_range(order_id, version))
         records = (self.record_of(row) for row in stored)
         return [record for record in records if isinstance(record, HistoryEntry)]
 

@@ -19,6 +19,8 @@ from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
 HOSTS = 2
+NEEDED = ("inventory", "payment")
+"""The capabilities for which an order of the shop waits first: both steps may start."""
 SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
@@ -138,7 +140,7 @@ async def test_no_host_has_more_calls_in_flight_than_its_agent_may(idle, start):
 async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
     idle, connections, start
 ):
-    """One for the order that nobody claims, one for the sweep that stays away."""
+    """One for each agent for which the order waits, and one for the sweep that stays away."""
     stack, _ = idle
     await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_watch"))
     (order_id,) = await submit_new(stack, 1)
@@ -152,6 +154,7 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
             if event.type == "OrderProcessing.Stalled"
         }
         told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {stalled}"
-        return stalled == {"supervisor": [], "orders-waiting/inventory": [order_id]}
+        waits = {f"orders-waiting/{capability}": [order_id] for capability in NEEDED}
+        return stalled == {"supervisor": []} | waits
 
     await eventually(told)

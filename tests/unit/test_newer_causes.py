@@ -2,7 +2,6 @@
 
 import pytest
 from builders import NOW, ORDER_ID, orders, steps
-from engine.conversion.records import to_new
 
 from core.changes import HistoryEntry
 from core.messages import json_in
