@@ -213,7 +213,7 @@ async def test_an_undo_waits_until_no_call_can_take_effect(client, stack):
     await submit(stack, order_id, workflow="settling")
     order = await ended(client, order_id)
     assert order["outcome"] == "undone"
-    done, undone = (times(order, undo=undo) for undo in (False, True))
+    done, undone = (times(order, isUndo=is_undo) for is_undo in (False, True))
     timeout, late_effect_window = timedelta(seconds=3), timedelta(seconds=2)
     assert min(undone) >= max(done) + timeout + late_effect_window
 
