@@ -30,9 +30,13 @@ def amended(before: Order, after: Order) -> Order:
     Nothing happened to the order, so its age, its place in lists and its retention stay.
     """
     at, version = before.updated_at, before.version + 1
-    items = tuple(work_index.work_items(after, at, before.derived.ready_since))
-    derived = replace(before.derived, work_items=items)
-    return replace(after, version=version, updated_at=at, derived=derived)
+    return as_of(at, replace(after, version=version, derived=before.derived))
+
+
+def as_of(at: datetime, order: Order) -> Order:
+    """Return the order as it was changed last at this time, with the work items of that time."""
+    items = tuple(work_index.work_items(order, at, order.derived.ready_since))
+    return replace(order, updated_at=at, derived=replace(order.derived, work_items=items))
 
 
 def derive(before: Order | None, after: Order, now: datetime) -> Derived:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from core.business import Agent
 from engine.decisions.transitions import Transition
-from engine.domain.derive import changed
+from engine.domain.derive import as_of, changed
 from engine.domain.effects import Doubt, Key
 from engine.domain.events import Restored
 from engine.domain.orders import Order
@@ -42,7 +42,7 @@ def decide(order: Order, copied: Copied, note: str, now: datetime) -> Transition
     after = order
     if not order.has_ended:
         after = order.with_steps(*(_unknown_since(step, copied, now) for step in order.steps))
-    after = replace(changed(before, after, now), updated_at=order.updated_at)
+    after = as_of(order.updated_at, changed(before, after, now))
     return Transition(before, after, (Restored(copied_at=copied.at, note=note),))
 
 
