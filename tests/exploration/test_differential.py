@@ -47,14 +47,8 @@ CHANGED = (
     changed(
         "an order waits for the agent of its last ready step",
         "engine/domain/work_index.py",
-        "for step in ready:\n        lanes",
-        "for step in ready[-1:]:\n        lanes",
-    ),
-    changed(
-        "a held order's answer falls due",
-        "engine/domain/work_index.py",
-        "    if not order.hold:  # the",
-        "    if True:  # the",
+        "first = min(order.ready, key",
+        "first = max(order.ready, key",
     ),
     changed(
         "an undo does not wait for late effects",
@@ -186,8 +180,8 @@ CHANGED = (
     changed(
         "notices of one transition have one number",
         "stores/outbox.py",
-        "state.version * MAX_PER_TRANSITION + number",
-        "state.version * MAX_PER_TRANSITION",
+        "after.version * MAX_PER_TRANSITION + number",
+        "after.version * MAX_PER_TRANSITION",
     ),
 )
 
