@@ -127,6 +127,7 @@ async def test_nothing_but_the_data_outlives_a_runner_that_is_killed(start_runne
 
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
 @pytest.mark.soak
+@pytest.mark.alone  # each start has a minute, with a backlog of up to 120 orders
 @pytest.mark.parametrize("what", ["runner", "everything"])
 async def test_no_order_is_lost_when_what_runs_is_killed(start_runner, what):
     """The kill comes right after the last order is recorded; the next runner has it, and brings it to its end.
