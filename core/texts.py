@@ -13,8 +13,9 @@ PARTICULAR = re.compile(
 
 def plain(text: str, most: int) -> str:
     """Return the text on one line, cut to `most` characters, with spaces for unprintable ones."""
-    printable = (character if character.isprintable() else " " for character in text)
-    return "".join(printable).strip()[:most]
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return text.strip()[:most]
 
 
 def without_particulars(text: str) -> str:
