@@ -33,7 +33,7 @@ help:
 	@echo 'make differential BASE=commit   compare the decisions about orders with those of a commit'
 	@echo '              (default: the last one; ARGS=--full: also on all snapshots of make explore, minutes)'
 	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes:'
-	@echo '              ARGS="core", ARGS="engine.domain.verbs", ARGS="table"; some of it: ARGS="SUP-5")'
+	@echo '              ARGS="engine.domain", ARGS="engine", ARGS="table"; some of it: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
 	@echo 'make bench    run orders through the embedded stack, with one process and with one for each'

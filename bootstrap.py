@@ -31,16 +31,16 @@ from alerts.digests import Places, needs_action
 from alerts.notify import Notifier
 from alerts.relay import Relay
 from alerts.watch import Watch
-from core.business import Agent, Business, offers_of
-from core.changes import Event
-from core.conditions import ConditionStatus
-from core.faults import Fault, FaultCode
-from core.keys import buckets
-from core.links import Links
-from core.messages import bus_queues
 from customers.inbox import AnswerInbox
 from customers.links import LinkService, WrongTries
 from customers.service import CustomerService
+from engine.alerts.conditions import ConditionStatus
+from engine.decisions.changes import Event
+from engine.declarations.business import Agent, Business, offers_of
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.callback_urls import Links
+from engine.domain.keys import buckets
+from engine.domain.messages import bus_queues
 from entrypoints import api
 from entrypoints.openapi import Route
 from entrypoints.sign_in import SignIn

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from core.ports import (
+from engine.ports import (
     Bus,
     Channel,
     Clock,

@@ -5,11 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import SecretStr
 
 from adapters.credentials import context_of
-from core.business import Agent, is_simulated
-from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken, Setting
-from core.faults import Fault, FaultCode
-from core.forms import HEADER_VALUE
-from core.urls import is_private
+from engine.declarations.business import Agent, is_simulated
+from engine.declarations.credentials import (
+    ApiKey,
+    ClientCertificate,
+    ClientCredentials,
+    EntraToken,
+    Setting,
+)
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import HEADER_VALUE
+from engine.urls import is_private
 
 UNRESOLVED = "@Microsoft.KeyVault("
 """The beginning of a value that the platform could not replace by the secret that it names."""

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import aiohttp
 
-from core.messages import MAX_RETRY_AFTER_SECONDS
-from core.texts import plain
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
+from engine.domain.texts import plain
 
 MAX_BYTES = 128 * 1024
 """The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from ulid import ULID
 
-from core.keys import buckets
+from engine.domain.keys import buckets
 
 utc_now = partial(datetime.now, UTC)
 """Returns the current time, aware and in UTC."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, size
-from core.code import Call, Code, Later, Rejected, TryAgain
-from core.errors import (
+from engine.declarations.activities import Call, Code, Later, Rejected, TryAgain
+from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     AppError,
@@ -26,9 +26,9 @@ from core.errors import (
     RejectedError,
     TransientError,
 )
-from core.messages import AgentRequest
-from core.ports import RemoteService
-from core.texts import plain
+from engine.domain.messages import AgentRequest
+from engine.domain.texts import plain
+from engine.ports import RemoteService
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from urllib.parse import quote_plus
 import aiohttp
 
 from adapters.answers import json_object, read
-from core.errors import TransientError
-from core.forms import HEADER_VALUE
-from core.gathering import GroupCommit
-from core.ports import Clock
+from engine.concurrency import GroupCommit
+from engine.declarations.service_forms import HEADER_VALUE
+from engine.domain.errors import TransientError
+from engine.ports import Clock
 
 EARLY = timedelta(seconds=60)
 """How long before its end a token is replaced, or a tenth of its life if that is less."""

@@ -14,7 +14,7 @@ from azure.servicebus.exceptions import (
     ServiceBusError,
 )
 
-from core.errors import AppError, ConflictError, NoRightError, UnavailableError
+from engine.domain.errors import AppError, ConflictError, NoRightError, UnavailableError
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from core.errors import RejectedError
-from core.forms import FIELD, UP, Body, Form, Route
-from core.messages import OPERATION, AgentRequest
+from engine.declarations.service_forms import FIELD, UP, Body, Form, Route
+from engine.domain.errors import RejectedError
+from engine.domain.messages import OPERATION, AgentRequest
 
 STEPS_UP = {"", ".", ".."}
 """Parts of a value that a server may take for a way to another resource."""

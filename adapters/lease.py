@@ -9,7 +9,7 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
 from adapters.failures import azure_errors
-from core.errors import ConflictError
+from engine.domain.errors import ConflictError
 
 CONTAINER = "leases"
 BLOB = "supervisor"

@@ -15,16 +15,16 @@ from adapters.answers import LONGEST_PAUSE, MAX_BYTES, Answer, answer_of
 from adapters.credentials import Credential
 from adapters.failures import summary
 from adapters.forms import body_of, path_of
-from core.errors import (
+from engine.declarations.service_forms import Form
+from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     AskedToWaitError,
     RejectedError,
     TransientError,
 )
-from core.forms import Form
-from core.messages import AgentRequest
-from core.ports import Clock
+from engine.domain.messages import AgentRequest
+from engine.ports import Clock
 
 TOO_LONG = f"the service's answer is too long to be passed on: more than {MAX_BYTES} bytes"
 

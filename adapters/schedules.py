@@ -10,7 +10,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from core.faults import Fault, FaultCode
+from engine.declarations.faults import Fault, FaultCode
 
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")

@@ -13,9 +13,15 @@ from adapters.connections import Connections
 from adapters.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from core.business import Agent, is_simulated
-from core.credentials import ApiKey, Auth, ClientCertificate, ClientCredentials, EntraToken
-from core.ports import RemoteService
+from engine.declarations.business import Agent, is_simulated
+from engine.declarations.credentials import (
+    ApiKey,
+    Auth,
+    ClientCertificate,
+    ClientCredentials,
+    EntraToken,
+)
+from engine.ports import RemoteService
 
 Value = Callable[[str], str]
 """Returns the value of a setting."""

@@ -15,11 +15,11 @@ from adapters.agent_settings import addresses_of, faults_of, scopes_of, values_o
 from adapters.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
 from adapters.channels.settings import ChannelSettings, channel_faults
 from adapters.schedules import schedule_faults, span_faults
-from core.business import Agent
-from core.faults import Fault, FaultCode, StartUpError, text_of
-from core.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
-from core.urls import URL
-from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
+from engine.declarations.business import Agent
+from engine.declarations.faults import Fault, FaultCode, StartUpError, text_of
+from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
+from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from engine.urls import URL
 
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.errors import (
+from engine.concurrency import GroupCommit
+from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     AskedToWaitError,
@@ -21,10 +22,9 @@ from core.errors import (
     TransientError,
     UnavailableError,
 )
-from core.gathering import GroupCommit
-from core.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
-from core.ports import Clock
-from core.texts import plain, without_particulars
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
+from engine.domain.texts import plain, without_particulars
+from engine.ports import Clock
 from stores.agent_health import AgentHealth, AgentHealthLog, AttemptFault
 
 log = logging.getLogger(__name__)

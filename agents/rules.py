@@ -3,14 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import (
+from engine.domain.errors import (
     AcceptedError,
     AskedToWaitError,
     CircuitOpenError,
     NotTriedError,
     RejectedError,
 )
-from core.messages import MAX_RETRY_AFTER_SECONDS, AgentReply, AgentRequest
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentReply, AgentRequest
 
 MAX_REASON = 1000
 """Maximum number of characters of a reply's reason."""

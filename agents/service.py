@@ -11,15 +11,15 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from agents import rules
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
-from core.errors import (
+from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     NotTriedError,
     RejectedError,
     TransientError,
 )
-from core.messages import AgentReply, AgentRequest
-from core.ports import Bus, Clock, RemoteService, Slowdown
+from engine.domain.messages import AgentReply, AgentRequest
+from engine.ports import Bus, Clock, RemoteService, Slowdown
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import azure.functions as func
 
 from agents import rules
 from agents.service import AgentService
-from core.errors import InvalidError
-from core.messages import AgentRequest, decode, requests_queue, responses_queue
+from engine.domain.errors import InvalidError
+from engine.domain.messages import AgentRequest, decode, requests_queue, responses_queue
 from entrypoints.functions import AGENT_SECONDS, Functions, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
 

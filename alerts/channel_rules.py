@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from core.changes import Event
-from core.channels import ChannelRule, Severity
+from engine.alerts.channels import ChannelRule, Severity
+from engine.decisions.changes import Event
 from engine.domain.causes import code_in
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from core import life
-from core.alerts import (
+from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from engine.alerts.events import (
     HELD,
     NOTICE_GIVEN_UP,
     OVERDUE,
@@ -14,9 +14,9 @@ from core.alerts import (
     WAITING,
     WORKFLOW_CHANGED,
 )
-from core.changes import Event
-from core.digests import Digest, DigestEntry, Status, clean
-from core.keys import ABOUT_ORDER
+from engine.decisions.changes import Event
+from engine.domain import statuses as life
+from engine.domain.keys import ABOUT_ORDER
 from stores.alert_log import revision_of
 from stores.notifications import ChannelState
 
@@ -27,7 +27,7 @@ MAX_CHARACTERS = 30_000
 MAX_MESSAGES = 10
 """How many of its last messages the row of a channel keeps."""
 SENDING = timedelta(seconds=30)
-"""How long a channel may take to send (`core.ports.Channel.send`)."""
+"""How long a channel may take to send (`engine.ports.Channel.send`)."""
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=1)
 MAX_TEXT, MAX_NAME = 300, 100
 """The longest reason or advice, and the longest name, in characters."""

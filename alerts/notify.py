@@ -12,10 +12,15 @@ from datetime import timedelta
 
 from alerts import digests
 from alerts.digests import Places
-from core.digests import Digest
-from core.errors import ChannelAwayError, ChannelRefusedError, ConflictError, OutOfTimeError
-from core.gathering import run_all
-from core.ports import Channel, Clock
+from engine.alerts.digests import Digest
+from engine.concurrency import run_all
+from engine.domain.errors import (
+    ChannelAwayError,
+    ChannelRefusedError,
+    ConflictError,
+    OutOfTimeError,
+)
+from engine.ports import Channel, Clock
 from stores.notifications import ChannelState, Notifications, known
 from stores.tables import Stored
 

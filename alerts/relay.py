@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from alerts import rules
 from alerts.rules import Delivery
-from core.changes import Event
-from core.errors import UnavailableError
-from core.gathering import results_of, run_all, settle_all
-from core.messages import BusMessage
-from core.ports import Bus, Clock, EventPublisher
+from engine.concurrency import results_of, run_all, settle_all
+from engine.decisions.changes import Event
+from engine.domain.errors import UnavailableError
+from engine.domain.messages import BusMessage
 from engine.domain.work_index import IndexRow
+from engine.ports import Bus, Clock, EventPublisher
 from stores import outbox
 from stores.orders import OrderStore
 

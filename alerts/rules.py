@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core import alerts
-from core.changes import Event
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
-from core.messages import Moment, decode, json_text
+from engine.alerts import events as alerts
+from engine.decisions.changes import Event
+from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.messages import Moment, decode, json_text
 from engine.domain.work_index import IndexRow
 from stores import outbox
 

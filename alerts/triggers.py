@@ -9,9 +9,9 @@ from alerts.notify import Notifier
 from alerts.relay import Relay
 from alerts.rules import QUEUE, read
 from alerts.watch import Watch
-from core.alerts import NEWS
-from core.changes import Event
-from core.errors import InvalidError
+from engine.alerts.events import NEWS
+from engine.decisions.changes import Event
+from engine.domain.errors import InvalidError
 from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 from stores.alert_log import AlertLog
 from stores.poison import Arrival, PoisonStore

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
-from core import alerts, conditions, keys
-from core.conditions import MAX_ORDERS, Condition, ConditionStatus, Finding
-from core.errors import ConflictError
-from core.gathering import results_of, settle_all
-from core.ports import Clock, TextQueue
-from engine.domain import work_index
+from engine.alerts import conditions
+from engine.alerts import events as alerts
+from engine.alerts.conditions import MAX_ORDERS, Condition, ConditionStatus, Finding
+from engine.concurrency import results_of, settle_all
+from engine.domain import keys, work_index
+from engine.domain.errors import ConflictError
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.ports import Clock, TextQueue
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
 from stores.claim_lanes import PAGE, BucketLook
 from stores.conditions import ConditionLog

@@ -21,9 +21,9 @@ from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
 from bench.counters import marked
-from core.keys import LAST, bucket_of
-from core.messages import Submission
 from development.stack import Stack, StackConfig
+from engine.domain.keys import LAST, bucket_of
+from engine.domain.messages import Submission
 from local.process import Process
 
 SUBMITTERS = 8

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import simpy
 
-from core.workflow import StepDefinition, Workflow
+from engine.declarations.workflow import StepDefinition, Workflow
 from scheduler import admission
 
 LOOK_INTERVAL = admission.LOOK_INTERVAL.total_seconds()

@@ -19,7 +19,7 @@ import simpy
 
 from bench.simulated import LOOK_INTERVAL, Commit, Decide, Gate, Limits, Order, Process, Setup
 from bench.workflows import MEASURED, VARIANTS
-from core.workflow import Workflow
+from engine.declarations.workflow import Workflow
 
 Work = Generator[simpy.Event, Any, Any]
 

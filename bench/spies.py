@@ -16,7 +16,7 @@ from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 from adapters.remote import HttpRemoteService
 from adapters.tables.transactions import TableTransactions
 from bench.counters import Counters, Marks
-from core.changes import Change
+from engine.decisions.changes import Change
 from engine.domain.orders import Order, Processed
 from scheduler.service import SchedulerService
 from stores.orders import OrderStore

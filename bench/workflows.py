@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from shop.business import ORDER, SHOP
 
 STOCK, PAYMENT, *_ = ORDER.steps

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core import answers
-from core.changes import Change
-from core.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
-from core.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
-from core.ports import Bus, Clock
-from core.workflow import Workflows
 from customers.links import ACTOR
+from engine.decisions import callback_actions as answers
+from engine.decisions.changes import Change
+from engine.declarations.workflow import Workflows
+from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
+from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import Order
+from engine.ports import Bus, Clock
 from entrypoints.answers import Said
 from entrypoints.unread import Delivered, Unread
 from stores.poison import Arrival, PoisonStore

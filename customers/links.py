@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from core import answers, links
-from core.changes import Change
-from core.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
-from core.messages import OrderId, StepName
-from core.ports import Clock
-from core.workflow import Workflows
+from engine.decisions import callback_actions as answers
+from engine.decisions.changes import Change
+from engine.declarations.workflow import Workflows
+from engine.domain import callback_urls as links
+from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
+from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import Order
+from engine.ports import Clock
 from entrypoints.answers import AnswerTaken, Said
 from entrypoints.models import Parameters, View
 from stores.transitions import Transitions

@@ -12,13 +12,13 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from core.actions import cancel_for_customer, why_customer_cannot_cancel
-from core.business import Door
-from core.changes import Change
-from core.errors import InvalidError, UnknownOrderError
-from core.life import Outcome, ProcessState
-from core.messages import NotBefore, OrderId, Submission
+from engine.decisions.changes import Change
+from engine.decisions.operator_actions import cancel_for_customer, why_customer_cannot_cancel
+from engine.declarations.business import Door
+from engine.domain.errors import InvalidError, UnknownOrderError
+from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import Order
+from engine.domain.statuses import Outcome, ProcessState
 from entrypoints.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200

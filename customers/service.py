@@ -9,13 +9,13 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from core.business import Door, Payload
-from core.errors import RefusedError, UnknownOrderError
-from core.messages import Submission
-from core.ports import Clock, TextQueue
 from customers import rules
 from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
+from engine.declarations.business import Door, Payload
+from engine.domain.errors import RefusedError, UnknownOrderError
+from engine.domain.messages import Submission
 from engine.domain.orders import Order
+from engine.ports import Clock, TextQueue
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 

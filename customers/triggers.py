@@ -6,12 +6,12 @@ from typing import Any
 
 import azure.functions as func
 
-from core.business import Door
-from core.messages import ANSWERS
 from customers.inbox import AnswerInbox
 from customers.links import LinkService
 from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from customers.service import CustomerService
+from engine.declarations.business import Door
+from engine.domain.messages import ANSWERS
 from entrypoints.functions import Functions, on_bus, through_outages
 from entrypoints.openapi import Route
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import click
 from azure.core.exceptions import AzureError
 
-from core.business import Business
 from development.business import DEPLOYED, named, to_run
 from development.faults import DevelopmentCode
 from development.pace import Pace
 from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
 from development.stack import Stack, StackConfig
 from development.submit import submit
+from engine.declarations.business import Business
 from local.faults import Fault
 from local.host.connection import RefusedConnections
 from local.ports import Ports, StackError

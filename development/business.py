@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from core.business import Business
 from development.faults import DevelopmentCode
+from engine.declarations.business import Business
 from local.faults import Fault
 from local.ports import StackError
 

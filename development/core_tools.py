@@ -13,13 +13,13 @@ from pathlib import Path
 
 import click
 
-from core.business import Agent
-from core.messages import bus_queues
 from development.business import DEPLOYED, named
 from development.faults import DevelopmentCode
 from development.provision import provision
 from development.servicebus_config import ROOT, emulator_config
 from development.stack import ALERTS
+from engine.declarations.business import Agent
+from engine.domain.messages import bus_queues
 from local.connections import storage_connection_string
 from local.faults import Fault, text_of
 from local.ports import Ports, StackError

@@ -12,13 +12,13 @@ from typing import Any
 
 import click
 
-from core.business import Agent, Business
-from core.credentials import Setting
-from core.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
 from development.business import DEPLOYED, to_run
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import simulated
+from engine.declarations.business import Agent, Business
+from engine.declarations.credentials import Setting
+from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
 from local.faults import Fault, text_of
 from local.ports import StackError
 

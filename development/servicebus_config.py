@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.messages import ANSWERS, DEAD_LETTERS
+from engine.domain.messages import ANSWERS, DEAD_LETTERS
 from local.broker_config import configuration
 
 ROOT = Path(__file__).parent.parent

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.business import Agent
+from engine.declarations.business import Agent
 from local.connections import service_bus_connection_string, storage_connection_string
 from local.ports import HOST, Ports
 

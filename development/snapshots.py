@@ -17,12 +17,12 @@ from typing import Any
 
 import click
 
-from core.business import Business
 from development import bicep, compiler
 from development.business import DEPLOYED, named
 from development.conditions import Json, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
+from engine.declarations.business import Business
 from local.faults import Fault
 from local.ports import StackError
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from core.business import Agent
-from core.messages import bus_queues
 from development.business import TRIED, named
 from development.provision import provision
 from development.servicebus_config import ROOT, config
 from development.settings import app_settings
+from engine.declarations.business import Agent
+from engine.domain.messages import bus_queues
 from local import stack as platform
 from local.data_folder import Layout
 from local.host.host_json import HOST_JSON

@@ -8,8 +8,8 @@ from typing import Any
 from azure.storage.queue.aio import QueueClient
 from ulid import ULID
 
-from core.keys import buckets
-from core.messages import Submission
+from engine.domain.keys import buckets
+from engine.domain.messages import Submission
 from local.connections import storage_connection_string
 from local.ports import Ports
 

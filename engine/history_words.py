@@ -6,10 +6,10 @@ This module goes to the operators' side with `engine.words`.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.orders import OUTSIDE
 from engine.domain import events
 from engine.domain.causes import Cause, Code
 from engine.domain.events import HistoryEvent
+from engine.domain.submitted_order import OUTSIDE
 from engine.words import CLOCK, last_answer, words_of
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from core.messages import Text
+from engine.domain.messages import Text
 from entrypoints.models import Body, View
 
 

@@ -11,8 +11,8 @@ import azure.functions as func
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from core.errors import InvalidError
-from core.messages import faults_of
+from engine.domain.errors import InvalidError
+from engine.domain.messages import faults_of
 from entrypoints.functions import Functions
 from entrypoints.http import body_of, ok, order_id_of, unless_known
 from entrypoints.models import Parameters

@@ -27,8 +27,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from core.errors import CutOffError, UnavailableError
-from core.time_limit import time_limit
+from engine.domain.errors import CutOffError, UnavailableError
+from engine.time_limit import time_limit
 from entrypoints.http import answers
 from stores.poison import Arrival
 

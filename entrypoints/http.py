@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import azure.functions as func
 from pydantic import BaseModel
 
-from core.errors import (
+from engine.domain.errors import (
     AppError,
     ConflictError,
     InvalidError,
@@ -28,8 +28,8 @@ from core.errors import (
     UnknownOrderError,
     UnreadableRowError,
 )
-from core.keys import ORDER_ID
-from core.messages import decode
+from engine.domain.keys import ORDER_ID
+from engine.domain.messages import decode
 from entrypoints.models import Problem
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from core.keys import ORDER_ID
+from engine.domain.keys import ORDER_ID
 from entrypoints.models import Parameters, Problem, View
 
 Schema = dict[str, Any]

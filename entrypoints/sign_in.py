@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from core.errors import NotAllowedError, NotSignedInError
+from engine.domain.errors import NotAllowedError, NotSignedInError
 
 NAME = "X-MS-CLIENT-PRINCIPAL-NAME"
 IDENTITY = "X-MS-CLIENT-PRINCIPAL-ID"

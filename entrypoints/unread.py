@@ -4,9 +4,9 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from core.errors import InvalidError, NewerMessageError
-from core.messages import AnyAttempt, BusMessage, decode, put_off
-from core.ports import Bus, Clock
+from engine.domain.errors import InvalidError, NewerMessageError
+from engine.domain.messages import AnyAttempt, BusMessage, decode, put_off
+from engine.ports import Bus, Clock
 from stores.poison import Arrival, PoisonStore
 
 log = logging.getLogger(__name__)

@@ -1,12 +1,12 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
-from core.business import Business
-from core.code import Call, Later, Rejected, TryAgain
-from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
-from core.errors import InvalidError
-from core.forms import Body
-from core.messages import Name, Text
-from core.orders import OnFailure, Order
+from engine.declarations.activities import Call, Later, Rejected, TryAgain
+from engine.declarations.business import Business
+from engine.declarations.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
+from engine.declarations.service_forms import Body
+from engine.domain.errors import InvalidError
+from engine.domain.messages import Name, Text
+from engine.domain.submitted_order import OnFailure, Order
 from flow.businesses import business
 from flow.doors import Door
 from flow.model import Key, Model, Owner, Personal

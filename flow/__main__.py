@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from core.business import Business
+from engine.declarations.business import Business
 from flow.drawing import mermaid
 from flow.new import NewBusinessError, create, sample
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from core.faults import Fault, FaultCode
-from core.messages import decode, json_text
-from core.orders import OUTSIDE, OnFailure
-from core.workflow import ANSWER
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import ANSWER
+from engine.domain.messages import decode, json_text
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 from flow.model import Model, recorded
 from flow.payload import mark_of, models_in
 from flow.services import Agent, Operation

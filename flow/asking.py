@@ -9,8 +9,8 @@ from itertools import chain
 from types import NoneType
 from typing import Any, get_args
 
-from core.orders import Order
-from core.workflow import Results
+from engine.declarations.workflow import Results
+from engine.domain.submitted_order import Order
 from flow.model import Model, recorded
 
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from core.business import Agent as Declared
-from core.business import Business, Door, Sample
-from core.faults import Fault, FaultCode
-from core.workflow import DeclarationError, Workflows
+from engine.declarations.business import Agent as Declared
+from engine.declarations.business import Business, Door, Sample
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError, Workflows
 from flow.faults import faults_of
 from flow.model import Model
 from flow.payload import Check, payload_of

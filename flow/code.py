@@ -7,8 +7,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
-from core.code import Call, Code
-from core.faults import Fault, FaultCode
+from engine.declarations.activities import Call, Code
+from engine.declarations.faults import Fault, FaultCode
 from flow.model import Model, recorded
 
 Asked = TypeVar("Asked", bound=Model)

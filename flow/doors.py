@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core import business
+from engine.declarations import business
 from flow.model import Model
 
 

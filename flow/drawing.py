@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from core.orders import OUTSIDE, OnFailure
-from core.workflow import StepDefinition, Workflow, name_of
+from engine.declarations.workflow import StepDefinition, Workflow, name_of
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 
 ON_FAILURE = {
     OnFailure.ERROR: "",

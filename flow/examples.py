@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from core.business import REFERENCE
-from core.errors import InvalidError
-from core.messages import faults_of
+from engine.declarations.business import REFERENCE
+from engine.domain.errors import InvalidError
+from engine.domain.messages import faults_of
 from flow.model import Model
 
 Schema = Mapping[str, Any]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args, get_origin
 
-from core.errors import InvalidError
-from core.faults import Fault, FaultCode
-from core.messages import Submission
-from core.orders import OUTSIDE, Order
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.errors import InvalidError
+from engine.domain.messages import Submission
+from engine.domain.submitted_order import OUTSIDE, Order
 from flow import answers
 from flow.asking import kind_of, signature_of
 from flow.code import type_name

@@ -15,9 +15,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import SchemaValidator, core_schema, to_json
 
-from core.errors import InvalidError
-from core.messages import faults_of
-from core.orders import ERASED
+from engine.domain.errors import InvalidError
+from engine.domain.messages import faults_of
+from engine.domain.submitted_order import ERASED
 
 
 class Model(BaseModel):

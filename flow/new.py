@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from core.faults import Fault, FaultCode, StartUpError
+from engine.declarations.faults import Fault, FaultCode, StartUpError
 
 ROOT = Path(__file__).parent.parent
 FROM, TEST = "examples/start", "tests/unit/test_start.py"

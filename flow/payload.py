@@ -8,9 +8,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from core.business import Payload
-from core.messages import decode, json_text
-from core.orders import ERASED
+from engine.declarations.business import Payload
+from engine.domain.messages import decode, json_text
+from engine.domain.submitted_order import ERASED
 from flow.model import KeyMark, M, Mark, T
 
 Check = Callable[[M], None]

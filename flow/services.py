@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
-from core import business
-from core.credentials import Auth
-from core.faults import Fault, FaultCode
-from core.forms import Body, Form, Route
-from core.workflow import DeclarationError
+from engine.declarations import business
+from engine.declarations.credentials import Auth
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import Body, Form, Route
+from engine.declarations.workflow import DeclarationError
 from flow.code import Answered, Asked, Does, Function
 from flow.examples import examples_of
 from flow.model import Model
@@ -86,7 +86,8 @@ class Operation(Generic[Asked_contra, Answered_co]):
 class Agent:
     """Base of the services: a class names a capability and its operations, an instance an agent.
 
-    Two instances of one class are two agents that offer the same. Fields: `core.business.Agent`.
+    Two instances of one class are two agents that offer the same. The fields are those of
+    `engine.declarations.business.Agent`.
     """
 
     name: str

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, TypedDict, Unpack
 
-from core.orders import OnFailure, Order
-from core.workflow import StepDefinition, Workflow
+from engine.declarations.workflow import StepDefinition, Workflow
+from engine.domain.submitted_order import OnFailure, Order
 from flow.answers import AnswerRules, OfService, fields_of, operation_of
 from flow.asking import Asked, Request, asked, signature_of, used_by
 from flow.doors import Door

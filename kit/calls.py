@@ -17,9 +17,9 @@ from adapters.clock import utc_now
 from adapters.credentials import Fixed, context_of
 from adapters.remote import ACCEPTED, HttpRemoteService
 from adapters.services import credential_of
-from core.business import Agent, is_simulated
-from core.credentials import ClientCertificate, EntraToken
-from core.messages import AgentRequest
+from engine.declarations.business import Agent, is_simulated
+from engine.declarations.credentials import ClientCertificate, EntraToken
+from engine.domain.messages import AgentRequest
 from kit.checks import Told
 
 SHORTEST = 0.1

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from core.business import Agent
-from core.errors import RejectedError, TransientError
-from core.forms import Form
-from core.messages import OPERATION
+from engine.declarations.business import Agent
+from engine.declarations.service_forms import Form
+from engine.domain.errors import RejectedError, TransientError
+from engine.domain.messages import OPERATION
 from kit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
 from kit.checks import Service, Verdict, findings
 

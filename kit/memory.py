@@ -11,11 +11,11 @@ from typing import Any
 from adapters import Adapters
 from adapters.clock import new_id, new_right, utc_now
 from adapters.messaging import queues
-from core.changes import Event
-from core.errors import ConflictError, UnavailableError
-from core.keys import buckets
-from core.messages import AgentRequest, BusMessage
-from core.ports import Clock, NewId
+from engine.decisions.changes import Event
+from engine.domain.errors import ConflictError, UnavailableError
+from engine.domain.keys import buckets
+from engine.domain.messages import AgentRequest, BusMessage
+from engine.ports import Clock, NewId
 from stores.orders import OrderStore, Record, columns_of_record, record_of
 from stores.tables import (
     Delete,

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from core.business import Business
-from core.errors import AcceptedError, RejectedError, TransientError
-from core.messages import AgentRequest
-from core.ports import Clock, RemoteService
+from engine.declarations.business import Business
+from engine.domain.errors import AcceptedError, RejectedError, TransientError
+from engine.domain.messages import AgentRequest
+from engine.ports import Clock, RemoteService
 from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated

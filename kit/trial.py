@@ -17,12 +17,12 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from adapters.settings import Settings
-from core.actions import BY_NAME
-from core.alerts import NEWS
-from core.business import Business
-from core.changes import Event
-from core.keys import buckets
-from core.messages import Submission, decode, json_text
+from engine.alerts.events import NEWS
+from engine.decisions.changes import Event
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.business import Business
+from engine.domain.keys import buckets
+from engine.domain.messages import Submission, decode, json_text
 from kit.exploration.explorer import Limit
 from kit.exploration.trial import (
     ORDER_ID,

@@ -15,9 +15,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from adapters import Adapters
 from adapters.settings import Settings
 from bootstrap import bootstrap
-from core.business import Business
-from core.keys import time_of
-from core.messages import (
+from engine.declarations.business import Business
+from engine.domain.keys import time_of
+from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentRequest,
     BusMessage,

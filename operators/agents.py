@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.errors import InvalidError, RefusedError, UnknownAgentError
-from core.ports import Clock
+from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
+from engine.ports import Clock
 from engine.words import CLOCK
 from entrypoints.models import View
 from operators.requests import HoldRequest, OperatorRequest

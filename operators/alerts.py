@@ -12,15 +12,15 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from core.alerts import STALLED, Acknowledgement, Alert
-from core.changes import Event
-from core.conditions import ConditionStatus
-from core.errors import AppError
-from core.gathering import run_all
-from core.keys import ABOUT_ORDER
-from core.life import MEANINGS
-from core.ports import Clock
+from engine.alerts.conditions import ConditionStatus
+from engine.alerts.events import STALLED, Acknowledgement, Alert
+from engine.concurrency import run_all
+from engine.decisions.changes import Event
+from engine.domain.errors import AppError
+from engine.domain.keys import ABOUT_ORDER
+from engine.domain.statuses import MEANINGS
 from engine.domain.work_index import WorkItemKind
+from engine.ports import Clock
 from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest

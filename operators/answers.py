@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from core import answers
-from core.actions import Asked
-from core.business import Payload
-from core.changes import Change
-from core.errors import RefusedError, UnknownOrderError
-from core.links import Links
-from core.messages import Moment, Text
-from core.workflow import StepDefinition, Workflows
+from engine.decisions import callback_actions as answers
+from engine.decisions.changes import Change
+from engine.decisions.operator_actions import Asked
+from engine.declarations.business import Payload
+from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.callback_urls import Links
+from engine.domain.errors import RefusedError, UnknownOrderError
+from engine.domain.messages import Moment, Text
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data

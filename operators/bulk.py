@@ -10,10 +10,15 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.actions import BY_NAME, Action
-from core.answers import checked
-from core.changes import Change
-from core.errors import (
+from engine.concurrency import run_all
+from engine.decisions import lists
+from engine.decisions.callback_actions import checked
+from engine.decisions.changes import Change
+from engine.decisions.lists import LIST_OF
+from engine.decisions.operator_actions import BY_NAME, Action
+from engine.declarations.workflow import Workflows
+from engine.domain import work_index
+from engine.domain.errors import (
     ConflictError,
     InvalidError,
     RefusedError,
@@ -21,15 +26,10 @@ from core.errors import (
     UnknownOrderError,
     UnreadableRowError,
 )
-from core.gathering import run_all
-from core.keys import sortable
-from core.ports import Clock
-from core.workflow import Workflows
-from engine import lists
-from engine.domain import work_index
+from engine.domain.keys import sortable
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
-from engine.lists import LIST_OF
+from engine.ports import Clock
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where

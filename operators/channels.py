@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.gathering import run_all
+from engine.concurrency import run_all
 from entrypoints.models import View
 from stores.notifications import Notifications, known
 from stores.tables import Stored

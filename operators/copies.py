@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.business import Agent
-from core.changes import Change, change_of
-from core.errors import InvalidError, UnreadableRowError
-from core.gathering import run_all
-from core.keys import bucket_of, order_key, state_key
-from core.ports import Clock
+from engine.concurrency import run_all
 from engine.decisions.actions import restore
 from engine.decisions.actions.restore import Copied
+from engine.decisions.changes import Change, change_of
+from engine.declarations.business import Agent
+from engine.domain.errors import InvalidError, UnreadableRowError
+from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import Order
+from engine.ports import Clock
 from entrypoints.models import View
 from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 from stores.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of

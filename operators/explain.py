@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
-from core.changes import Change, Decision, NotClaimed
-from core.errors import UnreadableRowError
-from core.life import Outcome, WhyNot
-from core.messages import request_id
+from engine.decisions.changes import Change, Decision, NotClaimed
+from engine.domain.errors import UnreadableRowError
+from engine.domain.messages import request_id
 from engine.domain.orders import Hold, InError, Order, Pending, Processing
 from engine.domain.states import (
     AtWork,
@@ -32,6 +31,7 @@ from engine.domain.states import (
     Undoing,
     Wait,
 )
+from engine.domain.statuses import Outcome, WhyNot
 from engine.domain.steps import Step
 from engine.domain.work_index import first_need
 from engine.words import CLOCK, words_of

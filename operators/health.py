@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.errors import NoRightError, QueueRefusedError
+from engine.domain.errors import NoRightError, QueueRefusedError
 from entrypoints.models import View
 
 log = logging.getLogger(__name__)

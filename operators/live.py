@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from core.errors import UnavailableError
-from core.life import MEANINGS
-from core.ports import Clock, TextQueue
-from engine.lists import LISTS, is_first
+from engine.decisions.lists import LISTS, is_first
+from engine.domain.errors import UnavailableError
+from engine.domain.statuses import MEANINGS
+from engine.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.overview import RECENT
 from operators.owed import Look, Owed
@@ -26,7 +26,7 @@ SHARED_FOR = timedelta(seconds=0.5)
 """How long a reading of the agenda is reused: on one machine a page looks once a second."""
 
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
-"""The id of a request: order, step, attempt and action (`core/messages.py`)."""
+"""The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""
 
 OF_OPERATORS = {each for each, meaning in MEANINGS.items() if meaning.waits_for_operator}
 PARKED = {each for each, meaning in MEANINGS.items() if meaning.is_parked}

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.errors import UnavailableError
-from core.ports import Clock, TextQueue
+from engine.decisions.lists import LISTS
+from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.lists import LISTS
+from engine.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed

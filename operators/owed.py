@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from core.keys import LAST, bucket_of
-from core.ports import Clock
 from engine.domain import work_index
+from engine.domain.keys import LAST, bucket_of
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.ports import Clock
 from stores.orders import OrderStore
 
 MAX_COUNTED = 1000

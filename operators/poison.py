@@ -10,11 +10,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from core.errors import RefusedError, UnknownMessageError
-from core.gathering import run_all
-from core.links import masked
-from core.messages import DEAD_LETTERS, BusMessage
-from core.ports import Bus, TextQueue
+from engine.concurrency import run_all
+from engine.domain.callback_urls import masked
+from engine.domain.errors import RefusedError, UnknownMessageError
+from engine.domain.messages import DEAD_LETTERS, BusMessage
+from engine.ports import Bus, TextQueue
 from entrypoints.models import View
 from operators.requests import KEY, OperatorRequest, PoisonPage
 from operators.views import cut

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from core.actions import BY_NAME
-from core.business import MAX_KEY
-from core.keys import ORDER_ID
-from core.life import Outcome
-from core.messages import Moment, OrderId, Seen, StepName, Text
-from engine.lists import ENDED_LISTS, LISTS
+from engine.decisions.lists import ENDED_LISTS, LISTS
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.business import MAX_KEY
+from engine.domain.keys import ORDER_ID
+from engine.domain.messages import Moment, OrderId, Seen, StepName, Text
+from engine.domain.statuses import Outcome
 from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
 

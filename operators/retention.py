@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from core import keys
-from core.business import Payload
-from core.changes import Change, HistoryEntry, amendment
-from core.errors import InvalidError, RefusedError, UnavailableError
-from core.gathering import run_all
-from core.ports import Clock
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, HistoryEntry, amendment
+from engine.declarations.business import Payload
+from engine.domain import keys
+from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import Order
 from engine.features.external_events import without_personal_data
+from engine.ports import Clock
 from entrypoints.models import View
 from operators import views
 from operators.overview import SHOWN

@@ -24,7 +24,7 @@ class RunDesk:
     """Runs the work of the app's timers once, whenever an operator asks."""
 
     work: Mapping[str, Callable[[], Awaitable[object]]]
-    """The work of each timer by its name in `core.actions.RUNS`."""
+    """The work of each timer by its name in `engine.decisions.operator_actions.RUNS`."""
     monotonic: Callable[[], float] = time.monotonic
 
     async def run(self, name: str, request: OperatorRequest) -> Ran:

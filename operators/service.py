@@ -9,20 +9,19 @@ from itertools import starmap
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from core import keys
-from core.actions import Action, Asked, possible
-from core.answers import checked
-from core.business import Payload
-from core.changes import Change, HistoryEntry, Note
-from core.errors import InvalidError, RefusedError, UnreadableRowError
-from core.gathering import run_all
-from core.ports import Clock
-from core.workflow import Workflows
-from engine import lists
-from engine.domain import work_index
+from engine.concurrency import run_all
+from engine.decisions import lists
+from engine.decisions.callback_actions import checked
+from engine.decisions.changes import Change, HistoryEntry, Note
+from engine.decisions.operator_actions import Action, Asked, possible
+from engine.declarations.business import Payload
+from engine.declarations.workflow import Workflows
+from engine.domain import keys, work_index
+from engine.domain.errors import InvalidError, RefusedError, UnreadableRowError
 from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow
+from engine.ports import Clock
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operators.requests import (

@@ -9,8 +9,8 @@ from functools import partial
 
 import azure.functions as func
 
-from core.actions import ACTIONS, RUNS, Action
-from core.messages import DEAD_LETTERS
+from engine.decisions.operator_actions import ACTIONS, RUNS, Action
+from engine.domain.messages import DEAD_LETTERS
 from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.openapi import Route
 from operators.agents import AgentDesk

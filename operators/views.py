@@ -15,24 +15,24 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.actions import ERASE, possible, possible_at
-from core.business import Payload
-from core.changes import HistoryEntry
-from core.errors import InvalidError
-from core.keys import key_in, made_at
-from core.life import Direction, Outcome, ProcessState, StepState
-from core.orders import OnFailure, Priority
 from engine.decisions import external_event
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.lists import situation_in, state_in, summary
+from engine.decisions.operator_actions import ERASE, possible, possible_at
+from engine.declarations.business import Payload
 from engine.domain.causes import cause_in
+from engine.domain.errors import InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
 from engine.domain.history import name_of, to_data
+from engine.domain.keys import key_in, made_at
 from engine.domain.orders import Order
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
+from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
+from engine.domain.submitted_order import OnFailure, Priority
 from engine.domain.work_index import IndexRow
 from engine.features.external_events import without_personal_data
 from engine.history_words import words_of_event
-from engine.lists import situation_in, state_in, summary
 from engine.words import words_of
 from entrypoints.models import View
 from operators.vocabulary import ACCEPTED

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core import actions, life
-from core.actions import Action, Subject, Words
-from core.alerts import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
-from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
+from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
+from engine.decisions import operator_actions as actions
+from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
+from engine.decisions.operator_actions import Action, Subject, Words
+from engine.domain import statuses as life
 from engine.domain.history import EVENT_INFO
-from engine.lists import ENDED_LISTS, LISTS, situation_in
+from engine.domain.statuses import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
 from entrypoints.models import View
 
 RUNBOOK: Mapping[str, str] = {

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
 
-from core.keys import bucket_of
-from core.messages import AgentReply
-from core.orders import Priority
-from core.ports import Clock
+from engine.domain.keys import bucket_of
+from engine.domain.messages import AgentReply
+from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
+from engine.ports import Clock
 from stores.agent_health import FRESH, AgentHealth, closed_until
 
 LOOK_INTERVAL = timedelta(seconds=1)

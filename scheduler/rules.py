@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.business import Agent, Payload
-from core.changes import Change, HistoryEntry, NotClaimed, Note, change_of
-from core.links import Links
-from core.messages import AgentReply
-from core.workflow import Workflows
 from engine.decisions import claim
+from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note, change_of
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.declarations.business import Agent, Payload
+from engine.declarations.workflow import Workflows
+from engine.domain.callback_urls import Links
+from engine.domain.messages import AgentReply
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 from engine.features.external_events import CallbackUrls

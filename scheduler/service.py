@@ -9,14 +9,14 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from core.changes import Change, Decision, NotClaimed, Note
-from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
-from core.gathering import run_all
-from core.life import WhyNot
-from core.messages import AgentReply, WakeUp
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, Decision, NotClaimed, Note
 from engine.domain import work_index
+from engine.domain.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
+from engine.domain.messages import AgentReply, WakeUp
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
+from engine.domain.statuses import WhyNot
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from scheduler.admission import LATELY, Admission, Candidate, said_in

@@ -8,9 +8,9 @@ from typing import List  # noqa: UP035 - see Messages
 
 import azure.functions as func
 
-from core.errors import AppError, InvalidError, NewerMessageError, OutOfTimeError
-from core.gathering import run_all
-from core.messages import (
+from engine.concurrency import run_all
+from engine.domain.errors import AppError, InvalidError, NewerMessageError, OutOfTimeError
+from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     WakeUp,
@@ -19,7 +19,7 @@ from core.messages import (
     put_off,
     responses_queue,
 )
-from core.ports import Bus, Clock
+from engine.ports import Bus, Clock
 from entrypoints.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
 from scheduler.admission import LOOK_INTERVAL

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from core.errors import UnknownNameError
-from core.messages import NO_TEXT
+from engine.domain.errors import UnknownNameError
+from engine.domain.messages import NO_TEXT
 from flow import UNDO, Agent, Flow, Model, Name, Operation, Owner, Personal, Text, business
 from shop.catalogue import BY_SKU, PRODUCTS
 

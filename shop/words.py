@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from core.life import Mark, Outcome, StepState
 from engine.domain.orders import InError, Order, Processed
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -12,6 +11,7 @@ from engine.domain.states import (
     Undone,
     UndoPending,
 )
+from engine.domain.statuses import Mark, Outcome, StepState
 from engine.domain.steps import Step
 
 

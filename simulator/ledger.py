@@ -16,8 +16,8 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from core.errors import ConflictError
-from core.keys import key_part
+from engine.domain.errors import ConflictError
+from engine.domain.keys import key_part
 from simulator.rules import Effect, FaultInForce, Refusal
 from stores.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 

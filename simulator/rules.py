@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
-from core.business import REFERENCE, Agent, Business
-from core.errors import InvalidError
-from core.forms import Body, Form
-from core.messages import decode
+from engine.declarations.business import REFERENCE, Agent, Business
+from engine.declarations.service_forms import Body, Form
+from engine.domain.errors import InvalidError
+from engine.domain.messages import decode
 
 BUSY_FOR_SECONDS = 5
 """Default pause that `busy` asks for."""

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.business import Agent, Business, Sample, is_simulated
-from core.errors import InvalidError
-from core.messages import Submission
-from core.orders import OnFailure
-from core.workflow import StepDefinition
+from engine.declarations.business import Agent, Business, Sample, is_simulated
+from engine.declarations.workflow import StepDefinition
+from engine.domain.errors import InvalidError
+from engine.domain.messages import Submission
+from engine.domain.submitted_order import OnFailure
 from simulator.rules import Fault, Match
 
 

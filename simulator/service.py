@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import RefusedError
-from core.gathering import GroupCommit
-from core.ports import Clock, TextQueue
+from engine.concurrency import GroupCommit
+from engine.domain.errors import RefusedError
+from engine.ports import Clock, TextQueue
 from simulator import rules
 from simulator.ledger import Ledger
 from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Plan, Refusal, Service

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import azure.functions as func
 
-from core.errors import InvalidError
-from core.forms import METHODS, Route
+from engine.declarations.service_forms import METHODS, Route
+from engine.domain.errors import InvalidError
 from entrypoints.functions import Functions
 from entrypoints.http import body_of, content_of, ok, problem
 from simulator.rules import Fault, action_of, call_of

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime, FiniteFloat
 
-from core.keys import LAST, key_part, sortable
+from engine.domain.keys import LAST, key_part, sortable
 from stores.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
 
 OPERATOR = "operator"

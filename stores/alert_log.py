@@ -11,10 +11,10 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from core.alerts import Acknowledgement, Alert
-from core.changes import Event
-from core.errors import ConflictError
-from core.keys import key_part, newest_first
+from engine.alerts.events import Acknowledgement, Alert
+from engine.decisions.changes import Event
+from engine.domain.errors import ConflictError
+from engine.domain.keys import key_part, newest_first
 from stores import notifications
 from stores.outbox import EVENT
 from stores.tables import (

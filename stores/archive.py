@@ -11,8 +11,8 @@ from datetime import datetime
 
 from ulid import ULID
 
-from core.errors import ConflictError, UnreadableRowError
-from core.keys import LAST, bucket_of, newest_first, order_key, state_key
+from engine.domain.errors import ConflictError, UnreadableRowError
+from engine.domain.keys import LAST, bucket_of, newest_first, order_key, state_key
 from engine.domain.orders import Order
 from engine.domain.work_index import ACTED_PREFIX
 from stores.orders import OrderStore, loaded

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core import alerts
-from core.clocks import ClockSkew
-from core.keys import spread_over
-from core.ports import ClockCheck
+from engine.alerts import events as alerts
+from engine.domain.clocks import ClockSkew
+from engine.domain.keys import spread_over
+from engine.ports import ClockCheck
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)

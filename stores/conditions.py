@@ -1,7 +1,7 @@
 """The conditions that last, or ended lately, in table `alerts`: a row for each."""
 
-from core.conditions import Condition
-from core.keys import key_part
+from engine.alerts.conditions import Condition
+from engine.domain.keys import key_part
 from stores.tables import Delete, Form, Insert, Operation, Replace, Table, columns_of, read_each
 
 PARTITION = "conditions"

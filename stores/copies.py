@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from core.errors import InvalidError, RefusedError
-from core.gathering import run_all
-from core.keys import LAST, ORDER_ID, bucket_of, history_key, state_key
-from core.messages import Moment
-from core.ports import Clock
+from engine.concurrency import run_all
+from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.keys import LAST, ORDER_ID, bucket_of, history_key, state_key
+from engine.domain.messages import Moment
+from engine.ports import Clock
 from stores.tables import Columns, Delete, Insert, Stored, Table, columns_of, first
 
 log = logging.getLogger(__name__)

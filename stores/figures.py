@@ -13,15 +13,15 @@ from typing import ClassVar
 
 from pydantic import AwareDatetime, ConfigDict, NonNegativeInt, PositiveInt
 
-from core.changes import Change
-from core.errors import AppError
-from core.keys import sortable
-from core.life import Outcome
-from core.ports import Clock, NewId
-from core.time_limit import unlimited
+from engine.decisions.changes import Change
+from engine.domain.errors import AppError
 from engine.domain.events import OrderEnded, OrderProcessed
+from engine.domain.keys import sortable
 from engine.domain.orders import InError
 from engine.domain.states import Completed
+from engine.domain.statuses import Outcome
+from engine.ports import Clock, NewId
+from engine.time_limit import unlimited
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from core.changes import Event
-from core.keys import key_part
+from engine.decisions.changes import Event
+from engine.domain.keys import key_part
 from stores.outbox import EVENT
 from stores.tables import (
     Columns,

@@ -7,9 +7,6 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from core.life import Direction, Outcome, ProcessState
-from core.orders import Order as SubmittedOrder
-from core.orders import Priority
 from engine.domain.causes import Cause
 from engine.domain.orders import (
     PROCESS_STATE,
@@ -23,7 +20,10 @@ from engine.domain.orders import (
     Processing,
     WorkItem,
 )
+from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.steps import Step
+from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Priority
 from stores.step_rows import columns_of_steps, result_column, steps_in
 from stores.tables import Columns, Form
 

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
 
-from core.changes import Change, Event, HistoryEntry, Note, acted_row
-from core.errors import ConflictError, UnreadableRowError
-from core.gathering import reached, run_all, settle_all
-from core.keys import (
+from engine.concurrency import reached, run_all, settle_all
+from engine.decisions.changes import Change, Event, HistoryEntry, Note, acted_row
+from engine.domain.errors import ConflictError, UnreadableRowError
+from engine.domain.events import HistoryEvent, UnknownEvent
+from engine.domain.history import from_data, to_data
+from engine.domain.keys import (
     ABOUT_ORDER,
     bucket_of,
     history_key,
@@ -23,11 +25,9 @@ from core.keys import (
     order_range,
     state_key,
 )
-from core.orders import Order
-from engine.domain.events import HistoryEvent, UnknownEvent
-from engine.domain.history import from_data, to_data
 from engine.domain.orders import Order as NewOrder
 from engine.domain.orders import WorkItem
+from engine.domain.submitted_order import Order
 from engine.domain.work_index import ACTED_PREFIX, ENDED_PREFIX, IndexRow
 from stores import outbox
 from stores.order_rows import StateRecord, columns_of_state, order_of, state_in, state_record

@@ -10,12 +10,9 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 
-from core import alerts
-from core.changes import Change, Event, HistoryEntry
-from core.keys import LAST, key_part, sortable
-from core.life import MEANINGS, Situation
-from core.links import link
-from core.messages import OPERATORS, BusMessage
+from engine.alerts import events as alerts
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.domain.callback_urls import link
 from engine.domain.events import (
     ExternalEventRecorded,
     OrderEnded,
@@ -25,7 +22,10 @@ from engine.domain.events import (
     StepStarted,
     Submitted,
 )
+from engine.domain.keys import LAST, key_part, sortable
+from engine.domain.messages import OPERATORS, BusMessage
 from engine.domain.orders import Order
+from engine.domain.statuses import MEANINGS, Situation
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words import words_of
 from stores.tables import Form

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
+from engine.domain.errors import ConflictError, UnknownMessageError, UnreadableRowError
 from stores.tables import Columns, Delete, Form, Insert, Stored, Table, columns_of
 
 

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Union
 from pydantic import AfterValidator, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
-from core.life import StepState
-from core.messages import faults_of, json_in, json_text
 from engine.domain import effects, states
 from engine.domain.causes import Cause
+from engine.domain.messages import faults_of, json_in, json_text
 from engine.domain.states import PATTERN_STATE, State
+from engine.domain.statuses import StepState
 from engine.domain.steps import Counts, Rules, Step, StepIn
 from stores.tables import Columns, aware
 

@@ -7,9 +7,9 @@ range.
 from datetime import datetime
 from hashlib import sha256
 
-from core.gathering import run_all
-from core.keys import sortable
-from core.ports import Clock
+from engine.concurrency import run_all
+from engine.domain.keys import sortable
+from engine.ports import Clock
 from stores.tables import Delete, Table, first
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]

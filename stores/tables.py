@@ -9,9 +9,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
-from core.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
-from core.keys import SCHEMA_VERSION
-from core.messages import faults_of, json_in, json_text, utf16_units
+from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
+from engine.domain.keys import SCHEMA_VERSION
+from engine.domain.messages import faults_of, json_in, json_text, utf16_units
 
 MAX_CHARACTERS = 32 * 1024
 """The longest text of one property: 64 KiB of UTF-16."""

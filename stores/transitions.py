@@ -4,16 +4,12 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from core.changes import Change, Decision, Note
-from core.errors import (
-    ConflictError,
-    UnavailableError,
-    UnknownOrderError,
-)
-from core.ports import Bus, Clock, NewId
+from engine.decisions.changes import Change, Decision, Note
+from engine.domain.errors import ConflictError, UnavailableError, UnknownOrderError
 from engine.domain.history import name_of
 from engine.domain.orders import Order
 from engine.domain.states import Completed, Undone
+from engine.ports import Bus, Clock, NewId
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)

@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, Field
 
-from core import alerts
-from core.business import Payload
-from core.changes import Change, Event, HistoryEntry, Note, change_of
-from core.errors import InvalidError, UnknownNameError, as_one
-from core.keys import bucket_of, business_key, sortable
-from core.messages import Moment, Submission, decode, json_text, payload_in
-from core.orders import Order as SubmittedOrder
-from core.workflow import Workflow, Workflows
+from engine.alerts import events as alerts
+from engine.decisions.changes import Change, Event, HistoryEntry, Note, change_of
 from engine.decisions.submit import Wishes, is_same, submit
+from engine.declarations.business import Payload
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
+from engine.domain.keys import bucket_of, business_key, sortable
+from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
 from engine.domain.orders import Order
+from engine.domain.submitted_order import Order as SubmittedOrder
 from engine.words import words_of
 
 

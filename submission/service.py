@@ -4,11 +4,11 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from core.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
-from core.keys import spread_over
-from core.messages import Submission
-from core.ports import Slowdown, TextQueue
-from core.workflow import Workflow
+from engine.declarations.workflow import Workflow
+from engine.domain.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
+from engine.domain.keys import spread_over
+from engine.domain.messages import Submission
+from engine.ports import Slowdown, TextQueue
 from engine.words import words_of
 from stores.poison import Arrival, PoisonStore
 from stores.transitions import Transitions

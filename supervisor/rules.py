@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.changes import Change, change_of
-from core.messages import request_id_of
+from engine.decisions.changes import Change, change_of
 from engine.decisions.recover import AttemptReport, recover
+from engine.domain.messages import request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import AtWork
 from stores.agent_health import AgentHealth, fault_of, has_begun, has_spoken

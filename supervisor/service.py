@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import partial
 from itertools import product
 
-from core.changes import Decision
-from core.errors import UnavailableError
-from core.gathering import run_all
-from core.ports import Leadership
+from engine.concurrency import run_all
+from engine.decisions.changes import Decision
 from engine.domain import work_index
+from engine.domain.errors import UnavailableError
 from engine.domain.orders import Order
 from engine.domain.work_index import WorkItemKind
+from engine.ports import Leadership
 from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
 from stores.clock_guard import ClockGuard
 from stores.sweeps import Sweep, SweepLog

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from core.urls import LOOPBACK
+from engine.urls import LOOPBACK
 
 MOST_RECIPIENTS = 50
 """How many recipients Azure Communication Services takes for a mail."""

@@ -13,10 +13,10 @@ from azure.core.exceptions import AzureError, HttpResponseError
 from adapters.answers import Answer
 from adapters.channels.outcomes import is_passing, no_answer, pause, why
 from adapters.channels.texts import html_text, plain_text, subject_of
-from core.channels import ChannelName
-from core.digests import Digest
-from core.errors import ChannelAwayError, ChannelRefusedError
-from core.ports import Clock
+from engine.alerts.channels import ChannelName
+from engine.alerts.digests import Digest
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from engine.ports import Clock
 
 LIMIT_SECONDS = 25.0
 """For the token of the app's identity and the one request."""

@@ -12,9 +12,9 @@ from adapters.channels.teams import teams_body
 from adapters.channels.webhook import WebhookChannel
 from adapters.clock import utc_now
 from adapters.connections import Connections
-from core.channels import ChannelName
-from core.digests import Digest
-from core.ports import Channel
+from engine.alerts.channels import ChannelName
+from engine.alerts.digests import Digest
+from engine.ports import Channel
 
 BODIES: Mapping[ChannelName, Callable[[Digest], bytes]] = {
     ChannelName.TEAMS: teams_body,

@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta
 
 from adapters.answers import Answer
-from core.errors import ChannelAwayError
+from engine.domain.errors import ChannelAwayError
 
 LONGEST_WAIT = timedelta(hours=1)
 """The longest pause that a channel may ask for."""

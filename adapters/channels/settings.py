@@ -14,11 +14,11 @@ from adapters.channels.addresses import (
     is_mail_address,
     smtp_server,
 )
-from core.alerts import TYPES
-from core.channels import ChannelName, ChannelRule
-from core.faults import Fault, FaultCode
-from core.urls import is_private
+from engine.alerts.channels import ChannelName, ChannelRule
+from engine.alerts.events import TYPES
+from engine.declarations.faults import Fault, FaultCode
 from engine.domain.causes import FACTS
+from engine.urls import is_private
 
 EXPECTED = {
     "MAIL_ENDPOINT": (

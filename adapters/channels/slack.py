@@ -12,7 +12,7 @@ from adapters.channels.texts import (
     section_of,
     subject_of,
 )
-from core.digests import Digest
+from engine.alerts.digests import Digest
 
 MOST_BLOCKS = 50
 MOST_OF_TEXT = 460

@@ -15,9 +15,9 @@ import aiosmtplib
 from adapters.channels.addresses import Encryption, SmtpServer
 from adapters.channels.outcomes import no_answer
 from adapters.channels.texts import html_text, plain_text, subject_of
-from core.channels import ChannelName
-from core.digests import Digest
-from core.errors import ChannelAwayError, ChannelRefusedError
+from engine.alerts.channels import ChannelName
+from engine.alerts.digests import Digest
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from adapters.channels.texts import (
     section_of,
     subject_of,
 )
-from core.digests import Digest
+from engine.alerts.digests import Digest
 
 MAX_BYTES = 20_000
 """Below the 21 KB that are safe: the workflow fails after its 202, so nobody would learn of it."""

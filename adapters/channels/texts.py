@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from html import escape
 
-from core.digests import Digest, DigestEntry, Status, clean
-from core.urls import URL
+from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from engine.urls import URL
 
 SUBJECT, TITLE, ABOUT, REASON, ADVICE = 200, 150, 200, 500, 500
 """The longest texts, in characters, so that one entry always fits into a message."""

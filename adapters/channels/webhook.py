@@ -9,9 +9,9 @@ from yarl import URL
 
 from adapters.answers import Answer, answer_of
 from adapters.channels.outcomes import is_passing, no_answer, pause, why
-from core.digests import Digest
-from core.errors import ChannelAwayError, ChannelRefusedError
-from core.ports import Clock
+from engine.alerts.digests import Digest
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from engine.ports import Clock
 
 LIMIT_SECONDS = 10.0
 HEADERS = {"Content-Type": "application/json"}

@@ -23,9 +23,9 @@ from tenacity import (
 )
 
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
-from core.gathering import GroupCommit
-from core.messages import BusMessage
+from engine.concurrency import GroupCommit
+from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.messages import BusMessage
 
 MILLISECOND = timedelta(milliseconds=1)
 SEND_TIMEOUT_SECONDS = 15.0

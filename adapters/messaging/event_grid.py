@@ -7,9 +7,9 @@ from azure.core.messaging import CloudEvent
 from azure.eventgrid.aio import EventGridPublisherClient
 
 from adapters.failures import azure_errors
-from core.changes import Event
-from core.errors import UnavailableError
-from core.time_limit import writing
+from engine.decisions.changes import Event
+from engine.domain.errors import UnavailableError
+from engine.time_limit import writing
 
 SOURCE = "/order-processing"
 

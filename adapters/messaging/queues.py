@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from azure.storage.queue.aio import QueueClient
 
 from adapters.failures import azure_errors
-from core.errors import InvalidError, UnavailableError
-from core.time_limit import writing
+from engine.domain.errors import InvalidError, UnavailableError
+from engine.time_limit import writing
 
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that the XML of Storage Queues cannot hold."""

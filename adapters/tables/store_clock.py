@@ -12,9 +12,9 @@ from typing import Any
 from azure.core.pipeline import PipelineRequest, PipelineResponse
 
 from adapters.clock import utc_now
-from core.clocks import DECISIVE, Answer, ClockSkew, SkewDetector
-from core.errors import UnavailableError
-from core.ports import Clock
+from engine.domain.clocks import DECISIVE, Answer, ClockSkew, SkewDetector
+from engine.domain.errors import UnavailableError
+from engine.ports import Clock
 
 RECENT_SECONDS = 5.0
 """For so long after an answer, no request is sent only to compare the clocks."""

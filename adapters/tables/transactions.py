@@ -9,8 +9,8 @@ from azure.data.tables.aio import TableClient
 from adapters.failures import azure_errors
 from adapters.tables import wire
 from adapters.tables.budget import Budget
-from core.errors import ConflictError, InvalidError, UnavailableError
-from core.gathering import GroupCommit
+from engine.concurrency import GroupCommit
+from engine.domain.errors import ConflictError, InvalidError, UnavailableError
 from stores.tables import ETags, Operation, Stored
 
 Outcome = ETags | Exception

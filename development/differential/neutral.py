@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from core.keys import newest_first, order_key, sortable, state_key
-from core.life import Outcome
-from core.orders import OnFailure, Priority
 from engine.domain import events as e
 from engine.domain.causes import Cause
 from engine.domain.effects import Doubt, NotDone
+from engine.domain.keys import newest_first, order_key, sortable, state_key
 from engine.domain.orders import PROCESS_STATE, InError, Order, Pending, Processed, Processing
 from engine.domain.states import (
     PATTERN_STATE,
@@ -26,7 +24,9 @@ from engine.domain.states import (
     UnderWay,
     UndoFailed,
 )
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Step
+from engine.domain.submitted_order import OnFailure, Priority
 from engine.words import words_of
 
 Json = Mapping[str, Any]

@@ -14,19 +14,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from core import answers
-from core.actions import BY_NAME, Asked, cancel_for_customer
-from core.business import Agent, Payload
-from core.changes import Change, HistoryEntry, NotClaimed, Note
-from core.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
-from core.links import Links
-from core.messages import AgentReply, BusMessage, decode
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
 from development.differential import neutral
+from engine.decisions import callback_actions as answers
 from engine.decisions.actions.restore import Copied
+from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
+from engine.decisions.operator_actions import BY_NAME, Asked, cancel_for_customer
+from engine.declarations.business import Agent, Payload
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.callback_urls import Links
 from engine.domain.causes import cause_in
+from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
+from engine.domain.messages import AgentReply, BusMessage, decode
 from engine.domain.orders import Order
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operators import copies, retention
 from operators.requests import OperatorRequest

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.life import Outcome, WhyNot
-from core.workflow import Workflow
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.transitions import Draft, Transition, end
+from engine.declarations.workflow import Workflow
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
 from engine.domain.orders import Order, Pending
 from engine.domain.states import AtWork
+from engine.domain.statuses import Outcome, WhyNot
 from engine.domain.work_index import capability_of
 
 

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from core.errors import AppError
-from core.orders import Order as SubmittedOrder
-from core.workflow import StepDefinition, Workflow, name_of
 from engine.decisions.requests import Personal, in_workflow, results_for, shown
 from engine.decisions.transitions import Draft, failure_of
+from engine.declarations.workflow import StepDefinition, Workflow, name_of
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import AppError
 from engine.domain.events import SkippedByCondition, StepScheduled
 from engine.domain.orders import Order
 from engine.domain.states import ConditionPending
 from engine.domain.steps import Step
+from engine.domain.submitted_order import Order as SubmittedOrder
 from engine.features import conditions
 
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)

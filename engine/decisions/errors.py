@@ -1,7 +1,7 @@
 """The errors of decisions, each of which says why by a cause."""
 
-from core.errors import AppError
 from engine.domain.causes import Cause
+from engine.domain.errors import AppError
 
 
 class CausedError(AppError):

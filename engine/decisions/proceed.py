@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 
-from core.business import Agent, Payload
-from core.life import Outcome
-from core.messages import BusMessage
-from core.workflow import Workflow, Workflows
 from engine.decisions import conditions
 from engine.decisions.requests import (
     BrokenRequestError,
@@ -21,10 +17,13 @@ from engine.decisions.requests import (
 )
 from engine.decisions.transitions import Draft, Transition, end, failure_of
 from engine.decisions.undo import give_up
+from engine.declarations.business import Agent, Payload
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Key
 from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
+from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import (
     AtWork,
@@ -37,6 +36,7 @@ from engine.domain.states import (
     Undoing,
     UndoPending,
 )
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.features import external_events, key_generations, late_effects
 from engine.features.conditions import condition_met

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zlib import crc32
 
-from core.messages import request_id
 from engine.decisions.transitions import (
     Draft,
     Transition,
@@ -20,6 +19,7 @@ from engine.decisions.transitions import (
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import AttemptExpired, CooldownStarted, HistoryEvent, Recovered
+from engine.domain.messages import request_id
 from engine.domain.orders import Order, Processing
 from engine.domain.states import (
     AtWork,

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import NewerWorkflowError
-from core.messages import AgentReply
-from core.orders import MAX_KEPT
-from core.workflow import StepDefinition
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.requests import step_removed
 from engine.decisions.transitions import Transition, after_answer
+from engine.declarations.workflow import StepDefinition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.digests import digest_of
+from engine.domain.errors import NewerWorkflowError
 from engine.domain.events import (
     AttemptDeferred,
     HistoryEvent,
@@ -25,9 +23,11 @@ from engine.domain.events import (
     StepFailed,
     StepUndone,
 )
+from engine.domain.messages import AgentReply
 from engine.domain.orders import Order, Pending
 from engine.domain.states import PATTERN_STATE, Running, Undoing
 from engine.domain.steps import Step
+from engine.domain.submitted_order import MAX_KEPT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.errors import AppError, InvalidError
-from core.messages import AgentRequest, BusMessage, faults_of
-from core.orders import ERASED
-from core.texts import plain
-from core.workflow import StepDefinition, Workflow
 from engine.decisions.errors import CausedError
+from engine.declarations.workflow import StepDefinition, Workflow
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import AppError, InvalidError
+from engine.domain.messages import AgentRequest, BusMessage, faults_of
 from engine.domain.orders import Order
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
+from engine.domain.submitted_order import ERASED
+from engine.domain.texts import plain
 from engine.features.external_events import CallbackUrls
 
 MAX_BYTES = 192 * 1024

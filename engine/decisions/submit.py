@@ -7,15 +7,15 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.business import Payload
-from core.orders import Order as SubmittedOrder
-from core.orders import Priority
-from core.workflow import Workflow
 from engine.decisions.transitions import Transition, transition
+from engine.declarations.business import Payload
+from engine.declarations.workflow import Workflow
 from engine.domain.causes import Cause, Code
 from engine.domain.events import SubmissionRefused, Submitted
 from engine.domain.orders import Derived, Order
 from engine.domain.steps import Step
+from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Priority
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,9 +3,6 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.life import Outcome
-from core.messages import BusMessage, WakeUp, later
-from core.orders import OnFailure
 from engine.domain import verbs, work_index
 from engine.domain.causes import Cause
 from engine.domain.derive import changed
@@ -15,9 +12,12 @@ from engine.domain.events import (
     OrderEnded,
     StepFailed,
 )
+from engine.domain.messages import BusMessage, WakeUp, later
 from engine.domain.orders import Order, Pending
 from engine.domain.states import Failed, Running, Skipped
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import cancel_requests
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from core.texts import plain, without_particulars
 from engine.domain.digests import digest_of
+from engine.domain.texts import plain, without_particulars
 
 MAX_LENGTH = 400
 """Maximum length of the facts that a step keeps, as JSON in UTF-16 units.

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime
 
-from core.life import Outcome
 from engine.domain.causes import Cause
+from engine.domain.statuses import Outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Union
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from core.life import MEANINGS, Mark, Situation
 from engine.domain import events
 from engine.domain.events import Action, HistoryEvent
+from engine.domain.statuses import MEANINGS, Mark, Situation
 
 # Names
 

@@ -12,21 +12,9 @@ from typing import Any, TypeVar, cast
 
 from pydantic import AwareDatetime
 
-from core.errors import AppError
-from core.life import (
-    MEANINGS,
-    Direction,
-    Meaning,
-    Outcome,
-    ProcessState,
-    Situation,
-    WhyNot,
-    situation_of,
-)
-from core.orders import Order as SubmittedOrder
-from core.orders import Priority
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import AppError
 from engine.domain.states import (
     AtWork,
     AwaitingExternalEvent,
@@ -40,7 +28,19 @@ from engine.domain.states import (
     Undoing,
     UndoPending,
 )
+from engine.domain.statuses import (
+    MEANINGS,
+    Direction,
+    Meaning,
+    Outcome,
+    ProcessState,
+    Situation,
+    WhyNot,
+    situation_of,
+)
 from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Priority
 
 # The state of an order
 

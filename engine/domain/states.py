@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime
 
-from core.life import StepState
 from engine.domain.causes import Cause
+from engine.domain.statuses import StepState
 
 # Groups
 

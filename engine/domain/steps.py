@@ -16,8 +16,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from core.life import StepState
-from core.orders import OnFailure
 from engine.domain.causes import Cause
 from engine.domain.effects import Doubt, Effect, Key, NothingSent, Sent, WithResult
 from engine.domain.states import (
@@ -42,6 +40,8 @@ from engine.domain.states import (
     Wait,
     Waiting,
 )
+from engine.domain.statuses import StepState
+from engine.domain.submitted_order import OnFailure
 
 
 class StepKind(StrEnum):

@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from core.errors import AppError
-from core.orders import OnFailure
 from engine.domain import backoff
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import (
@@ -28,6 +26,7 @@ from engine.domain.effects import (
     without_acceptance,
     without_deadline,
 )
+from engine.domain.errors import AppError
 from engine.domain.states import (
     BackingOff,
     Completed,
@@ -50,6 +49,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Counts, Step, StepIn
+from engine.domain.submitted_order import OnFailure
 from engine.domain.table import TABLE, Event, kind_of, name_of
 
 # How verbs are checked

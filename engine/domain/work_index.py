@@ -10,12 +10,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from core.keys import LAST, newest_first, sortable, time_of
-from core.life import Outcome, ProcessState
-from core.orders import Priority
+from engine.domain.keys import LAST, newest_first, sortable, time_of
 from engine.domain.orders import InError, Order, Pending, Processed, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay
+from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import Priority
 
 
 class WorkItemKind(StrEnum):

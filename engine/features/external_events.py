@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.orders import ERASED
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, WithResult
 from engine.domain.events import RequestCancelled as RequestCancelledEvent
@@ -23,6 +22,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import ERASED
 from engine.domain.table import Event
 from engine.domain.verbs import after_last_attempt, cooled_down, under_way, verb
 

@@ -18,7 +18,7 @@ from waiting import Wait
 
 sys.path.insert(1, str(ROOT))
 
-from core.urls import is_private
+from engine.urls import is_private
 
 DEFAULT_SECONDS = 600
 PAUSE_SECONDS = 2

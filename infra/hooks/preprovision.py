@@ -17,7 +17,7 @@ from programs import ROOT, azd
 
 sys.path.insert(1, str(ROOT))
 
-from core.urls import is_private
+from engine.urls import is_private
 
 SERVICES = ROOT / "infra/hooks/services.json"
 SIMULATED = "SIMULATED_SERVICES"

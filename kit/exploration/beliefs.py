@@ -5,7 +5,7 @@ from copy import copy
 from datetime import datetime
 from typing import Any
 
-from core.ports import Clock
+from engine.ports import Clock
 from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, TURN_OF_NORMAL, Admission
 
 

@@ -6,9 +6,9 @@ service has said it does not take back, unless it is called anew.
 
 from collections.abc import Iterator
 
-from core.business import Agent
-from core.errors import AnswersLaterError, InvalidLinkError, RefusedError
-from core.messages import AgentRequest
+from engine.declarations.business import Agent
+from engine.domain.errors import AnswersLaterError, InvalidLinkError, RefusedError
+from engine.domain.messages import AgentRequest
 from engine.domain.orders import Pending, Processing
 from kit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
 from kit.exploration.driving import Handler, Job, Raised

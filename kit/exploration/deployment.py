@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from adapters.settings import Settings
-from core.business import Agent, Business, Door, offers_of
-from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
-from core.orders import OUTSIDE
-from core.workflow import StepDefinition, Workflows
+from engine.declarations.business import Agent, Business, Door, offers_of
+from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from engine.domain.submitted_order import OUTSIDE
 from simulator.rules import filled
 
 Answer = Mapping[str, object]

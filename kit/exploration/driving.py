@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from core.gathering import results_of
+from engine.concurrency import results_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ What they should find is read off the records: the shipped agenda is not asked.
 
 from datetime import datetime
 
-from core.keys import sortable
-from core.workflow import Workflows
+from engine.declarations.workflow import Workflows
 from engine.domain import work_index
+from engine.domain.keys import sortable
 from engine.domain.orders import Order, Pending, Processing
 from engine.domain.states import AtWork, Failed, UnderWay
 from engine.domain.work_index import IndexRow, WorkItemKind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from core.changes import HistoryEntry
+from engine.decisions.changes import HistoryEntry
 from kit.exploration.invariants import check, check_end, has_ended
 from kit.exploration.moves import Move, forget, moves
 from kit.exploration.world import World

@@ -4,14 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core import actions
-from core.changes import Change, HistoryEntry, Note
-from core.keys import history_key, sortable
-from core.life import Outcome
-from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflows
+from engine.decisions import operator_actions as actions
+from engine.decisions.changes import Change, HistoryEntry, Note
+from engine.decisions.lists import LISTS
 from engine.decisions.requests import results_for
+from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain import orders
 from engine.domain.effects import Doubt
 from engine.domain.events import (
@@ -38,6 +35,8 @@ from engine.domain.events import (
     UndoRequested,
 )
 from engine.domain.history import name_of
+from engine.domain.keys import history_key, sortable
+from engine.domain.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from engine.domain.orders import InError, Order, Pending, Processing
 from engine.domain.states import (
     AtWork,
@@ -59,9 +58,10 @@ from engine.domain.states import (
 from engine.domain.states import (
     Settled as SettledStep,
 )
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
+from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.lists import LISTS
 from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on

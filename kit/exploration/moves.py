@@ -8,15 +8,11 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from core.actions import possible, why_customer_cannot_cancel
-from core.changes import Change
-from core.errors import (
-    ConflictError,
-    NewerWorkflowError,
-    UnavailableError,
-)
-from core.keys import bucket_of
-from core.messages import BusMessage
+from engine.decisions.changes import Change
+from engine.decisions.operator_actions import possible, why_customer_cannot_cancel
+from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
+from engine.domain.keys import bucket_of
+from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import WorkItemKind

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.protection import HealthReporter
-from core.changes import Change, Event, Note
-from core.errors import CircuitOpenError, UnavailableError
-from core.messages import AgentRequest, BusMessage
+from engine.decisions.changes import Change, Event, Note
+from engine.domain.errors import CircuitOpenError, UnavailableError
+from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
 from kit.exploration.deployment import Answer
 from kit.exploration.driving import Effect, Tape

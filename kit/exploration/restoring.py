@@ -1,7 +1,7 @@
 """The store is lost, and the order is restored from a copy (OPR-11)."""
 
-from core.keys import bucket_of
 from engine.decisions.actions.restore import Copied
+from engine.domain.keys import bucket_of
 from kit.exploration.driving import settled
 from kit.exploration.world import Rows, World
 from kit.memory import MemoryStateStore

@@ -9,12 +9,12 @@ from typing import Any
 from adapters import Adapters
 from agents.service import AgentService
 from bootstrap import App
-from core import messages
-from core.actions import BY_NAME
-from core.business import Agent
-from core.links import Links
-from core.messages import AgentReply, AgentRequest, WakeUp
 from customers.links import Right
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.business import Agent
+from engine.domain import messages
+from engine.domain.callback_urls import Links
+from engine.domain.messages import AgentReply, AgentRequest, WakeUp
 from engine.domain.steps import Step
 from entrypoints.answers import Said
 from kit.exploration.beliefs import recalled

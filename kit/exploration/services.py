@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from adapters.answers import LONGEST_PAUSE
-from core.business import Agent
-from core.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
-from core.messages import AgentRequest
+from engine.declarations.business import Agent
+from engine.domain.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
+from engine.domain.messages import AgentRequest
 from kit.exploration import callbacks, invariants
 from kit.exploration.driving import Answer, Handler, Raised, Returned
 from kit.exploration.ports import ASK_AGAIN

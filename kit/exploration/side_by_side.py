@@ -1,10 +1,10 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
-from core.changes import Change
-from core.orders import Priority
+from engine.decisions.changes import Change
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.steps import StepIn
+from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from kit.exploration.driving import Handler, Returned
 from kit.exploration.due import may_go_on

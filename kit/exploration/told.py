@@ -6,16 +6,16 @@ It is read off its records and its history.
 import json
 from collections.abc import Sequence
 
-from core import alerts
-from core.actions import possible
-from core.changes import Change, Event, HistoryEntry
-from core.life import ORDER_FAILED, ORDER_UNDONE, Outcome
-from core.messages import OPERATORS
+from engine.alerts import events as alerts
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.operator_actions import possible
 from engine.domain.causes import group_of
 from engine.domain.effects import Doubt
 from engine.domain.events import OrderEnded, StepCompleted, StepSettled, StepStarted
+from engine.domain.messages import OPERATORS
 from engine.domain.orders import InError, Order
 from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, Undoing, UndoPending
+from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words import words_of

@@ -8,12 +8,12 @@ from itertools import count
 from typing import Any
 
 from adapters.settings import Settings
-from core.actions import BY_NAME
-from core.business import Business
-from core.errors import InvalidError
-from core.orders import OUTSIDE
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.business import Business
+from engine.domain.errors import InvalidError
 from engine.domain.orders import PROCESS_STATE, InError, Order
 from engine.domain.states import PATTERN_STATE, Skipped
+from engine.domain.submitted_order import OUTSIDE
 from kit.exploration.deployment import (
     ANSWER,
     CUSTOMER_CANCEL,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.workflow import Workflow, Workflows
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain.orders import Order
 from engine.domain.states import (
     AwaitingExternalEvent,

@@ -14,9 +14,9 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from core.changes import Change, HistoryEntry
-from core.keys import bucket_of, order_key
-from core.messages import request_id_of
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.keys import bucket_of, order_key
+from engine.domain.messages import request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import click
 
-from core.actions import (
+from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
+from engine.decisions.operator_actions import (
     ACTIONS,
     BY_NAME,
     HOLD_AGENT,
@@ -25,8 +26,7 @@ from core.actions import (
     Action,
     Words,
 )
-from core.life import MEANINGS, Outcome, Situation
-from engine.lists import ENDED_LISTS, LISTS, situation_in
+from engine.domain.statuses import MEANINGS, Outcome, Situation
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json

@@ -17,10 +17,10 @@ from ulid import ULID
 
 import stores.archive
 import stores.figures
-from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import UnknownOrderError
-from core.keys import history_range, order_key, state_key
-from core.life import Outcome
+from engine.decisions.changes import Change, Event, HistoryEntry, Note
+from engine.domain.errors import UnknownOrderError
+from engine.domain.keys import history_range, order_key, state_key
+from engine.domain.statuses import Outcome
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import LATE, RUN_TIME, erase

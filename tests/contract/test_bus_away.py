@@ -13,8 +13,8 @@ from gateways import Gateway
 
 from adapters.azure import connect
 from adapters.settings import Settings
-from core.errors import UnavailableError
-from core.messages import AgentRequest
+from engine.domain.errors import UnavailableError
+from engine.domain.messages import AgentRequest
 from kit.memory import in_memory
 
 QUEUE = "shipping-requests"

@@ -22,8 +22,8 @@ from pydantic import SecretStr
 
 from adapters.channels.opening import open_channels
 from adapters.connections import Connections
-from core.channels import ChannelName
-from core.errors import ChannelAwayError, ChannelRefusedError
+from engine.alerts.channels import ChannelName
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 DATA = Path(__file__).parent.parent / "data/channels"
 RECORDED = {

@@ -10,8 +10,8 @@ from digests import DIGEST_ID, digest
 from adapters.channels.opening import open_channels
 from adapters.connections import Connections
 from adapters.settings import Settings
-from core.errors import ChannelAwayError, ChannelRefusedError
 from development.settings import app_settings
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from local.channels import application
 from local.inbox import ChannelFault, ChannelName, Inbox, Mode
 from local.mail_server import MailServer

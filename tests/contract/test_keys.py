@@ -9,11 +9,11 @@ from apps import app
 from builders import NOW, PAYLOAD, orders, some, transition
 from ulid import ULID
 
-from core.actions import BY_NAME
-from core.changes import HistoryEntry
-from core.errors import InvalidError
-from core.keys import business_keys, key_in, order_key
-from core.life import ProcessState
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.operator_actions import BY_NAME
+from engine.domain.errors import InvalidError
+from engine.domain.keys import business_keys, key_in, order_key
+from engine.domain.statuses import ProcessState
 from operators.requests import ActRequest, OperatorRequest, OrdersPage
 from operators.retention import erase
 from stores.tables import Delete, Put

@@ -23,12 +23,12 @@ from adapters.lease import BlobLeadership
 from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from adapters.tables.store_clock import StoreClock
-from core.alerts import Acknowledgement
-from core.changes import Event
-from core.errors import InvalidError, UnavailableError, UnknownMessageError
-from core.faults import FaultCode
-from core.keys import sortable
-from core.messages import WakeUp
+from engine.alerts.events import Acknowledgement
+from engine.decisions.changes import Event
+from engine.declarations.faults import FaultCode
+from engine.domain.errors import InvalidError, UnavailableError, UnknownMessageError
+from engine.domain.keys import sortable
+from engine.domain.messages import WakeUp
 from kit.memory import MemoryLeadership, MemoryLease
 from operators.requests import AlertsPage
 from shop.business import SHOP

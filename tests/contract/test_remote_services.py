@@ -15,8 +15,8 @@ from builders import NOW, seconds
 from adapters.answers import MAX_BYTES
 from adapters.code import CodeService
 from adapters.remote import HttpRemoteService
-from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
-from core.messages import MAX_RETRY_AFTER_SECONDS
+from engine.domain.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from flow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
 
 LONGEST_WAIT, ANSWER_WITHIN = seconds(600), seconds(120)

@@ -24,7 +24,7 @@ from adapters.channels.opening import open_channels
 from adapters.channels.smtp import SmtpChannel
 from adapters.channels.texts import html_text, plain_text
 from adapters.connections import Connections
-from core.errors import ChannelAwayError, ChannelRefusedError
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 ADA, GRACE = "ada@example.com", "grace@example.com"
 SECRETS = (ADA, GRACE, "very-secret")

@@ -23,13 +23,13 @@ from builders import (
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
-from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import ConflictError, UnreadableRowError
-from core.keys import LAST, bucket_of, history_key, order_key, state_key
-from core.messages import json_in, json_text
-from core.orders import Priority
+from engine.decisions.changes import Change, Event, HistoryEntry, Note
 from engine.domain import work_index
+from engine.domain.errors import ConflictError, UnreadableRowError
+from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_key
+from engine.domain.messages import json_in, json_text
 from engine.domain.orders import Order
+from engine.domain.submitted_order import Priority
 from kit.memory import MemoryStateStore, in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase

@@ -11,8 +11,8 @@ import pytest
 from azure.storage.queue.aio import QueueClient
 from builders import NOW
 
-from core.alerts import STALLED, submission_rejected
 from development.servicebus_config import ROOT
+from engine.alerts.events import STALLED, submission_rejected
 
 SCRIPT = ROOT / "examples/subscriber/read_alerts.py"
 REJECTED = submission_rejected(None, "no JSON", "submission:1", NOW)

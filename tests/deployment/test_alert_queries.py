@@ -11,11 +11,11 @@ from builders import ORDER_ID, PAYLOAD, answer
 from deployed_resources import declared, type_and_name
 from memory_world import World
 
-from core.actions import RUNS
-from core.life import ProcessState, Situation, StepState
-from core.messages import WakeUp
 from development.servicebus_config import ROOT
+from engine.decisions.operator_actions import RUNS
 from engine.domain.history import EVENT_INFO
+from engine.domain.messages import WakeUp
+from engine.domain.statuses import ProcessState, Situation, StepState
 from operators.cli.commands import main
 from operators.requests import OperatorRequest
 from operators.retention import erase

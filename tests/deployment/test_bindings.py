@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from pydantic import TypeAdapter
 
-from core.time_limit import LONGEST_WRITE_SECONDS
-from core.workflow import LONGEST_TIMEOUT
 from development.servicebus_config import ROOT, queues
+from engine.declarations.workflow import LONGEST_TIMEOUT
+from engine.time_limit import LONGEST_WRITE_SECONDS
 from entrypoints.functions import AGENT_SECONDS
 
 

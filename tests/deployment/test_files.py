@@ -14,8 +14,8 @@ from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
-from core.workflow import LONGEST_TIMEOUT
 from development.servicebus_config import ROOT, emulator_config
+from engine.declarations.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
 from operators.retention import RUN_TIME
 

@@ -14,15 +14,15 @@ import yaml
 from hooks import HOOKS, SIGNED_IN, Project, oldest_python
 from service_urls import NOT_PRIVATE, PRIVATE
 
-from core.urls import is_private
 from development.servicebus_config import ROOT
+from engine.urls import is_private
 
 OF_HOOKS = runpy.run_path(str(HOOKS / "faults.py"))
 LONGEST, TEMPLATES, Fault, text_of = map(
     OF_HOOKS.__getitem__, ("LONGEST", "TEMPLATES", "Fault", "text_of")
 )
 MODULES = sorted(HOOKS.glob("*.py"))
-SHARED = [ROOT / "core/__init__.py", ROOT / "core/urls.py"]
+SHARED = [ROOT / "engine/__init__.py", ROOT / "engine/urls.py"]
 """What the hooks import of the app."""
 OF_AZD = ["preprovision", "postprovision", "prepackage", "predeploy", "postdeploy"]
 AZURE = yaml.safe_load((ROOT / "azure.yaml").read_text())
@@ -78,7 +78,7 @@ def test_a_hook_runs_on_the_oldest_python_that_azd_takes(path):
         if isinstance(each, ast.Import)
         for alias in each.names
     }
-    own = {module.stem for module in MODULES} | {"core"}
+    own = {module.stem for module in MODULES} | {"engine"}
     assert named - own <= sys.stdlib_module_names
 
 
@@ -222,7 +222,7 @@ def test_an_azure_that_never_answers_is_given_up(tmp_path):
 CHECK_URLS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from core.urls import is_private
+from engine.urls import is_private
 print(json.dumps([is_private(url) for url in json.load(sys.stdin)]))
 """
 

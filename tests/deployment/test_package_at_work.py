@@ -25,9 +25,9 @@ from deploying import (
 from recording import Call, calls_in
 from waiting import eventually
 
-from core.messages import DEAD_LETTERS
 from development.servicebus_config import ROOT
 from development.stack import StackConfig
+from engine.domain.messages import DEAD_LETTERS
 from local.host.singleton import CONTAINER
 from local.ports import Ports
 

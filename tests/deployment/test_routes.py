@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from deploying import everything, index
 
-from core.business import Business
 from development.business import ENTRY, packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
+from engine.declarations.business import Business
 from local.host.routes import compile_route, order_of_name
 from local.ports import Ports
 

@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 import click
 
-from core import answers
-from core.actions import Action
-from core.changes import Change
-from core.orders import OUTSIDE, OnFailure
 from customers import rules as customers
 from development.differential.courses import Courses, wishes
+from engine.decisions import callback_actions as answers
+from engine.decisions.changes import Change
+from engine.decisions.operator_actions import Action
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 from exploration import worlds
 from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore

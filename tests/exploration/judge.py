@@ -2,7 +2,7 @@
 
 from builders import LONGEST_UPGRADE
 
-from core.actions import BY_NAME, possible
+from engine.decisions.operator_actions import BY_NAME, possible
 from engine.domain.orders import PROCESS_STATE, InError
 from engine.domain.states import UnderWay
 from engine.domain.table import kind_of

@@ -15,32 +15,32 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import actions, alerts
-from core.changes import Change, change_of
-from core.errors import (
+from engine.alerts import events as alerts
+from engine.decisions import claim as claim_decisions
+from engine.decisions import external_event, lists, proceed, repair, requests, transitions, undo
+from engine.decisions import operator_actions as actions
+from engine.decisions import recover as recover_decisions
+from engine.decisions import reply as reply_decisions
+from engine.decisions.actions import release, restore, resubmit, settle
+from engine.decisions.changes import Change, change_of
+from engine.decisions.proceed import Proceed
+from engine.decisions.reply import Delivery
+from engine.decisions.transitions import Draft
+from engine.declarations.workflow import Workflows
+from engine.domain import backoff, derive, states, verbs, work_index
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Doubt, NotDone, doubted, next_generation
+from engine.domain.errors import (
     AnswersLaterError,
     ConflictError,
     NewerWorkflowError,
     RejectedError,
     TransientError,
 )
-from core.life import Outcome, ProcessState
-from core.messages import AgentReply, BusMessage
-from core.workflow import Workflows
-from engine import lists
-from engine.decisions import claim as claim_decisions
-from engine.decisions import external_event, proceed, repair, requests, transitions, undo
-from engine.decisions import recover as recover_decisions
-from engine.decisions import reply as reply_decisions
-from engine.decisions.actions import release, restore, resubmit, settle
-from engine.decisions.proceed import Proceed
-from engine.decisions.reply import Delivery
-from engine.decisions.transitions import Draft
-from engine.domain import backoff, derive, states, verbs, work_index
-from engine.domain.causes import Cause, Code
-from engine.domain.effects import Doubt, NotDone, doubted, next_generation
 from engine.domain.events import Claimed, ExternalEventRecorded, StepCompleted
+from engine.domain.messages import AgentReply, BusMessage
 from engine.domain.orders import InError, Order, Pending, Processed
+from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
 from engine.domain.table import TABLE, rows
 from engine.domain.work_index import WorkItemKind

@@ -4,11 +4,11 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.changes import HistoryEntry
-from core.keys import history_key
-from core.orders import OnFailure
-from core.workflow import Workflow
+from engine.decisions.changes import HistoryEntry
+from engine.declarations.workflow import Workflow
+from engine.domain.keys import history_key
 from engine.domain.orders import Order
+from engine.domain.submitted_order import OnFailure
 from exploration.worlds import (
     ALL_ACTS,
     IN_SEQUENCE,

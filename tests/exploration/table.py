@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from core.changes import HistoryEntry
-from core.keys import history_key
+from engine.decisions.changes import HistoryEntry
 from engine.domain import events as e
+from engine.domain.keys import history_key
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 from engine.domain.table import TABLE, Event, kind_of, name_of

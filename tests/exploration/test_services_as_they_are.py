@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from bench.workflows import MEASURED
-from core.business import Agent, Business, Sample
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.business import Agent, Business, Sample
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.events import OrderEnded
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from exploration.planted import PLANTED
 from exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE

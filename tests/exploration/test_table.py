@@ -3,7 +3,7 @@
 import pytest
 from engine_records import NOW, order, running, step
 
-from core.changes import HistoryEntry
+from engine.decisions.changes import HistoryEntry
 from engine.domain.events import OrderProcessed, StepCompleted
 from engine.domain.states import Completed, Waiting
 from exploration.table import not_allowed

@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from bench.workflows import MEASURED
-from core.business import Agent, Business, Door, Sample
-from core.errors import InvalidError
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.business import Agent, Business, Door, Sample
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.errors import InvalidError
+from engine.domain.submitted_order import OnFailure
 from exploration.planted import PLANTED
 from flow import Agent as Agent_
 from flow import Door as Door_
@@ -158,7 +158,9 @@ def test_a_customer_may_cancel_an_order_that_has_failed_before_that_step():
 def test_a_customer_who_cancels_too_late_would_be_found():
     """Where the rule is not asked again after another writer was first."""
     with (
-        patch("core.actions.why_customer_cannot_cancel", lambda order, until: ""),
+        patch(
+            "engine.decisions.operator_actions.why_customer_cannot_cancel", lambda order, until: ""
+        ),
         pytest.raises(FoundError, match="SUB-8"),
     ):
         Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"])

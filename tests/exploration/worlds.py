@@ -8,10 +8,10 @@ from typing import Any
 
 from adapters.settings import Settings
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.business import Agent, Business
-from core.orders import OUTSIDE, OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.business import Agent, Business
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.backoff import interval_after
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.domain.work_index import IndexRow
 from kit.exploration.deployment import Deployment
 from kit.exploration.moves import INSTANT, sent

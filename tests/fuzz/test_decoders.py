@@ -18,19 +18,19 @@ import shop.triggers
 from adapters.messaging.queues import NO_XML
 from alerts import rules as alert_rules
 from bootstrap import bootstrap, functions
-from core.business import Payload
-from core.changes import Event
-from core.errors import InvalidError, UnreadableRowError
-from core.keys import SCHEMA_VERSION
-from core.life import Outcome
-from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
-from core.orders import OnFailure
 from customers.inbox import QueuedAnswer
+from engine.decisions.changes import Event
+from engine.declarations.business import Payload
 from engine.domain.causes import Cause
 from engine.domain.effects import Key
+from engine.domain.errors import InvalidError, UnreadableRowError
+from engine.domain.keys import SCHEMA_VERSION
+from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from engine.domain.orders import Hold, InError, Pending, Processing
 from engine.domain.states import STATES, SkipReason
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
+from engine.domain.submitted_order import OnFailure
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
 from operators.requests import BulkRequest, OperatorRequest, RestoreRequest

@@ -1,7 +1,7 @@
 """Tests the tests: plants faults into the code one by one, and fails unless each is noticed.
 
 Part `table`: faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
-rules, all of core/ or one module of it such as core.orders; what survives is listed, with why, in survivors.toml.
+rules, all of engine.domain or one module of it such as engine.domain.orders; what survives is listed in survivors.toml, with the reason.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "parts",
         nargs="*",
-        help="packages or modules (core, core.orders, engine.decisions.reply), table, or some of the table, such as SUP-5",
+        help="packages or modules (engine.domain, engine.domain.orders), table, or some of the table, such as SUP-5",
     )
     parser.add_argument(
         "--where",

@@ -10,10 +10,10 @@ from builders import NOW, ORDER_ID, seconds
 from memory_world import MESSAGE
 
 from agents.service import OVERDUE
-from core.actions import possible
-from core.errors import AcceptedError, RefusedError, RejectedError, TransientError
-from core.life import ProcessState
-from core.messages import (
+from engine.decisions.operator_actions import possible
+from engine.domain.causes import Code
+from engine.domain.errors import AcceptedError, RefusedError, RejectedError, TransientError
+from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     AgentRequest,
@@ -22,7 +22,7 @@ from core.messages import (
     requests_queue,
     responses_queue,
 )
-from engine.domain.causes import Code
+from engine.domain.statuses import ProcessState
 from kit.memory import in_memory, of_columns
 from operators.requests import ActRequest
 from simulator.ledger import Ledger

@@ -7,7 +7,7 @@ import pytest
 from builders import seconds
 from simulated_world import World
 
-from core.business import Business
+from engine.declarations.business import Business
 from shop.business import SHOP
 from simulator.rules import simulated
 

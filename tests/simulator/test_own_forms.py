@@ -13,9 +13,9 @@ from builders import NOW, ORDER_ID
 from own_forms import PARCELS, Parcel
 
 from adapters.remote import HttpRemoteService
-from core.errors import AcceptedError, InvalidError, RejectedError
-from core.forms import Route
-from core.messages import AgentRequest
+from engine.declarations.service_forms import Route
+from engine.domain.errors import AcceptedError, InvalidError, RejectedError
+from engine.domain.messages import AgentRequest
 from kit import Trial
 from kit.memory import of_columns
 from local.host.routes import encoded_anew, percent_decoded

@@ -11,7 +11,7 @@ from builders import NOW, seconds
 from simulated_world import World
 
 from adapters.tables.transactions import TableTransactions
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated

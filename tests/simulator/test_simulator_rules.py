@@ -8,9 +8,9 @@ import pytest
 from builders import NOW, seconds
 from pydantic import ValidationError
 
-from core.business import REFERENCE
-from core.errors import InvalidError
-from core.messages import decode
+from engine.declarations.business import REFERENCE
+from engine.domain.errors import InvalidError
+from engine.domain.messages import decode
 from examples.claims.business import CLAIMS
 from shop.business import SHOP
 from simulator.rules import (

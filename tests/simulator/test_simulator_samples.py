@@ -6,8 +6,8 @@ import pytest
 from builders import ORDER_ID
 from simulated_world import EVERY_SERVICE
 
-from core.errors import InvalidError, RefusedError
-from core.messages import Submission, decode
+from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.messages import Submission, decode
 from examples.claims.business import CLAIMS
 from shop.business import SHOP
 from simulator.samples import Trial, sample_order, simulated_agents

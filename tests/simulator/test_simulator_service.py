@@ -6,7 +6,7 @@ import pytest
 from builders import seconds
 from simulated_world import World
 
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.rules import BUSY_FOR_SECONDS

@@ -5,7 +5,7 @@ import json
 import azure.functions as func
 import pytest
 
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.triggers import blueprint

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from core import alerts
-from core.actions import BY_NAME
+from engine.alerts import events as alerts
+from engine.decisions.operator_actions import BY_NAME
 from engine.words import words_of
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from apps import app
 from builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
 
-from core.messages import AgentReply, AgentRequest
+from engine.domain.messages import AgentReply, AgentRequest
 from kit.memory import in_memory
 
 MARGIN = seconds(0.5)

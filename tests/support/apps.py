@@ -5,8 +5,8 @@ from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 from adapters.channels.settings import ChannelSettings
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
-from core.business import Agent, Business
 from development.settings import app_settings
+from engine.declarations.business import Agent, Business
 from local.ports import Ports
 from shop.business import SHOP
 from shop.service import ShopService

@@ -4,8 +4,8 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from core.errors import UnavailableError
 from development.stack import Stack
+from engine.domain.errors import UnavailableError
 
 
 async def away(*_: object) -> None:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from core.business import Payload
-from core.messages import decode, json_text
-from core.orders import ERASED
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.business import Payload
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.messages import decode, json_text
+from engine.domain.submitted_order import ERASED
 from examples.claims.business import CLAIMS, Claim, worth_something
 from flow import COOLDOWN, UNDO
 from shop.business import SHOP, Content, only_our_products

@@ -12,8 +12,8 @@ from failing import ended
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from core.messages import ANSWERS
 from development.stack import Stack
+from engine.domain.messages import ANSWERS
 
 ROOF = {
     "claimNumber": "C-2041",

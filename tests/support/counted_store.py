@@ -11,9 +11,9 @@ from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from bootstrap import bootstrap, functions
-from core.changes import Change, Event, HistoryEntry
-from core.gathering import run_all
-from core.keys import bucket_of
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.domain.keys import bucket_of
 from shop.business import SHOP
 from stores.orders import columns_of_record, of_change
 from stores.tables import Insert

@@ -15,11 +15,11 @@ from recording import Call
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from core.messages import bus_queues
-from core.orders import OnFailure
 from development.business import DEPLOYED, ENTRY, TRIED, named
 from development.servicebus_config import ROOT
 from development.settings import simulated
+from engine.domain.messages import bus_queues
+from engine.domain.submitted_order import OnFailure
 
 BUSINESS, _ = named(DEPLOYED)
 """The business that is deployed."""

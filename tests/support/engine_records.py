@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from core.orders import Order as SubmittedOrder
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, Key, NotDone, NothingSent
 from engine.domain.orders import Derived, Order
 from engine.domain.states import State, Waiting
 from engine.domain.steps import Counts, Rules, Step, StepIn, StepKind
+from engine.domain.submitted_order import Order as SubmittedOrder
 from engine.domain.verbs import start
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)

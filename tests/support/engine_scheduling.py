@@ -5,9 +5,9 @@ from datetime import timedelta
 from engine_records import HOUR
 
 from bench.workflows import MEASURED
-from core.business import Agent
-from core.workflow import StepDefinition, Workflow, Workflows
 from engine.decisions.proceed import Scheduler
+from engine.declarations.business import Agent
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 
 TOLERANCE = timedelta(seconds=1)
 CAPACITY = {"bank": ("bank", "bank-2", "other-bank"), "carrier": ("carrier",)}

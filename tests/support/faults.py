@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from core.faults import Fault
+from engine.declarations.faults import Fault
 
 
 def without_lines(faults: Iterable[Fault]) -> Sequence[Fault]:

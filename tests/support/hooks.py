@@ -25,7 +25,7 @@ READ = (
         "infra/queues.json",
         "infra/simulated.json",
     ),
-    *("core/__init__.py", "core/urls.py", "requirements.txt"),
+    *("engine/__init__.py", "engine/urls.py", "requirements.txt"),
 )
 """What the hooks read of the project, beside their own folder."""
 FAULT = re.compile(r"^- ([^:\n]+): .*?\[([a-z-]+)\]$", re.MULTILINE | re.DOTALL)

@@ -13,9 +13,9 @@ from azure.storage.queue.aio import QueueServiceClient
 from client import Client
 from waiting import eventually
 
-from core.gathering import run_all
-from core.messages import DEAD_LETTERS, bus_queues
 from development.stack import Stack
+from engine.concurrency import run_all
+from engine.domain.messages import DEAD_LETTERS, bus_queues
 
 
 async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from builders import (
     seconds,
 )
 
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.states import Failed, Skipped, UnderWay
 from operators.explain import explain
 from operators.requests import ActRequest

@@ -19,13 +19,13 @@ from builders import (
 from scheduling import Scheduling, only, step
 
 from agents.protection import MOST_BEGUN
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
-from core.gathering import run_all
-from core.keys import bucket_of
-from core.life import ProcessState
-from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
-from core.workflow import Workflow
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, HistoryEntry
+from engine.declarations.workflow import Workflow
+from engine.domain.errors import UnavailableError
+from engine.domain.keys import bucket_of
+from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
+from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
 from entrypoints.functions import in_turn
 from operators.views import listed as listed_as

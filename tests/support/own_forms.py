@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Literal
 
-from core.forms import Body
+from engine.declarations.service_forms import Body
 from flow import UNDO, Agent, Flow, Model, Operation, business
 
 

@@ -8,10 +8,10 @@ from apps import app
 from builders import NOW, answer_to, orders, seconds, some
 
 from agents.protection import MOST_BEGUN, Rate
-from core.changes import Change, HistoryEntry
-from core.life import ProcessState
-from core.messages import AgentRequest, decode, requests_queue
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.changes import Change, HistoryEntry
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.messages import AgentRequest, decode, requests_queue
+from engine.domain.statuses import ProcessState
 from kit.memory import in_memory
 from stores.agent_health import AgentHealth
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from builders import NOW, ORDER_ID, seconds
 
-from core.business import Business
+from engine.declarations.business import Business
 from kit.memory import MemoryTextQueue
 from shop.business import SHOP
 from simulator.ledger import Ledger

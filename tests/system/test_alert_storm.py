@@ -25,10 +25,10 @@ from submitting import submit_new
 from waiting import eventually
 
 from adapters.tables.transactions import TableTransactions
-from core.alerts import STALLED
-from core.changes import Event
-from core.gathering import run_all
-from core.life import ORDER_FAILED
+from engine.alerts.events import STALLED
+from engine.concurrency import run_all
+from engine.decisions.changes import Event
+from engine.domain.statuses import ORDER_FAILED
 from local.ports import HOST, Ports
 from stores.orders import OrderStore
 

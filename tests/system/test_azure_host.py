@@ -17,7 +17,7 @@ from stacks import FUNCTIONS, names, running, workers_of
 from submitting import submit_new
 from waiting import eventually
 
-from core.messages import SCHEDULER_REQUESTS
+from engine.domain.messages import SCHEDULER_REQUESTS
 
 MALFORMED = [b"hello", b"\xff\xfe", b"", b'{"orderId": 5}', b"[" * 1000]
 SETTINGS = PATIENT | {**KILLED, "STEP_TIMEOUT_SECONDS": "8", "FAILURE_THRESHOLD": "1000"}

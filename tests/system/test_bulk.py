@@ -17,8 +17,8 @@ from waiting import eventually
 
 from adapters.azure import connect
 from adapters.settings import Settings
-from core.changes import Change, HistoryEntry
-from core.gathering import run_all
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, HistoryEntry
 
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""

@@ -10,7 +10,7 @@ from scale import in_soak
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from core.gathering import run_all
+from engine.concurrency import run_all
 
 UNNEEDED = ("shipment", "capture")
 """The steps whose answers nobody needs: the shipment names the reservation, the capture the authorisation."""

@@ -19,7 +19,7 @@ from waiting import eventually
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
-from core.messages import bus_queues
+from engine.domain.messages import bus_queues
 from operators.poison import GIVEN_UP
 from shop.business import SHOP
 from stores.poison import Arrival, PoisonStore, id_of

@@ -15,9 +15,9 @@ from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
-from core.changes import Change, HistoryEntry
-from core.gathering import run_all
-from core.keys import bucket_of, buckets
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.keys import bucket_of, buckets
 from operators.requests import OrdersPage
 from stores.agent_health import AgentHealth
 from stores.orders import columns_of_record, of_change

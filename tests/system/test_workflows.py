@@ -16,8 +16,8 @@ from waiting import eventually
 
 from adapters.azure import connect
 from adapters.settings import Settings
-from core.changes import Change, HistoryEntry
-from core.gathering import run_all
+from engine.concurrency import run_all
+from engine.decisions.changes import Change, HistoryEntry
 from shop.business import ORDER_1
 
 BEFORE = {

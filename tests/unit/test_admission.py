@@ -7,7 +7,7 @@ import pytest
 from builders import NOW, answer, seconds
 from scheduling import FIRST
 
-from core.orders import Priority
+from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
 from kit.memory import of_columns
 from scheduler.admission import (

@@ -19,9 +19,9 @@ from agents.protection import (
     CircuitBreaker,
     HealthReporter,
 )
-from core.errors import TransientError, UnavailableError
-from core.keys import sortable
-from core.messages import AgentRequest
+from engine.domain.errors import TransientError, UnavailableError
+from engine.domain.keys import sortable
+from engine.domain.messages import AgentRequest
 from kit.memory import of_columns
 from stores import agent_health, sweeps
 from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of

@@ -11,7 +11,7 @@ from azure.functions.servicebus import ServiceBusMessage
 from builders import ORDER_ID, seconds
 
 from agents.triggers import blueprint
-from core.errors import (
+from engine.domain.errors import (
     AnswersLaterError,
     AskedToWaitError,
     NotTriedError,

@@ -7,9 +7,9 @@ from builders import answer_to, orders, seconds, some, steps, transition
 from scale import both_sizes, in_soak
 from scheduling import Scheduling, Working, only
 
-from core.changes import HistoryEntry
-from core.errors import QueueRefusedError
-from core.life import ProcessState
+from engine.decisions.changes import HistoryEntry
+from engine.domain.errors import QueueRefusedError
+from engine.domain.statuses import ProcessState
 from scheduler.admission import FEW
 
 STEP = seconds(60)

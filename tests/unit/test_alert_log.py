@@ -6,11 +6,11 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from builders import NOW, seconds
 
-from core import alerts
-from core.alerts import Acknowledgement
-from core.changes import Event
-from core.conditions import Condition, ConditionStatus
-from core.errors import ConflictError
+from engine.alerts import events as alerts
+from engine.alerts.conditions import Condition, ConditionStatus
+from engine.alerts.events import Acknowledgement
+from engine.decisions.changes import Event
+from engine.domain.errors import ConflictError
 from kit.memory import of_columns
 from stores.alert_log import AlertLog
 

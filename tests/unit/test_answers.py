@@ -36,17 +36,15 @@ from builders import (
 from faults import without_lines
 
 from bootstrap import bootstrap, functions
-from core import answers
-from core.actions import BY_NAME, Asked
-from core.alerts import STALLED
-from core.answers import Answer
-from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
-from core.faults import Fault, FaultCode
-from core.life import Direction, Situation
-from core.orders import OUTSIDE, Order
-from core.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
+from engine.alerts.events import STALLED
+from engine.decisions import callback_actions as answers
+from engine.decisions.callback_actions import Answer
+from engine.decisions.operator_actions import BY_NAME, Asked
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
 from engine.domain import work_index
 from engine.domain.effects import NothingSent
+from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     AtWork,
@@ -57,7 +55,9 @@ from engine.domain.states import (
     SkipReason,
     UnderWay,
 )
+from engine.domain.statuses import Direction, Situation
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
 from flow import GO_ON, UNDO, Flow, Model, Personal, business
 from flow.drawing import mermaid

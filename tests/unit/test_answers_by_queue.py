@@ -11,9 +11,9 @@ from asking import ADA, ASKING, SENT
 from builders import ORDER_ID
 
 from bootstrap import bootstrap, functions
-from core.errors import UnavailableError, UnreadableRowError
-from core.messages import ANSWERS
 from customers.inbox import MOST_TRIES
+from engine.domain.errors import UnavailableError, UnreadableRowError
+from engine.domain.messages import ANSWERS
 from kit import Trial
 from kit.memory import in_memory
 from stores.orders import OrderStore

@@ -8,18 +8,19 @@ from acting import cancel, resubmit
 from asking import ADA, ASKING, SENT
 from builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 
-from core import answers, links
-from core.actions import Asked
-from core.answers import Answer
-from core.errors import InvalidError, InvalidLinkError, RefusedError
-from core.life import Outcome
-from core.workflow import LONGEST_WAIT, Workflows
+from engine.decisions import callback_actions as answers
+from engine.decisions.callback_actions import Answer
+from engine.decisions.operator_actions import Asked
+from engine.declarations.workflow import LONGEST_WAIT, Workflows
+from engine.domain import callback_urls as links
 from engine.domain import states
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, NothingSent
+from engine.domain.errors import InvalidError, InvalidLinkError, RefusedError
 from engine.domain.events import Recovered, RequestCancelled
 from engine.domain.orders import Pending
 from engine.domain.states import Completed, CoolingDown, Waiting
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
 from kit import Trial

@@ -28,19 +28,19 @@ from builders import (
 
 from agents.protection import CircuitBreaker
 from agents.service import OVERDUE
-from core.answers import Answer, answered
-from core.business import Agent
-from core.changes import Change, HistoryEntry
-from core.errors import (
+from engine.decisions.callback_actions import Answer, answered
+from engine.decisions.changes import Change, HistoryEntry
+from engine.declarations.business import Agent
+from engine.domain.backoff import SHORTEST
+from engine.domain.effects import Done, InDoubt, NotDone
+from engine.domain.errors import (
     AcceptedError,
     AskedToWaitError,
     CircuitOpenError,
     RejectedError,
     TransientError,
 )
-from core.messages import AgentReply, AgentRequest, decode
-from engine.domain.backoff import SHORTEST
-from engine.domain.effects import Done, InDoubt, NotDone
+from engine.domain.messages import AgentReply, AgentRequest, decode
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.key_generations import is_forgotten

@@ -11,10 +11,10 @@ from azure.functions.queue import QueueMessage
 from builders import NOW, orders
 
 from alerts.triggers import blueprint
-from core import alerts
-from core.alerts import ANSWER_AWAITED, ANSWER_REMINDED
-from core.errors import InvalidError, RefusedError, UnknownOrderError
-from core.keys import bucket_of
+from engine.alerts import events as alerts
+from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
+from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError
+from engine.domain.keys import bucket_of
 from kit import Trial
 from kit.memory import of_columns
 from operators.answers import ExtendRequest

@@ -11,11 +11,11 @@ from scale import in_soak
 from scheduling import Scheduling
 
 from adapters.remote import HttpRemoteService
-from core.errors import TransientError
-from core.life import Outcome, ProcessState
-from core.messages import AgentReply, decode, responses_queue
+from engine.domain.errors import TransientError
+from engine.domain.messages import AgentReply, decode, responses_queue
 from engine.domain.orders import InError
 from engine.domain.states import Completed
+from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial, services

@@ -6,10 +6,10 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, claimed, orders, some
 
-from core.actions import BY_NAME, Asked
-from core.changes import Change, HistoryEntry
-from core.errors import InvalidError
-from core.keys import bucket_of
+from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.operator_actions import BY_NAME, Asked
+from engine.domain.errors import InvalidError
+from engine.domain.keys import bucket_of
 from kit.memory import in_memory
 from operators.requests import ActRequest, AuditPage, OperatorRequest
 from stores.orders import of_change

@@ -10,18 +10,18 @@ from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, index_rows, orders
 from faults import without_lines
 from judging import BY_GRACE, NO_ROOM, Case, step
 
-from core.alerts import STALLED
-from core.changes import NotClaimed
-from core.errors import InvalidError
-from core.faults import Fault, FaultCode
-from core.keys import sortable
-from core.life import WhyNot
-from core.messages import SCHEDULER_REQUESTS
-from core.orders import OnFailure
-from core.workflow import DeclarationError
+from engine.alerts.events import STALLED
+from engine.decisions.changes import NotClaimed
 from engine.decisions.conditions import EARLIEST, LATEST
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
 from engine.domain.causes import Code
+from engine.domain.errors import InvalidError
+from engine.domain.keys import sortable
+from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.states import Scheduled, UnderWay
+from engine.domain.statuses import WhyNot
+from engine.domain.submitted_order import OnFailure
 from flow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS

@@ -12,13 +12,13 @@ import entrypoints.functions
 from adapters.azure import connect
 from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
-from core.business import PASSING, Agent, Sample
-from core.credentials import ClientCertificate
-from core.errors import UnavailableError
-from core.faults import Fault, FaultCode
-from core.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
-from core.workflow import DeclarationError
 from development.settings import app_settings
+from engine.declarations.business import PASSING, Agent, Sample
+from engine.declarations.credentials import ClientCertificate
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
+from engine.domain.errors import UnavailableError
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
 from entrypoints.functions import answering
 from kit.memory import in_memory
 from local.host.index import index_functions

@@ -20,12 +20,12 @@ from builders import (
 )
 from builders import timed_out as time_is_up
 
-from core.changes import Change, HistoryEntry
-from core.life import Direction, Outcome, ProcessState, Situation
-from core.orders import OnFailure
+from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.effects import InDoubt, NothingSent
 from engine.domain.states import Completed, Failed
+from engine.domain.statuses import Direction, Outcome, ProcessState, Situation
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, record_of

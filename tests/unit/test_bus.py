@@ -19,8 +19,8 @@ from builders import NOW, ORDER_ID, orders, scheduler, seconds
 
 from adapters.messaging import bus as bus_module
 from adapters.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
-from core.messages import BusMessage, WakeUp
+from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.messages import BusMessage, WakeUp
 
 
 class Failing:

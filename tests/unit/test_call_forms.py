@@ -13,11 +13,11 @@ from faults import without_lines
 from foreign import ForeignService
 
 from adapters.remote import HttpRemoteService
-from core.business import Agent, Business
-from core.errors import RejectedError, TransientError
-from core.faults import Fault, FaultCode
-from core.forms import METHODS, Body, Form, Route
-from core.workflow import DeclarationError
+from engine.declarations.business import Agent, Business
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import METHODS, Body, Form, Route
+from engine.declarations.workflow import DeclarationError
+from engine.domain.errors import RejectedError, TransientError
 from flow import CONTENT, Flow, Model, Nothing, Operation, business
 from flow import Agent as Service
 from shop.business import SHOP

@@ -13,7 +13,7 @@ from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 
 from agents.protection import Bulkhead
-from core.errors import AskedToWaitError, TransientError
+from engine.domain.errors import AskedToWaitError, TransientError
 
 IN_FLIGHT = 2
 HOUR = timedelta(hours=1)

@@ -20,14 +20,14 @@ from builders import (
 )
 from pydantic import ValidationError
 
-from core import alerts
-from core.actions import Asked
-from core.alerts import Acknowledgement, Alert
-from core.changes import Change, Event, HistoryEntry
-from core.life import Outcome
+from engine.alerts import events as alerts
+from engine.alerts.events import Acknowledgement, Alert
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.lists import summary
+from engine.decisions.operator_actions import Asked
 from engine.domain.events import OrderEnded
+from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
-from engine.lists import summary
 from kit.memory import in_memory
 from operators.alerts import causes
 from operators.overview import waiting_causes

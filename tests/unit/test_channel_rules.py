@@ -4,8 +4,8 @@ import pytest
 from builders import NOW
 
 from alerts.channel_rules import channels_of
-from core.changes import Event
-from core.channels import ChannelName, ChannelRule, Severity
+from engine.alerts.channels import ChannelName, ChannelRule, Severity
+from engine.decisions.changes import Event
 
 CONFIGURED = ["mail", "teams", "slack"]
 MAIL, TEAMS, SLACK, SMTP = (

@@ -5,10 +5,10 @@ import pytest
 from adapters.channels.addresses import Encryption, SmtpServer, smtp_server
 from adapters.channels.settings import EXPECTED
 from adapters.settings import Settings, SettingsError
-from core.alerts import STALLED, TYPES
-from core.channels import ChannelName, ChannelRule, Severity
-from core.faults import Fault, FaultCode
 from development.settings import app_settings
+from engine.alerts.channels import ChannelName, ChannelRule, Severity
+from engine.alerts.events import STALLED, TYPES
+from engine.declarations.faults import Fault, FaultCode
 from local.ports import Ports
 from shop.business import SHOP
 

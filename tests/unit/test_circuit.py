@@ -8,8 +8,8 @@ from clocks import Clock
 
 from agents import rules
 from agents.protection import CircuitBreaker
-from core.errors import NotTriedError, RejectedError, TransientError
-from core.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
+from engine.domain.errors import NotTriedError, RejectedError, TransientError
+from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 
 ORDERS = 3
 OPEN_FOR = timedelta(seconds=30)

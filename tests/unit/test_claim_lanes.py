@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from builders import NOW, ORDER_ID, TIMEOUT, claimed, index_rows, orders, seconds, steps
 
-from core.keys import newest_first, sortable
-from core.life import Outcome
-from core.orders import Priority
 from engine.domain import work_index
+from engine.domain.keys import newest_first, sortable
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import Priority
 from kit.memory import MemoryStateStore
 from stores.claim_lanes import PAGE, BucketLook
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from builders import orders
 
-from core.business import offers_of
-from core.errors import InvalidError
-from core.messages import json_text
-from core.orders import ERASED, OnFailure
+from engine.declarations.business import offers_of
+from engine.domain.errors import InvalidError
+from engine.domain.messages import json_text
+from engine.domain.submitted_order import ERASED, OnFailure
 from examples.claims.business import CLAIMS
 from simulator.rules import simulated
 

@@ -10,14 +10,14 @@ from owed import events_owed
 from scheduling import Scheduling, only
 from ulid import ULID
 
-from core.changes import Change, HistoryEntry
-from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
-from core.errors import UnavailableError
-from core.keys import buckets
-from core.life import Outcome
-from core.messages import WakeUp
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.clocks import DECISIVE, Answer, SkewDetector, least_skew
+from engine.domain.errors import UnavailableError
+from engine.domain.keys import buckets
+from engine.domain.messages import WakeUp
 from engine.domain.orders import Hold, Order, Processed, Processing
 from engine.domain.states import Completed
+from engine.domain.statuses import Outcome
 from stores.clock_guard import TELL_AGAIN_SECONDS
 
 FAR = 70.0

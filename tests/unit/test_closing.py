@@ -8,13 +8,14 @@ from builders import NOW, ORDER_ID, answer, seconds
 from memory_world import World
 from owed import events_owed
 
-from core import alerts, life
-from core.actions import BY_NAME
-from core.changes import Event
-from core.conditions import Condition, ConditionStatus
-from core.errors import UnavailableError
-from core.keys import sortable
-from core.messages import WakeUp
+from engine.alerts import events as alerts
+from engine.alerts.conditions import Condition, ConditionStatus
+from engine.decisions.changes import Event
+from engine.decisions.operator_actions import BY_NAME
+from engine.domain import statuses as life
+from engine.domain.errors import UnavailableError
+from engine.domain.keys import sortable
+from engine.domain.messages import WakeUp
 from engine.domain.work_index import IndexRow, WorkItemKind
 from operators.alerts import is_over
 from operators.owed import Look

@@ -21,14 +21,14 @@ from adapters.azure import connect
 from adapters.code import CodeService
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap
-from core.credentials import SETTING
-from core.errors import InvalidError, NotTriedError, RejectedError, TransientError
-from core.faults import Fault, FaultCode
-from core.messages import responses_queue
-from core.workflow import DeclarationError
 from development.declared import FILES
 from development.servicebus_config import ROOT
 from development.settings import app_settings
+from engine.declarations.credentials import SETTING
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
+from engine.domain.errors import InvalidError, NotTriedError, RejectedError, TransientError
+from engine.domain.messages import responses_queue
 from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
 from kit.memory import in_memory
 from local.ports import Ports

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from builders import NOW, seconds
 
-from core.conditions import (
+from engine.alerts.conditions import (
     INTERVAL,
     MAX_ORDERS,
     REOPENED_WITHIN,

@@ -9,16 +9,16 @@ from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, index_rows, orde
 from memory_world import World
 from owed import events_owed
 
-from core.business import Agent
-from core.errors import InvalidError, RefusedError
-from core.keys import history_key, state_key
-from core.life import Direction, Outcome, ProcessState
-from core.messages import AgentRequest, WakeUp, decode
+from engine.declarations.business import Agent
 from engine.domain import work_index
 from engine.domain.causes import Code
 from engine.domain.effects import InDoubt
+from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.keys import history_key, state_key
+from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Order
 from engine.domain.states import UndoPending
+from engine.domain.statuses import Direction, Outcome, ProcessState
 from operators.copies import Copied, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase

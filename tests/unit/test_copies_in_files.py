@@ -10,7 +10,7 @@ from builders import NOW, ORDER_ID
 from click.testing import CliRunner
 from memory_world import World
 
-from core.errors import AppError
+from engine.domain.errors import AppError
 from entrypoints.http import problem_of
 from operators.cli import commands, copies
 from operators.cli.client import Api, ApiError, UnreachableError

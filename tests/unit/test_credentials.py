@@ -22,8 +22,9 @@ from adapters.clock import utc_now
 from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings, SettingsError
-from core.business import Agent
-from core.credentials import (
+from development.settings import app_settings
+from engine.declarations.business import Agent
+from engine.declarations.credentials import (
     SETTING,
     ApiKey,
     ClientCertificate,
@@ -31,11 +32,10 @@ from core.credentials import (
     EntraToken,
     Setting,
 )
-from core.errors import TransientError
-from core.faults import Fault, FaultCode
-from core.forms import HEADER, Form
-from core.workflow import DeclarationError
-from development.settings import app_settings
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import HEADER, Form
+from engine.declarations.workflow import DeclarationError
+from engine.domain.errors import TransientError
 from local.ports import Ports
 from shop.business import SHOP
 

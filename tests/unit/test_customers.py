@@ -10,14 +10,9 @@ import pytest
 from apps import set_to
 from builders import NOW, ORDER_ID, orders, steps
 
-import core.business
 import customers.triggers
+import engine.declarations.business
 from bootstrap import bootstrap, functions
-from core.actions import BY_NAME
-from core.errors import InvalidError
-from core.faults import Fault, FaultCode
-from core.life import Direction
-from core.workflow import DeclarationError
 from customers.rules import (
     LARGEST_MESSAGE,
     Beginning,
@@ -26,7 +21,12 @@ from customers.rules import (
     payload_of,
     submission,
 )
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import InvalidError
+from engine.domain.statuses import Direction
 from entrypoints.api import blueprint
 from entrypoints.openapi import description
 from examples.claims.business import CLAIMS
@@ -307,7 +307,7 @@ def test_the_shortest_and_the_longest_key_are_taken(key):
 @pytest.mark.proves("SUB-1")
 def test_a_payload_takes_the_place_of_no_field_of_the_message():
     """Whatever its own fields are called."""
-    door = core.business.Door(workflow="stay", content=Stay, open=True)
+    door = engine.declarations.business.Door(workflow="stay", content=Stay, open=True)
     payload = {
         "order_id": "b00-other",
         "schema_version": 9,

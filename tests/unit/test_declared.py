@@ -10,13 +10,13 @@ import yaml
 from click.testing import CliRunner
 from deploying import AGENTS
 
-from core.business import Agent
-from core.credentials import ApiKey, ClientCredentials
 from development import declared
 from development.business import DEPLOYED, named, packages, to_run
 from development.declared import APP, CHOICE, COMMAND, FILES, to_be_deployed
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
+from engine.declarations.business import Agent
+from engine.declarations.credentials import ApiKey, ClientCredentials
 from examples.claims.business import CLAIMS
 from local.faults import Fault
 from local.ports import StackError

@@ -18,13 +18,13 @@ from builders import (
     transition,
 )
 
-from core import answers
-from core.actions import Asked
-from core.answers import Answer
-from core.changes import HistoryEntry
-from core.life import ProcessState
-from core.orders import OnFailure
+from engine.decisions import callback_actions as answers
+from engine.decisions.callback_actions import Answer
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.operator_actions import Asked
 from engine.domain.orders import Derived
+from engine.domain.statuses import ProcessState
+from engine.domain.submitted_order import OnFailure
 from operators.requests import OperatorRequest
 
 LATER = NOW + seconds(7)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from builders import NOW
 
-from core.digests import Digest, DigestEntry, Status, clean
+from engine.alerts.digests import Digest, DigestEntry, Status, clean
 
 FAILED = DigestEntry(
     status=Status.NEW,

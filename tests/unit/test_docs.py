@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from core import alerts
-from core.life import MEANINGS, Outcome, ProcessState, StepState
+from engine.alerts import events as alerts
+from engine.domain.statuses import MEANINGS, Outcome, ProcessState, StepState
 from local.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent

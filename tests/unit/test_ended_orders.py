@@ -7,11 +7,11 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, orders, seconds, some
 
-from core.changes import Change, HistoryEntry
-from core.errors import InvalidError
-from core.keys import bucket_of, newest_first
-from core.life import Outcome
-from engine.lists import ENDED_LISTS, LISTS, of_list, state_in
+from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.lists import ENDED_LISTS, LISTS, of_list, state_in
+from engine.domain.errors import InvalidError
+from engine.domain.keys import bucket_of, newest_first
+from engine.domain.statuses import Outcome
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest, OrdersPage
 from operators.retention import erase

@@ -25,10 +25,10 @@ from builders import (
     timed_out,
 )
 
-from core.changes import Change, HistoryEntry
-from core.errors import UnreadableRowError
-from core.life import Outcome
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.changes import Change, HistoryEntry
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.errors import UnreadableRowError
+from engine.domain.statuses import Outcome
 from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME

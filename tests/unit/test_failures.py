@@ -11,7 +11,7 @@ from adapters import failures
 from adapters.failures import azure_errors
 from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
-from core.errors import AppError, ConflictError, NoRightError, UnavailableError
+from engine.domain.errors import AppError, ConflictError, NoRightError, UnavailableError
 
 
 def refused(status, code=None):

@@ -11,8 +11,8 @@ from builders import seconds
 from scale import both_sizes
 from scheduling import NEEDS, TICK, Scheduling, Working, only, work
 
-from core.keys import buckets
-from core.orders import Priority
+from engine.domain.keys import buckets
+from engine.domain.submitted_order import Priority
 from scheduler.admission import FEW, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
 

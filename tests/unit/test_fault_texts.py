@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from adapters.settings import SettingsError
-from core.faults import Fault, FaultCode, text_of
-from core.workflow import DeclarationError
+from engine.declarations.faults import Fault, FaultCode, text_of
+from engine.declarations.workflow import DeclarationError
 from flow.new import NewBusinessError
 
 

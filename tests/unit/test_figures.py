@@ -11,9 +11,9 @@ from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, seconds,
 from memory_world import World
 from waiting import eventually
 
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
-from core.life import ProcessState
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.errors import UnavailableError
+from engine.domain.statuses import ProcessState
 from kit.memory import in_memory
 from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest

@@ -14,14 +14,19 @@ from by_hand import SAME
 from faults import without_lines
 from pydantic import Field
 
-from core.business import PASSING
-from core.errors import InvalidError
-from core.faults import Fault, FaultCode
-from core.messages import OPERATION, STEP_NAME
-from core.orders import ERASED, Order
-from core.workflow import LONGEST_TIMEOUT, MOST_VERSION, DeclarationError, StepDefinition
 from development.business import packages
 from development.servicebus_config import ROOT
+from engine.declarations.business import PASSING
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import (
+    LONGEST_TIMEOUT,
+    MOST_VERSION,
+    DeclarationError,
+    StepDefinition,
+)
+from engine.domain.errors import InvalidError
+from engine.domain.messages import OPERATION, STEP_NAME
+from engine.domain.submitted_order import ERASED, Order
 from flow import (
     COOLDOWN,
     Agent,

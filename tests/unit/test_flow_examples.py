@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field, PlainValidator
 
-from core.business import REFERENCE
-from core.errors import InvalidError
+from engine.declarations.business import REFERENCE
+from engine.domain.errors import InvalidError
 from flow import Agent, Flow, Model, Operation, Personal, Text, business
 from flow.examples import example_of
 from kit import Trial

@@ -11,11 +11,11 @@ from submitting import new_order_id
 from adapters.clock import utc_now
 from adapters.settings import Settings
 from bootstrap import bootstrap
-from core.business import Business
-from core.faults import Fault, FaultCode
-from core.life import ProcessState
-from core.messages import AgentReply, AgentRequest, WakeUp, decode
 from development.settings import app_settings
+from engine.declarations.business import Business
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode
+from engine.domain.statuses import ProcessState
 from flow import __main__, new
 from flow.new import NewBusinessError, create
 from kit.memory import in_memory

@@ -24,19 +24,19 @@ from builders import (
     timed_out,
 )
 
-from core.actions import possible
-from core.business import Agent, Business
-from core.changes import Change, HistoryEntry
-from core.errors import RefusedError
-from core.faults import Fault, FaultCode
-from core.life import Outcome
-from core.messages import AgentRequest, decode
-from core.orders import OnFailure
-from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from engine.decisions.changes import Change, HistoryEntry
+from engine.decisions.operator_actions import possible
+from engine.declarations.business import Agent, Business
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError, StepDefinition, Workflow, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NotDone
+from engine.domain.errors import RefusedError
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError
 from engine.domain.states import Failed, Skipped, SkipReason, UndoFailed
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
 from flow import ERROR, Flow, Model, Operation, Text

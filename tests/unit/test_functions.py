@@ -7,7 +7,7 @@ import typing
 import azure.functions as func
 import pytest
 
-from core.errors import CutOffError, UnavailableError
+from engine.domain.errors import CutOffError, UnavailableError
 from entrypoints.functions import Functions, answering
 
 CUT_OFF = asyncio.CancelledError()

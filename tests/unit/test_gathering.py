@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from core.errors import CutOffError
-from core.gathering import run_all
+from engine.concurrency import run_all
+from engine.domain.errors import CutOffError
 
 
 class Work:

@@ -18,12 +18,12 @@ from builders import (
 from builders import supervisor as recovery
 from judging import Case, step
 
-from core import business as core_business
-from core.changes import NotClaimed
-from core.life import ProcessState, WhyNot
+from engine.decisions.changes import NotClaimed
+from engine.declarations import business as core_business
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
+from engine.domain.statuses import ProcessState, WhyNot
 from engine.words import words_of
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from core.errors import UnavailableError
-from core.gathering import GroupCommit
+from engine.concurrency import GroupCommit
+from engine.domain.errors import UnavailableError
 
 
 class Flushes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.errors import NoRightError, QueueRefusedError, UnavailableError
+from engine.domain.errors import NoRightError, QueueRefusedError, UnavailableError
 from operators.health import HealthService
 
 

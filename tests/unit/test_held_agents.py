@@ -9,8 +9,8 @@ from owed import events_owed
 from pydantic import ValidationError
 from scheduling import Scheduling
 
-from core.errors import InvalidError, RefusedError, UnknownAgentError
-from core.keys import buckets
+from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
+from engine.domain.keys import buckets
 from engine.domain.orders import Processed
 from entrypoints.http import problem_of
 from operators.agents import LONGEST_HOLD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.business import HIDDEN, Payload
+from engine.declarations.business import HIDDEN, Payload
 
 
 def shown(payload, erased):

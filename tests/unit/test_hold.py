@@ -17,13 +17,11 @@ from builders import (
     timed_out,
 )
 
-from core.changes import NotClaimed
-from core.errors import RefusedError
-from core.life import Direction, Outcome, Situation, WhyNot
-from core.messages import WakeUp, decode
-from core.orders import Priority
+from engine.decisions.changes import NotClaimed
+from engine.domain.errors import RefusedError
 from engine.domain.events import Action, ActionTaken, Requeued
 from engine.domain.history import EVENT_INFO
+from engine.domain.messages import WakeUp, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     Completed,
@@ -36,6 +34,8 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome, Situation, WhyNot
+from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from operators.requests import ActRequest
 from stores.order_rows import state_record

@@ -7,7 +7,7 @@ import pytest
 from builders import ORDER_ID
 from pydantic import BaseModel
 
-from core.errors import (
+from engine.domain.errors import (
     ConflictError,
     InvalidError,
     UnavailableError,

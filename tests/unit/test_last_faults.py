@@ -6,8 +6,8 @@ import pytest
 from agency import MARGIN, Agency
 from builders import ORDER_ID, TIMEOUT, seconds
 
-from core.errors import NotTriedError, TransientError
-from core.texts import without_particulars
+from engine.domain.errors import NotTriedError, TransientError
+from engine.domain.texts import without_particulars
 from stores.agent_health import AttemptFault
 
 DOWN = "503 down"

@@ -8,9 +8,9 @@ from importlib import import_module
 from pydantic import TypeAdapter
 
 import stores
-from core.messages import AgentReply, AgentRequest, Submission, WakeUp
 from development.stack import LAYOUT, ROWS
 from engine.domain.history import TAGS
+from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp
 from stores.tables import Form
 
 MESSAGES = (Submission, WakeUp, AgentRequest, AgentReply)

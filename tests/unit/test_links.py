@@ -16,16 +16,16 @@ from adapters.clock import new_right
 from adapters.code import CodeService
 from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
-from core.answers import question
-from core.changes import HistoryEntry
-from core.errors import InvalidLinkError, RefusedError, TooManyTriesError
-from core.faults import Fault, FaultCode
-from core.links import Links, masked, step_of
-from core.messages import AgentRequest, decode
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
+from engine.decisions.callback_actions import question
+from engine.decisions.changes import HistoryEntry
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.callback_urls import Links, masked, step_of
 from engine.domain.effects import Done, InDoubt, NotDone
+from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
 from entrypoints.answers import Said
 from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business

@@ -6,9 +6,9 @@ import pytest
 from apps import app
 from builders import NOW, orders, seconds, some, steps, transition
 
-from core.changes import HistoryEntry
-from core.life import Outcome
-from engine.lists import LISTS
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.lists import LISTS
+from engine.domain.statuses import Outcome
 from kit.memory import in_memory
 from operators.requests import OrdersPage
 

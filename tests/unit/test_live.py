@@ -20,9 +20,9 @@ from builders import (
 )
 
 from adapters.clock import order_ids
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
-from engine import lists
+from engine.decisions import lists
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest

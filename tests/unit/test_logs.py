@@ -30,7 +30,7 @@ def worker():
 
 def test_the_fields_of_a_line_are_sent_with_it(worker):
     """As JSON behind the message, which queries can take apart."""
-    logging.getLogger("core.x").warning(
+    logging.getLogger("engine.x").warning(
         "order.changed", extra={"order_id": "b00-1", "steps": {"a": "Running"}}
     )
     name, _, fields = worker.sent[-1].partition(" ")

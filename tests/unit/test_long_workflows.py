@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 
 import pytest
 
-from core.workflow import MAX_STEPS
+from engine.declarations.workflow import MAX_STEPS
 from flow import Agent, Flow, Model, Operation, business
 from kit.exploration import turns
 

@@ -9,10 +9,10 @@ from builders import wake_up as wake_up_of
 from scale import both_sizes, in_soak
 from scheduling import FIRST, Scheduling, Working, only, step
 
-from core.gathering import run_all
-from core.messages import WakeUp, decode
-from core.orders import Priority
-from core.workflow import Workflow
+from engine.concurrency import run_all
+from engine.declarations.workflow import Workflow
+from engine.domain.messages import WakeUp, decode
+from engine.domain.submitted_order import Priority
 
 STEP = seconds(60)
 

@@ -15,10 +15,13 @@ from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
 from alerts.rules import read, successor
-from core import alerts
-from core.changes import Event
-from core.errors import AcceptedError, InvalidError, NotTriedError
-from core.keys import (
+from engine.alerts import events as alerts
+from engine.decisions.changes import Event
+from engine.decisions.requests import _without
+from engine.declarations.workflow import Workflows
+from engine.domain.errors import AcceptedError, InvalidError, NotTriedError
+from engine.domain.events import SubmissionRefused
+from engine.domain.keys import (
     bucket_of,
     business_key,
     business_keys,
@@ -30,7 +33,7 @@ from core.keys import (
     same_business_keys,
     sortable,
 )
-from core.messages import (
+from engine.domain.messages import (
     MAX_FAULTS,
     Submission,
     WakeUp,
@@ -41,9 +44,6 @@ from core.messages import (
     put_off,
     request_id_of,
 )
-from core.workflow import Workflows
-from engine.decisions.requests import _without
-from engine.domain.events import SubmissionRefused
 from engine.domain.work_index import IndexRow
 from engine.words import words_of
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of

@@ -3,11 +3,11 @@
 import pytest
 from builders import NOW, ORDER_ID, orders, steps
 
-from core.changes import HistoryEntry
-from core.messages import json_in
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.lists import summary
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
-from engine.lists import summary
+from engine.domain.messages import json_in
 from engine.words import words_of
 from stores.order_rows import order_of, state_record
 from stores.orders import columns_of_record, record_of

@@ -13,9 +13,9 @@ from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
 import agents.triggers
-from core.errors import InvalidError, NewerMessageError, UnknownNameError
-from core.life import ProcessState
-from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
+from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
+from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
+from engine.domain.statuses import ProcessState
 from scheduler.service import WAKE_UP_TIME
 from stores.poison import Arrival
 from submission.rules import LONGEST_PAUSE, SHORTEST_PAUSE

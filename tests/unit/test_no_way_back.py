@@ -8,13 +8,13 @@ from builders import orders, refusal
 from faults import without_lines
 from judging import BY_GRACE, Case, step
 
-from core.actions import cancel_for_customer, possible
-from core.errors import RefusedError
-from core.faults import Fault, FaultCode
-from core.orders import OnFailure
-from core.workflow import DeclarationError, Workflow
+from engine.decisions.operator_actions import cancel_for_customer, possible
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError, Workflow
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN

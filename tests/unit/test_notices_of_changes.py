@@ -18,7 +18,7 @@ from builders import (
 )
 from memory_world import World
 
-from core.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, WakeUp, decode
 from stores.agent_health import AgentHealth
 
 QUEUE = "status-example"

@@ -8,11 +8,12 @@ from builders import NOW, ORDER_ID, seconds
 
 from alerts.digests import LONGEST_PAUSE, MAX_ENTRIES, MAX_MESSAGES, SHORTEST_PAUSE, Places
 from alerts.notify import TOO_MANY_TRIES, Notifier
-from core import alerts, life
-from core.changes import Event
-from core.conditions import Condition, ConditionStatus
-from core.digests import Status
-from core.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
+from engine.alerts import events as alerts
+from engine.alerts.conditions import Condition, ConditionStatus
+from engine.alerts.digests import Status
+from engine.decisions.changes import Event
+from engine.domain import statuses as life
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from kit.memory import of_columns
 from operators.channels import ChannelDesk
 from stores.alert_log import AlertLog

@@ -19,15 +19,13 @@ from builders import (
     timed_out,
 )
 
-from core import alerts
-from core.actions import possible, why_customer_cannot_cancel
-from core.changes import HistoryEntry
-from core.errors import RefusedError
-from core.life import Direction, Outcome
-from core.messages import AgentRequest, decode
-from core.orders import OnFailure
+from engine.alerts import events as alerts
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.operator_actions import possible, why_customer_cannot_cancel
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import RefusedError
 from engine.domain.events import Action, ActionTaken, OrderEnded, UndoRequested
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     STATES,
@@ -39,7 +37,9 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operators.requests import ActRequest, OperatorRequest
 from operators.views import StepStateView, order_view

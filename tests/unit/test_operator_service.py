@@ -24,12 +24,12 @@ from builders import (
 from pydantic import ValidationError
 
 from adapters.clock import order_ids, order_time
-from core.actions import BY_NAME
-from core.changes import Change, Event, HistoryEntry
-from core.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
-from core.life import Outcome, ProcessState
 from customers.rules import RECORDED_WITHIN
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.operator_actions import BY_NAME
+from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
+from engine.domain.statuses import Outcome, ProcessState
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by

@@ -7,13 +7,13 @@ from datetime import timezone
 import pytest
 from builders import NOW, ORDER_ID, orders, refusal, seconds
 
-from core.errors import UnreadableRowError
-from core.orders import MAX_KEPT, OnFailure
-from core.workflow import MAX_STEPS
+from engine.declarations.workflow import MAX_STEPS
 from engine.domain import states
 from engine.domain.causes import MAX_LENGTH, Cause
 from engine.domain.effects import Done, InDoubt, Key, NotDone, UndoInDoubt
+from engine.domain.errors import UnreadableRowError
 from engine.domain.steps import NOTHING_SENT, Counts, Rules, StepIn
+from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from stores.order_rows import columns_of_state, order_of, state_in, state_record
 from stores.orders import record_of
 from stores.tables import MAX_CHARACTERS, Stored, entity, stored_form

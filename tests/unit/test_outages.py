@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from entrypoints.functions import LASTS_SECONDS, in_turn, through_outages
 
 

@@ -29,13 +29,13 @@ from scheduling import Scheduling, only
 
 import kit.services
 from adapters.code import NO_ROOM, ROOM_AFTER
-from core.answers import Answer, answered
-from core.errors import AcceptedError, NotTriedError
-from core.keys import sortable
-from core.messages import SCHEDULER_REQUESTS
+from engine.decisions.callback_actions import Answer, answered
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from engine.domain.effects import InDoubt
+from engine.domain.errors import AcceptedError, NotTriedError
+from engine.domain.keys import sortable
+from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.orders import Pending, Processing
 from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
 from kit import Trial

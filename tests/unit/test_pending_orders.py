@@ -18,14 +18,14 @@ from builders import (
     wake_up,
 )
 
-from core.changes import NotClaimed
-from core.life import Direction, Outcome, ProcessState, WhyNot
-from core.messages import AgentRequest, WakeUp, decode
-from core.orders import OnFailure, Priority
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.changes import NotClaimed
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain import work_index
+from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
+from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
+from engine.domain.submitted_order import OnFailure, Priority
 from operators.requests import ActRequest, OperatorRequest
 
 HOURS = timedelta(hours=6)

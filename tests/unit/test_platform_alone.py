@@ -7,9 +7,9 @@ from itertools import chain
 import pytest
 
 from adapters.settings import Settings
-from core.messages import bus_queues
 from development.servicebus_config import ROOT, queues
 from development.settings import app_settings
+from engine.domain.messages import bus_queues
 from local.ports import Ports
 from shop.business import SHOP
 
@@ -58,7 +58,7 @@ def test_the_platform_names_nothing_of_the_app():
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("from core.orders import Order\n", ["core"]),
+        ("from engine.domain.submitted_order import Order\n", ["engine"]),
         ('QUEUE = "operator-alerts"', ["operator", "operator-alerts"]),
         ('values["STEP_TIMEOUT_SECONDS"]', ["STEP_TIMEOUT_SECONDS"]),
         ("from local.process import Process\n", []),

@@ -11,8 +11,8 @@ from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
-from core.errors import RefusedError, UnavailableError, UnknownMessageError
-from core.messages import DEAD_LETTERS
+from engine.domain.errors import RefusedError, UnavailableError, UnknownMessageError
+from engine.domain.messages import DEAD_LETTERS
 from kit.memory import in_memory
 from operators.poison import GIVEN_UP, PoisonView, source_of
 from operators.requests import OperatorRequest, PoisonPage

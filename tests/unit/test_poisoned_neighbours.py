@@ -15,11 +15,11 @@ from neighbourhood import LASTS, street
 from scale import NIGHTLY
 
 import stores.claim_lanes
-from core.actions import BY_NAME
-from core.changes import HistoryEntry
-from core.conditions import MAX_ORDERS
-from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
-from core.keys import bucket_of, history_key
+from engine.alerts.conditions import MAX_ORDERS
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.operator_actions import BY_NAME
+from engine.domain.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
+from engine.domain.keys import bucket_of, history_key
 from operators.requests import ActRequest
 from scheduler.admission import LOOK_INTERVAL
 from stores.orders import columns_of_record

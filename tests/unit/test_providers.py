@@ -6,8 +6,8 @@ import pytest
 from builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
 from builders import supervisor as recovery
 
-from core.changes import NotClaimed
-from core.life import WhyNot
+from engine.decisions.changes import NotClaimed
+from engine.domain.statuses import WhyNot
 
 BOTH = {"payment": ("payment", "payment-backup")}
 BACKUP = {"payment": ("payment-backup",)}

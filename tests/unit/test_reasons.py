@@ -18,11 +18,11 @@ from builders import (
     timed_out,
 )
 
-from core.life import Outcome, ProcessState
-from core.messages import request_id_of
-from core.orders import OnFailure
 from engine.domain.causes import Cause, Code
+from engine.domain.messages import request_id_of
 from engine.domain.states import Completed, Running, UndoPending
+from engine.domain.statuses import Outcome, ProcessState
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operators.requests import OperatorRequest
 from stores.agent_health import AttemptFault

@@ -19,9 +19,9 @@ from owed import events_owed, owed
 from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
 from alerts.triggers import blueprint
-from core.changes import Event
-from core.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
-from core.messages import BusMessage
+from engine.decisions.changes import Event
+from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
+from engine.domain.messages import BusMessage
 from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from stores import outbox
 from stores.orders import columns_of_record

@@ -25,14 +25,14 @@ from adapters.credentials import Fixed, Token, Tokens
 from adapters.messaging.bus import _outgoing
 from adapters.remote import HttpRemoteService
 from agents import rules
-from core.errors import (
+from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     AskedToWaitError,
     RejectedError,
     TransientError,
 )
-from core.messages import AgentRequest
+from engine.domain.messages import AgentRequest
 
 STANDARD_BYTES = 256 * 1024
 """What a message on Service Bus Standard may have."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from builders import NOW, ORDER_ID, orders, seconds, some
 
-from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import UnavailableError
-from core.keys import bucket_of
+from engine.decisions.changes import Change, Event, HistoryEntry, Note
+from engine.domain.errors import UnavailableError
+from engine.domain.keys import bucket_of
 from kit.memory import MemoryTable, of_columns
 from stores.alert_log import AlertLog
 from stores.archive import Archive

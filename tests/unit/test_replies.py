@@ -7,8 +7,8 @@ from azure.functions.servicebus import ServiceBusMessage
 from builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
 from kept import kept
 
-from core.errors import ConflictError, NewerWorkflowError, UnavailableError
-from core.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
+from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
+from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
 from entrypoints.unread import Unread
 from kit.memory import MemoryBus, of_columns
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint

@@ -22,13 +22,11 @@ from builders import (
 from memory_world import World
 from owed import events_owed
 
-from core.changes import Change, HistoryEntry, Note
-from core.life import Direction, Outcome, ProcessState
-from core.messages import WakeUp
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.decisions.changes import Change, HistoryEntry, Note
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NothingSent
+from engine.domain.messages import WakeUp
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     Completed,
@@ -38,6 +36,8 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome, ProcessState
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operators.requests import OperatorRequest
 

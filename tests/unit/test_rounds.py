@@ -17,14 +17,14 @@ from builders import (
     timed_out,
 )
 
-from core.business import Agent
-from core.changes import Change
-from core.life import Outcome
-from core.messages import AgentRequest, decode
-from core.orders import MAX_KEPT
+from engine.decisions.changes import Change
+from engine.declarations.business import Agent
 from engine.domain.effects import InDoubt, NotDone
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Order, Processed
 from engine.domain.states import Failed, Undoing, Undone
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import MAX_KEPT
 from operators.requests import OperatorRequest
 
 KEY = f"{ORDER_ID}:payment"

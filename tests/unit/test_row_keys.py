@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from builders import NOW, ORDER_ID
 
-from core.keys import made_at, newest_first, sortable, time_of
+from engine.domain.keys import made_at, newest_first, sortable, time_of
 
 TIMES = [
     datetime(1970, 1, 1, tzinfo=UTC),

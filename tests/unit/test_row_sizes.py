@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.errors import InvalidError
-from core.messages import utf16_units
+from engine.domain.errors import InvalidError
+from engine.domain.messages import utf16_units
 from stores.tables import stored_form
 
 UNITS = {

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from memory_world import World
 from owed import events_owed
 
-from core.actions import RUNS
-from core.errors import UnavailableError
-from core.life import ProcessState
+from engine.decisions.operator_actions import RUNS
+from engine.domain.errors import UnavailableError
+from engine.domain.statuses import ProcessState
 from operators.cli import commands
 from operators.cli.client import Api
 from operators.requests import OperatorRequest

@@ -22,14 +22,14 @@ from builders import (
     timed_out,
 )
 
-from core import alerts, life
-from core.changes import Event, HistoryEntry, Note
-from core.clocks import ClockSkew
-from core.conditions import Condition, ConditionStatus
-from core.life import Outcome
-from core.orders import OnFailure
+from engine.alerts import events as alerts
+from engine.alerts.conditions import Condition, ConditionStatus
+from engine.decisions.changes import Event, HistoryEntry, Note
+from engine.decisions.lists import summary
+from engine.domain import statuses as life
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
+from engine.domain.clocks import ClockSkew
 from engine.domain.events import (
     AttemptExpired,
     CooldownStarted,
@@ -48,7 +48,8 @@ from engine.domain.events import (
 )
 from engine.domain.orders import Pending
 from engine.domain.states import BackingOff, UndoPending
-from engine.lists import summary
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import OnFailure
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)

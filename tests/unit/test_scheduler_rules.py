@@ -22,16 +22,16 @@ from builders import (
     timed_out,
 )
 
-from core.changes import NotClaimed, Note
-from core.errors import NewerWorkflowError
-from core.life import Outcome, ProcessState, WhyNot
-from core.messages import AgentRequest, decode
+from engine.decisions.changes import NotClaimed, Note
 from engine.domain.backoff import SHORTEST
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
+from engine.domain.errors import NewerWorkflowError
 from engine.domain.events import Requeued
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
+from engine.domain.statuses import Outcome, ProcessState, WhyNot
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")

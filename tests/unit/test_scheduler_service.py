@@ -24,15 +24,15 @@ from builders import (
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
-from core.changes import HistoryEntry
-from core.errors import ConflictError
-from core.keys import bucket_of, buckets
-from core.life import Outcome
-from core.messages import WakeUp, decode
-from core.orders import Priority
-from core.workflow import Workflow
+from engine.decisions.changes import HistoryEntry
+from engine.declarations.workflow import Workflow
+from engine.domain.errors import ConflictError
+from engine.domain.keys import bucket_of, buckets
+from engine.domain.messages import WakeUp, decode
 from engine.domain.orders import InError, Processed, Processing
 from engine.domain.states import UnderWay
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import Priority
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE

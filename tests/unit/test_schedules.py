@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from adapters.schedules import schedule_faults, span_faults
 from adapters.settings import SCHEDULES, Settings, SettingsError
 from bootstrap import bootstrap, functions
-from core.faults import Fault, FaultCode
 from development.settings import app_settings
+from engine.declarations.faults import Fault, FaultCode
 from kit.memory import in_memory
 from local.host.host_json import HostJson, seconds_of
 from local.host.index import index_functions

@@ -13,12 +13,12 @@ from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
 import submission.triggers
-from core.actions import BY_NAME
-from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
-from core.keys import buckets
-from core.life import ProcessState
-from core.messages import WakeUp
+from engine.decisions.operator_actions import BY_NAME
+from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from engine.domain.events import Submitted
+from engine.domain.keys import buckets
+from engine.domain.messages import WakeUp
+from engine.domain.statuses import ProcessState
 from operators.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth

@@ -10,14 +10,14 @@ from builders import NOW, orders, seconds, steps
 from judging import Case, step
 
 from bootstrap import functions
-from core.actions import Asked, possible, possible_at
-from core.answers import checked
-from core.errors import InvalidError, RefusedError
-from core.life import Outcome
-from core.workflow import Workflow, Workflows
+from engine.decisions.callback_actions import checked
+from engine.decisions.operator_actions import Asked, possible, possible_at
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain.effects import Done, NotDone
+from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Failed, Running, Waiting
+from engine.domain.statuses import Outcome
 from examples.grown.business import GROWN
 from kit import Trial
 from operators.requests import BulkRequest, Where

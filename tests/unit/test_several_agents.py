@@ -6,7 +6,7 @@ import pytest
 from apps import app
 from builders import NOW, orders, seconds, some, steps, transition
 
-from core.changes import HistoryEntry
+from engine.decisions.changes import HistoryEntry
 from flow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from kit.memory import in_memory

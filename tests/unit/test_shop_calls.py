@@ -7,7 +7,7 @@ import pytest
 from apps import app, shop_of
 from builders import ORDER_ID, claimed, orders
 
-from core.life import Outcome
+from engine.domain.statuses import Outcome
 from entrypoints.api import blueprint
 from kit.memory import in_memory
 from shop.triggers import routes

@@ -10,9 +10,9 @@ from apps import app, shop_of
 from builders import claimed, orders, steps
 
 from adapters.clock import order_ids, order_time
-from core.errors import InvalidError, UnknownOrderError
-from core.messages import decode
 from customers.rules import fingerprint
+from engine.domain.errors import InvalidError, UnknownOrderError
+from engine.domain.messages import decode
 from engine.domain.states import UnderWay
 from kit.memory import in_memory
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission

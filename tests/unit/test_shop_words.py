@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from builders import orders, steps
 
-from core.life import Outcome, StepState
+from engine.domain.statuses import Outcome, StepState
 from shop import words
 from shop.rules import status
 

@@ -13,9 +13,9 @@ from builders import CONTENT, NOW, ORDER_ID, TIMEOUT, seconds
 from adapters.azure import connect
 from adapters.settings import Settings
 from adapters.slowdown import slowdown_in
-from core.workflow import StepDefinition, Workflow, Workflows
 from development.pace import EVERY_SECONDS, REMEMBERED, SLOWEST, USUAL_SECONDS, Pace, slowdown
 from development.settings import app_settings
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
 from local.ports import Ports
 from shop.business import SHOP

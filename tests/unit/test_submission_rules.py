@@ -18,12 +18,12 @@ from builders import (
 )
 from memory_world import MESSAGE, World
 
-from core.actions import Asked
-from core.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
-from core.errors import InvalidError
-from core.keys import business_key, key_in
-from core.messages import Submission
-from core.orders import OnFailure, Priority
+from engine.decisions.operator_actions import Asked
+from engine.declarations.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
+from engine.domain.errors import InvalidError
+from engine.domain.keys import business_key, key_in
+from engine.domain.messages import Submission
+from engine.domain.submitted_order import OnFailure, Priority
 from stores.orders import columns_of_record
 from stores.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from builders import NOW
 
-from core import alerts
-from core.clocks import ClockSkew
-from core.conditions import Finding, found
+from engine.alerts import events as alerts
+from engine.alerts.conditions import Finding, found
+from engine.domain.clocks import ClockSkew
 from examples.subscriber import read_alerts
 
 WAITS = alerts.stalled(

@@ -22,14 +22,14 @@ from builders import (
     timed_out,
 )
 
-from core.changes import NotClaimed
-from core.keys import sortable
-from core.life import Direction, ProcessState, WhyNot
-from core.messages import AgentRequest, WakeUp, decode
-from core.orders import OnFailure
+from engine.decisions.changes import NotClaimed
 from engine.domain.causes import Cause, Code, root_of, step_failed
+from engine.domain.keys import sortable
+from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
+from engine.domain.statuses import Direction, ProcessState, WhyNot
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from operators.requests import OperatorRequest
 from stores.agent_health import AgentHealth, AttemptFault

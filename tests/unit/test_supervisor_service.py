@@ -12,10 +12,10 @@ from away import away
 from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, orders, seconds, some, supervisor
 from memory_world import World
 
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
-from core.life import ProcessState
-from core.messages import WakeUp
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.errors import UnavailableError
+from engine.domain.messages import WakeUp
+from engine.domain.statuses import ProcessState
 from kit.memory import MemoryLease
 from stores.agent_health import AgentHealth
 
@@ -199,7 +199,7 @@ async def test_two_sweeps_of_one_time_out_count_it_once(world):
 @pytest.mark.proves("SUP-6")
 def test_the_supervisor_knows_no_workflow():
     """Importing the supervisor imports no workflow: the rules it needs stand in the steps."""
-    known = "any(name.startswith(('core.workflow', 'shop')) for name in sys.modules)"
+    known = "any(name.startswith(('engine.declarations.workflow', 'shop')) for name in sys.modules)"
     code = f"import supervisor.triggers, sys; sys.exit({known})"
     root = Path(__file__).parent.parent.parent
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from core.errors import OutOfTimeError
-from core.gathering import GroupCommit, run_all
-from core.time_limit import time_limit, writing
+from engine.concurrency import GroupCommit, run_all
+from engine.domain.errors import OutOfTimeError
+from engine.time_limit import time_limit, writing
 from entrypoints.functions import answering, limited
 
 SHORT = 0.05

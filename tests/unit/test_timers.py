@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from entrypoints.functions import in_turn
 
 LATENCY = 0.05

@@ -8,9 +8,9 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
 
-from core.changes import Change, HistoryEntry, NotClaimed
-from core.errors import ConflictError, UnavailableError
-from core.life import ProcessState, WhyNot
+from engine.decisions.changes import Change, HistoryEntry, NotClaimed
+from engine.domain.errors import ConflictError, UnavailableError
+from engine.domain.statuses import ProcessState, WhyNot
 from kit.memory import in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase

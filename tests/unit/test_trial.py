@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 from builders import CONTENT
 
-from core.alerts import STALLED
-from core.errors import InvalidError, RefusedError
-from core.messages import WakeUp
+from engine.alerts.events import STALLED
+from engine.domain.errors import InvalidError, RefusedError
+from engine.domain.messages import WakeUp
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
 from flow import business
 from kit import Trial

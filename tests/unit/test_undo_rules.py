@@ -22,12 +22,10 @@ from builders import (
     turn_back,
 )
 
-from core.changes import NotClaimed
-from core.keys import sortable
-from core.life import Direction, Outcome, ProcessState, WhyNot
-from core.messages import AgentRequest, decode
-from core.orders import OnFailure
+from engine.decisions.changes import NotClaimed
 from engine.domain.causes import step_failed
+from engine.domain.keys import sortable
+from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import (
     LateEffectsPossible,
     Running,
@@ -37,7 +35,9 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from operators.requests import ActRequest, OperatorRequest
 

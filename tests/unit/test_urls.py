@@ -3,7 +3,7 @@
 import pytest
 from service_urls import NOT_PRIVATE, PRIVATE
 
-from core.urls import is_private
+from engine.urls import is_private
 
 
 @pytest.mark.parametrize("url", PRIVATE)

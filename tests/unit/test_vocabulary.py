@@ -4,13 +4,13 @@ import pytest
 from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 from alerts.digests import TITLES
-from core import life
-from core.actions import possible, possible_at
-from core.alerts import STALLED, Alert
-from core.changes import Event
-from core.life import Mark, Outcome
 from development.servicebus_config import ROOT
-from engine.lists import LISTS, situation_in
+from engine.alerts.events import STALLED, Alert
+from engine.decisions.changes import Event
+from engine.decisions.lists import LISTS, situation_in
+from engine.decisions.operator_actions import possible, possible_at
+from engine.domain import statuses as life
+from engine.domain.statuses import Mark, Outcome
 from operators.alerts import causes
 from operators.cli import commands
 from operators.views import order_view

@@ -9,10 +9,10 @@ from away import away
 from builders import NOW, ORDER_ID, orders, seconds, some, steps
 from owed import events_owed
 
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError, UnreadableRowError
-from core.keys import buckets, sortable
-from core.orders import Priority
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.errors import UnavailableError, UnreadableRowError
+from engine.domain.keys import buckets, sortable
+from engine.domain.submitted_order import Priority
 from kit.memory import in_memory
 from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep

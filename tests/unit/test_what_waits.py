@@ -8,8 +8,8 @@ from apps import app
 from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
 from scale import NIGHTLY, in_soak
 
-from core.actions import BY_NAME, Asked
-from core.alerts import NEWS, STALLED
+from engine.alerts.events import NEWS, STALLED
+from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.domain.work_index import WorkItemKind, all_of
 from flow import Flow, business
 from kit import Trial, TrialOrder

@@ -8,12 +8,12 @@ from acting import cancel, resubmit
 from faults import without_lines
 from judging import BY_GRACE, NO_ROOM, Case, step
 
-from core.changes import NotClaimed
-from core.faults import Fault, FaultCode
-from core.orders import OnFailure
-from core.workflow import DeclarationError, Workflow, Workflows
+from engine.decisions.changes import NotClaimed
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError, Workflow, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
+from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from flow import UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial

@@ -12,7 +12,7 @@ from azure.data.tables.aio import TableClient
 
 from adapters.tables.transactions import TableTransactions
 from adapters.tables.wire import body_of, part_of
-from core.errors import UnavailableError
+from engine.domain.errors import UnavailableError
 from local.ports import HOST
 from stores.tables import Delete, Insert, Put, Replace
 

@@ -7,11 +7,8 @@ import pytest
 from acting import cancel
 from builders import NOW, orders, scheduler, seconds, steps, supervisor
 
-from core.faults import Fault, FaultCode
-from core.life import Outcome
-from core.messages import OPERATION, STEP_NAME
-from core.orders import MAX_KEPT, OnFailure
-from core.workflow import (
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import (
     LONGEST_TIMEOUT,
     LONGEST_WAIT,
     MAX_STEPS,
@@ -24,7 +21,10 @@ from core.workflow import (
     Workflows,
 )
 from engine.domain.causes import Cause, Code
+from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.orders import InError
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from operators.requests import OperatorRequest
 from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change

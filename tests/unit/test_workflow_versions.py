@@ -7,9 +7,9 @@ import pytest
 from acting import told
 from builders import NOW, SOMEWHERE, orders, scheduler, steps
 
-from core.orders import OnFailure
-from core.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.events import WorkflowChanged
+from engine.domain.submitted_order import OnFailure
 
 
 def step(name, *after, **more):

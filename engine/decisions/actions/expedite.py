@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.orders import Priority
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
 from engine.domain.orders import PROCESS_STATE, Order
+from engine.domain.submitted_order import Priority
 from engine.features.cooldown import end_cooldown, is_cooling_down
 
 

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from core.errors import InvalidError
-from core.workflow import LONGEST_WAIT
 from engine.decisions.awaited_events import awaited_step
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.transitions import Transition, transition
+from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain.causes import Cause, Code
+from engine.domain.errors import InvalidError
 from engine.domain.events import Action, DeadlineMoved
 from engine.domain.orders import Order
 from engine.domain.steps import Step

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.business import Agent
 from engine.decisions.transitions import Transition
+from engine.declarations.business import Agent
 from engine.domain.derive import as_of, changed
 from engine.domain.effects import Doubt, Key
 from engine.domain.events import Restored

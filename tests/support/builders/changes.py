@@ -1,10 +1,9 @@
 """Changes of an order that a test makes by hand, with all that follows from them."""
 
-from core.changes import Change, HistoryEntry
-from core.messages import BusMessage
-from engine import lists
-from engine.decisions import transitions
+from engine.decisions import lists, transitions
+from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.causes import Cause, Code
+from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow, work_items
 from engine.features.external_events import cancel_requests

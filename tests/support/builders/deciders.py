@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from bench.workflows import MEASURED
-from core.life import Outcome
-from core.messages import AgentReply, AttemptMessage, request_id_of
 from engine.domain.events import (
     Claimed,
     HistoryEvent,
@@ -16,8 +14,10 @@ from engine.domain.events import (
     Submitted,
     UnknownEvent,
 )
+from engine.domain.messages import AgentReply, AttemptMessage, request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
+from engine.domain.statuses import Outcome
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME

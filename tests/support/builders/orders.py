@@ -13,10 +13,7 @@ from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
-from core.life import Direction, Outcome, StepState
-from core.orders import Order as SubmittedOrder
-from core.orders import Priority
-from core.workflow import Workflow
+from engine.declarations.workflow import Workflow
 from engine.domain import work_index
 from engine.domain.causes import Cause
 from engine.domain.derive import derive
@@ -33,7 +30,10 @@ from engine.domain.orders import (
     WorkItem,
 )
 from engine.domain.states import Failed, Finished, NothingToUndo, UnderWay, UndoFailed
+from engine.domain.statuses import Direction, Outcome, StepState
 from engine.domain.steps import Step
+from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Priority
 
 from . import steps as make
 from .changes import index_rows, withdrawn

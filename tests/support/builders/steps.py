@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import PAYMENT_ONLY
-from core.orders import OUTSIDE, OnFailure
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import (
     Answered,
@@ -54,6 +53,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Step, StepKind
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 
 from .values import COOLDOWN, NOW, PROVIDERS, THRESHOLD, TIMEOUT
 

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.orders import OUTSIDE, OnFailure
-from core.workflow import ANSWER, StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import ANSWER, StepDefinition, Workflow, Workflows
+from engine.domain.submitted_order import OUTSIDE, OnFailure
 from flow import Model
 from flow.answers import fields_of
 from shop.business import ORDER

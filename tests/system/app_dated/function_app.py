@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 import examples.grown.business
-from core.orders import Order
-from core.workflow import Workflow, Workflows
+from engine.declarations.workflow import Workflow, Workflows
+from engine.domain.submitted_order import Order
 from examples.grown.business import GROWN
 
 LATER = timedelta(seconds=25)

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 import shop.business
-from core.workflow import Workflow, Workflows
+from engine.declarations.workflow import Workflow, Workflows
 from shop.business import ORDER
 from stores.order_rows import StateRecord
 from stores.orders import OrderStore, Record, columns_of_record

@@ -4,8 +4,7 @@ import pytest
 from builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 from pydantic import ValidationError
 
-from core.changes import HistoryEntry
-from core.life import Outcome
+from engine.decisions.changes import HistoryEntry
 from engine.domain.causes import Cause, Code
 from engine.domain.events import (
     Action,
@@ -42,6 +41,7 @@ from engine.domain.events import (
     WorkflowChanged,
 )
 from engine.domain.history import EVENT_INFO, TAGS, from_data, name_of, to_data
+from engine.domain.statuses import Outcome
 from stores.order_rows import state_record
 from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form

@@ -17,8 +17,6 @@ from engine_records import (
 )
 from engine_scheduling import kinds, only_step
 
-from core.life import Direction, Outcome
-from core.orders import Priority
 from engine.decisions.actions import cancel, expedite, hold, release
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
@@ -34,6 +32,8 @@ from engine.domain.states import (
     Scheduled,
     UndoPending,
 )
+from engine.domain.statuses import Direction, Outcome
+from engine.domain.submitted_order import Priority
 
 LATER = NOW + HOUR
 BY = Processing("scheduler-1")

@@ -6,15 +6,15 @@ import pytest
 from engine_records import DECLINED, HOUR, NOW, TIMEOUT, external, order, running, step
 from engine_scheduling import only_step
 
-from core.errors import InvalidError
-from core.life import Direction
-from core.workflow import LONGEST_WAIT
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import ActionRefusedError
+from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain import events as e
 from engine.domain.causes import Code
+from engine.domain.errors import InvalidError
 from engine.domain.orders import Hold, Processing
 from engine.domain.states import AwaitingExternalEvent, Completed, Failed
+from engine.domain.statuses import Direction
 from engine.features.external_events import CallbackUrls, with_callback_token
 
 NOTE = "they are on holiday"

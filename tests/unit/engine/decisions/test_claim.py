@@ -18,16 +18,14 @@ from engine_records import (
 )
 from engine_scheduling import CAPACITY, TOLERANCE, agent, definition, kinds, only_step, scheduler
 
-from core.life import Direction, Outcome, WhyNot
-from core.messages import AgentRequest, WakeUp, decode
-from core.orders import OnFailure
-from core.workflow import Workflow, Workflows
 from engine.decisions.claim import NotClaimed, claim
 from engine.decisions.requests import idempotency_key
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
+from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -47,6 +45,8 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome, WhyNot
+from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import CallbackUrls
 
 LATER = NOW + HOUR

@@ -17,8 +17,6 @@ from engine_records import (
 )
 from engine_scheduling import kinds, only_step
 
-from core.life import Direction, Outcome
-from core.orders import ERASED, OnFailure
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.domain import events as e
 from engine.domain.causes import MAX_LENGTH, Cause, Code
@@ -36,6 +34,8 @@ from engine.domain.states import (
     SkipReason,
     UndoPending,
 )
+from engine.domain.statuses import Direction, Outcome
+from engine.domain.submitted_order import ERASED, OnFailure
 
 UP = NOW + TIMEOUT
 BY = Processing("scheduler-1")

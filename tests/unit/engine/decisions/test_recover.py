@@ -6,13 +6,11 @@ import pytest
 from engine_records import HOUR, KEY, NOW, TIMEOUT, external, order, running, step
 from engine_scheduling import TOLERANCE, kinds, only_step
 
-from core.life import Direction, Outcome
-from core.messages import WakeUp, decode
-from core.orders import OnFailure
 from engine.decisions.recover import AttemptReport, recover, request_of
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
+from engine.domain.messages import WakeUp, decode
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -27,7 +25,9 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 
 LATE = NOW + TIMEOUT + 2 * TOLERANCE
 """When a step that started at `NOW` is overdue."""

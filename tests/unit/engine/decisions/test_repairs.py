@@ -18,7 +18,6 @@ from engine_records import (
 )
 from engine_scheduling import only_step
 
-from core.life import Direction, Outcome
 from engine.decisions.actions import resubmit, retry_with_new_key, settle, skip
 from engine.decisions.errors import ActionRefusedError
 from engine.domain import events as e
@@ -39,6 +38,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import with_callback_token
 

@@ -6,16 +6,14 @@ import pytest
 from engine_records import HOUR, KEY, NOW, ORDER_ID, TIMEOUT, order, running, step
 from engine_scheduling import CAPACITY, agent, definition, kinds, only_step, scheduler
 
-from core.errors import NewerWorkflowError
-from core.life import Direction, Outcome
-from core.messages import AgentReply
-from core.orders import MAX_KEPT, OnFailure
-from core.workflow import Workflow, Workflows
 from engine.decisions.reply import Delivery, RefusedReply, receive
+from engine.declarations.workflow import Workflow, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.derive import changed
 from engine.domain.effects import Done, InDoubt
+from engine.domain.errors import NewerWorkflowError
+from engine.domain.messages import AgentReply
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     BackingOff,
@@ -29,6 +27,8 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
+from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from engine.domain.verbs import start
 
 UP = NOW + TIMEOUT

@@ -19,7 +19,6 @@ from engine_records import (
 )
 from engine_scheduling import TOLERANCE, agent, only_step
 
-from core.life import Direction, Outcome
 from engine.decisions.actions import restore, settle
 from engine.domain import events as e
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
@@ -40,6 +39,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
 from engine.domain.verbs import request_undo
 
 AT = NOW - HOUR

@@ -7,14 +7,14 @@ from engine_records import HOUR, NOW, order
 from engine_scheduling import definition
 
 from bench.workflows import MEASURED
-from core.orders import OUTSIDE, OnFailure, Priority
-from core.workflow import Workflow
 from engine.decisions.submit import Wishes, submit, submit_again
+from engine.declarations.workflow import Workflow
 from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.orders import Pending
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import StepKind
+from engine.domain.submitted_order import OUTSIDE, OnFailure, Priority
 
 PAYLOAD = MEASURED.payload
 SETTINGS = {"timeout": timedelta(seconds=5), "threshold": 3, "cooldown": timedelta(seconds=60)}

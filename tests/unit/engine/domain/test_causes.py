@@ -3,7 +3,6 @@
 import pytest
 from engine_records import DECLINED
 
-from core.messages import json_text, utf16_units
 from engine.domain.causes import (
     FACTS,
     MAX_LENGTH,
@@ -15,6 +14,7 @@ from engine.domain.causes import (
     root_of,
     step_failed,
 )
+from engine.domain.messages import json_text, utf16_units
 from engine.words import words_of
 
 

@@ -18,8 +18,6 @@ from engine_records import (
     step,
 )
 
-from core.life import Direction, Outcome
-from core.orders import Priority
 from engine.domain import verbs
 from engine.domain.derive import amended, changed, derive
 from engine.domain.effects import Done, InDoubt
@@ -37,6 +35,8 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome
+from engine.domain.submitted_order import Priority
 from engine.domain.work_index import list_of
 
 LATER = NOW + HOUR

@@ -19,7 +19,6 @@ from engine_records import (
     step,
 )
 
-from core.life import Direction, Outcome, WhyNot
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone
@@ -49,6 +48,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
+from engine.domain.statuses import Direction, Outcome, WhyNot
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

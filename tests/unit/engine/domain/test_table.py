@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from engine_records import DECLINED, HOUR, KEY, NOT_BEGUN, NOW, TIMED_OUT, TIMEOUT, external, step
 
-from core.orders import OnFailure
 from engine.domain import verbs
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, NothingSent, UndoInDoubt
 from engine.domain.states import (
@@ -36,6 +35,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 from engine.domain.table import (
     BY_OPERATOR,
     TABLE,

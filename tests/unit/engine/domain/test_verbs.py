@@ -19,7 +19,6 @@ from engine_records import (
     step,
 )
 
-from core.orders import OnFailure
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt, NotDone, Reverted, UndoInDoubt
@@ -43,6 +42,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

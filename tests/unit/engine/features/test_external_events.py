@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from engine_records import DECLINED, HOUR, KEY, NOW, TIMED_OUT, TIMEOUT, external, in_doubt, step
 
-from core.orders import ERASED
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, InDoubt, NothingSent, Reverted, UndoInDoubt
@@ -21,6 +20,7 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.steps import Counts
+from engine.domain.submitted_order import ERASED
 from engine.features import external_events as events
 
 LATER = NOW + HOUR

@@ -10,11 +10,11 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any
 
-from core.faults import Fault, FaultCode, StartUpError
-from core.messages import OPERATION, STEP_NAME
-from core.orders import OUTSIDE, OnFailure, Order
+from engine.declarations.faults import Fault, FaultCode, StartUpError
+from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import Rules, Step, StepIn, StepKind
+from engine.domain.submitted_order import OUTSIDE, OnFailure, Order
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
 """The longest timeout of one attempt.

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar, Self
 
-from core.errors import AppError
+from engine.domain.errors import AppError
 
 Fact = str | int | float | timedelta | tuple[str | int, ...] | None
 """A value that the text of a fault contains; None for the type of something that declares none."""

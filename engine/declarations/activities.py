@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from core.errors import InvalidError
-from core.messages import faults_of, json_text
+from engine.domain.errors import InvalidError
+from engine.domain.messages import faults_of, json_text
 
 M = TypeVar("M", bound=BaseModel)
 

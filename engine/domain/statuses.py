@@ -1,7 +1,8 @@
 """The meanings of the states of an order and of a step, one row for each state.
 
 A row holds whether the order has ended, its obligations, its notice and alert, and how people see
-it. The actions that operators may take follow from the records too (`core.actions`).
+it. The actions that operators may take follow from the records too
+(`engine.decisions.operator_actions`).
 """
 
 from collections.abc import Mapping

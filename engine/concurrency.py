@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from core.errors import CutOffError
-from core.time_limit import unlimited, writing
+from engine.domain.errors import CutOffError
+from engine.time_limit import unlimited, writing
 
 T = TypeVar("T")
 Item = TypeVar("Item")

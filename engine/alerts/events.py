@@ -11,13 +11,11 @@ from typing import Any, TypeGuard
 
 from pydantic import AwareDatetime
 
-from core.actions import possible
-from core.changes import Event, HistoryEntry
-from core.clocks import ClockSkew
-from core.conditions import Condition
-from core.keys import ABOUT_ORDER
-from core.life import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Situation
+from engine.alerts.conditions import Condition
+from engine.decisions.changes import Event, HistoryEntry
+from engine.decisions.operator_actions import possible
 from engine.domain.causes import group_of
+from engine.domain.clocks import ClockSkew
 from engine.domain.events import (
     Action,
     HistoryEvent,
@@ -26,8 +24,10 @@ from engine.domain.events import (
     StepStarted,
     WorkflowChanged,
 )
+from engine.domain.keys import ABOUT_ORDER
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
+from engine.domain.statuses import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Situation
 from engine.domain.steps import Step
 from engine.history_words import words_of_event
 from engine.words import words_of

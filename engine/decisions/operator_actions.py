@@ -11,9 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from core.changes import Change, change_of
-from core.errors import RefusedError
-from core.life import Outcome
 from engine.decisions.actions import (
     cancel,
     expedite,
@@ -24,12 +21,15 @@ from engine.decisions.actions import (
     settle,
     skip,
 )
+from engine.decisions.changes import Change, change_of
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.repair import forgotten_steps
 from engine.decisions.transitions import Transition
 from engine.domain.causes import Cause
+from engine.domain.errors import RefusedError
 from engine.domain.orders import InError, Order
 from engine.domain.states import Startable
+from engine.domain.statuses import Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import WorkItemKind
 from engine.words import words_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from core.faults import Fault, FaultCode
+from engine.declarations.faults import Fault, FaultCode
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 WITHOUT_BODY = ("DELETE", "GET")

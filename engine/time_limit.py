@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import Context, ContextVar, copy_context
 
-from core.errors import OutOfTimeError
+from engine.domain.errors import OutOfTimeError
 
 LONGEST_WRITE_SECONDS = 15.0
 """How much longer a function may take, for a write that is under way."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from core.errors import InvalidLinkError
+from engine.domain.errors import InvalidLinkError
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
-from core.faults import Fault, FaultCode
-from core.forms import HEADER, HEADER_VALUE
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import HEADER, HEADER_VALUE
 
 SCOPE = "_SCOPE"
 """The suffix that turns the name of an agent's address setting into that of its token scope."""

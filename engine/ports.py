@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from core.changes import Event
-from core.clocks import ClockSkew
-from core.digests import Digest
-from core.messages import AgentRequest, BusMessage
+from engine.alerts.digests import Digest
+from engine.decisions.changes import Event
+from engine.domain.clocks import ClockSkew
+from engine.domain.messages import AgentRequest, BusMessage
 
 Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""

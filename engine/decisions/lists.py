@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from core.keys import LAST, newest_first
-from core.life import MEANINGS, Outcome, ProcessState, Situation, StepState
 from engine.domain import work_index
 from engine.domain.causes import group_of
+from engine.domain.keys import LAST, newest_first
 from engine.domain.orders import Order, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
+from engine.domain.statuses import MEANINGS, Outcome, ProcessState, Situation, StepState
 from engine.domain.steps import Step
 from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
 from engine.words import words_of

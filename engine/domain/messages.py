@@ -17,12 +17,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, Val
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from core.errors import InvalidError, NewerMessageError
-from core.keys import ORDER_ID
-from core.orders import Priority
-from core.texts import plain
+from engine.domain.errors import InvalidError, NewerMessageError
+from engine.domain.keys import ORDER_ID
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
+from engine.domain.submitted_order import Priority
+from engine.domain.texts import plain
 
 MESSAGE_VERSION = 1
 """The `schema_version` of all messages."""

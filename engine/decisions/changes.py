@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
 
-from core.keys import newest_first
-from core.life import WhyNot
-from core.messages import BusMessage
-from engine import lists
+from engine.decisions import lists
 from engine.decisions.transitions import Transition
 from engine.domain import work_index
 from engine.domain.derive import amended
 from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
 from engine.domain.history import entry_name
+from engine.domain.keys import newest_first
+from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, State
+from engine.domain.statuses import WhyNot
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from engine.history_words import in_words

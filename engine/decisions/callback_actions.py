@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from core.actions import Asked, step_to_settle
-from core.changes import Change, change_of
-from core.errors import InvalidError, RefusedError, UnavailableError
-from core.links import Links
-from core.messages import json_text
-from core.orders import MAX_KEPT
-from core.workflow import StepDefinition, Workflows
 from engine.decisions import external_event
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
+from engine.decisions.changes import Change, change_of
 from engine.decisions.errors import CausedError
 from engine.decisions.external_event import ExternalEvent, record
+from engine.decisions.operator_actions import Asked, step_to_settle
 from engine.decisions.requests import results_for
 from engine.decisions.transitions import Transition
+from engine.declarations.workflow import StepDefinition, Workflows
+from engine.domain.callback_urls import Links
+from engine.domain.errors import InvalidError, RefusedError, UnavailableError
+from engine.domain.messages import json_text
 from engine.domain.orders import Order
 from engine.domain.steps import Step
+from engine.domain.submitted_order import MAX_KEPT
 from engine.words import words_of
 
 

@@ -10,21 +10,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from core.code import Code
-from core.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, Setting
-from core.errors import InvalidError, as_one
-from core.faults import Fault, FaultCode
-from core.forms import Form
-from core.messages import (
+from engine.declarations.activities import Code
+from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, Setting
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.service_forms import Form
+from engine.declarations.workflow import DeclarationError, Workflows
+from engine.domain.errors import InvalidError, as_one
+from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     STEP_NAME,
     json_text,
     requests_queue,
     utf16_units,
 )
-from core.orders import OUTSIDE
-from core.workflow import DeclarationError, Workflows
 from engine.domain.steps import Step
+from engine.domain.submitted_order import OUTSIDE
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""

@@ -1,1 +1,0 @@
-"""The shared language of all roles: records, messages, ports."""

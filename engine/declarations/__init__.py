@@ -1,0 +1,1 @@
+"""What a deployment declares: its workflows, agents, services and credentials."""
