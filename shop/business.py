@@ -17,7 +17,18 @@ from pydantic import Field
 
 from engine.domain.errors import UnknownNameError
 from engine.domain.messages import NO_TEXT
-from flow import UNDO, Agent, Flow, Model, Name, Operation, Owner, Personal, Text, business
+from engine.workflow import (
+    UNDO,
+    Agent,
+    Flow,
+    Model,
+    Name,
+    Operation,
+    Owner,
+    Personal,
+    Text,
+    business,
+)
 from shop.catalogue import BY_SKU, PRODUCTS
 
 Email = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flow import (
+from engine.workflow import (
     COOLDOWN,
     UNDO,
     Agent,

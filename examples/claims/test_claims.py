@@ -2,8 +2,8 @@
 
 import pytest
 
+from engine.workflow import InvalidError
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
-from flow import InvalidError
 from kit import Trial
 
 CLAIM = Claim(

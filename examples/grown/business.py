@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flow import (
+from engine.workflow import (
     COOLDOWN,
     ERROR,
     GO_ON,

@@ -1,6 +1,17 @@
 """What an order holds, the services that carry it out, and its two steps, each with its undo."""
 
-from flow import UNDO, Agent, Flow, Model, Name, Operation, Owner, Personal, Text, business
+from engine.workflow import (
+    UNDO,
+    Agent,
+    Flow,
+    Model,
+    Name,
+    Operation,
+    Owner,
+    Personal,
+    Text,
+    business,
+)
 
 # The payload of an order
 

@@ -17,7 +17,7 @@ from adapters.code import CodeService
 from adapters.remote import HttpRemoteService
 from engine.domain.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
-from flow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
+from engine.workflow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
 
 LONGEST_WAIT, ANSWER_WITHIN = seconds(600), seconds(120)
 

@@ -1,4 +1,4 @@
-"""A business that `python -m flow new` has made passes every check, and the checks see what becomes of it."""
+"""A business that `python -m engine.workflow new` has made passes every check, and the checks see what becomes of it."""
 
 import pytest
 from another_business import copy_of_tree, run
@@ -26,7 +26,7 @@ asyncio.run(main(Path(sys.argv[1])))
 def root(tmp_path_factory):
     """A copy of the repository with a new business in it."""
     copy = copy_of_tree(tmp_path_factory.mktemp("new") / "tree")
-    assert f"BUSINESS={NAME} make run" in run(copy, "-m", "flow", "new", "car-rental")
+    assert f"BUSINESS={NAME} make run" in run(copy, "-m", "engine.workflow", "new", "car-rental")
     return copy
 
 

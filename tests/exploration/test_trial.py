@@ -13,11 +13,11 @@ from engine.declarations.business import Agent, Business, Door, Sample
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
+from engine.workflow import Agent as Agent_
+from engine.workflow import Door as Door_
+from engine.workflow import Flow, Model, Operation, Personal
+from engine.workflow import business as flow_business
 from exploration.planted import PLANTED
-from flow import Agent as Agent_
-from flow import Door as Door_
-from flow import Flow, Model, Operation, Personal
-from flow import business as flow_business
 from kit import FoundError, Trial
 from kit.exploration.trial import FAULTS
 from scheduler.admission import Admission

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from flow import UNDO, Agent, Flow, Model, Operation, Personal, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, Personal, business
 
 DAYS = timedelta(days=1)
 

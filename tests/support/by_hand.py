@@ -6,8 +6,8 @@ from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
+from engine.workflow import COOLDOWN, UNDO
 from examples.claims.business import CLAIMS, Claim, worth_something
-from flow import COOLDOWN, UNDO
 from shop.business import SHOP, Content, only_our_products
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Literal
 
 from engine.declarations.service_forms import Body
-from flow import UNDO, Agent, Flow, Model, Operation, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
 
 
 class Parcel(Model):

@@ -59,8 +59,8 @@ from engine.domain.statuses import Direction, Situation
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
-from flow import GO_ON, UNDO, Flow, Model, Personal, business
-from flow.drawing import mermaid
+from engine.workflow import GO_ON, UNDO, Flow, Model, Personal, business
+from engine.workflow.drawing import mermaid
 from kit import Trial
 from kit.memory import in_memory
 from operators.answers import AnswerRequest

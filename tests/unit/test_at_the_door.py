@@ -17,7 +17,7 @@ from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
-from flow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial, services
 from shop.business import ORDER
 

@@ -22,7 +22,7 @@ from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.states import Scheduled, UnderWay
 from engine.domain.statuses import WhyNot
 from engine.domain.submitted_order import OnFailure
-from flow import Agent, Flow, Model, Operation, business
+from engine.workflow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS
 from operators.cli.formatting import order_text

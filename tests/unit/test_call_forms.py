@@ -18,8 +18,8 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import METHODS, Body, Form, Route
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import RejectedError, TransientError
-from flow import CONTENT, Flow, Model, Nothing, Operation, business
-from flow import Agent as Service
+from engine.workflow import CONTENT, Flow, Model, Nothing, Operation, business
+from engine.workflow import Agent as Service
 from shop.business import SHOP
 
 CONTENT_OF_REQUEST = {"parcel": "P-1", "weight": 3, "result": {"label": "L 9", "void": True}}

@@ -29,7 +29,17 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import InvalidError, NotTriedError, RejectedError, TransientError
 from engine.domain.messages import responses_queue
-from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
+from engine.workflow import (
+    Agent,
+    Call,
+    EntraToken,
+    Flow,
+    Model,
+    Nothing,
+    Operation,
+    TryAgain,
+    business,
+)
 from kit.memory import in_memory
 from local.ports import Ports
 from simulator.samples import sample_order
@@ -601,7 +611,7 @@ async def test_a_step_is_carried_out_by_a_function():
 
 
 TYPED = """
-from flow import Agent, Call, Model, Operation
+from engine.workflow import Agent, Call, Model, Operation
 
 
 class Ask(Model):

@@ -27,10 +27,10 @@ from engine.declarations.workflow import DeclarationError
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
 from engine.domain.statuses import Direction
+from engine.workflow import Agent, Door, Flow, Model, Operation, Personal, business
 from entrypoints.api import blueprint
 from entrypoints.openapi import description
 from examples.claims.business import CLAIMS
-from flow import Agent, Door, Flow, Model, Operation, Personal, business
 from kit.memory import in_memory
 from operators.requests import ActRequest
 from shop.business import SHOP

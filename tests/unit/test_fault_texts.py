@@ -8,7 +8,7 @@ import pytest
 from adapters.settings import SettingsError
 from engine.declarations.faults import Fault, FaultCode, text_of
 from engine.declarations.workflow import DeclarationError
-from flow.new import NewBusinessError
+from engine.workflow.new import NewBusinessError
 
 
 @pytest.mark.parametrize("code", FaultCode)

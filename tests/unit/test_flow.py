@@ -27,18 +27,8 @@ from engine.declarations.workflow import (
 from engine.domain.errors import InvalidError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.submitted_order import ERASED, Order
-from flow import (
-    COOLDOWN,
-    Agent,
-    Flow,
-    Key,
-    Model,
-    Operation,
-    Owner,
-    Personal,
-    business,
-)
-from flow.examples import example_of
+from engine.workflow import COOLDOWN, Agent, Flow, Key, Model, Operation, Owner, Personal, business
+from engine.workflow.examples import example_of
 
 
 def order_of(payload):
@@ -731,7 +721,7 @@ def test_all_faults_are_named_at_once():
 # What a type checker finds
 
 TYPED = """
-from flow import UNDO, Agent, Flow, Model, Operation
+from engine.workflow import UNDO, Agent, Flow, Model, Operation
 
 
 class Stay(Model):

@@ -10,8 +10,8 @@ from pydantic import Field, PlainValidator
 
 from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
-from flow import Agent, Flow, Model, Operation, Personal, Text, business
-from flow.examples import example_of
+from engine.workflow import Agent, Flow, Model, Operation, Personal, Text, business
+from engine.workflow.examples import example_of
 from kit import Trial
 
 

@@ -16,8 +16,8 @@ from engine.declarations.business import Business
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode
 from engine.domain.statuses import ProcessState
-from flow import __main__, new
-from flow.new import NewBusinessError, create
+from engine.workflow import __main__, new
+from engine.workflow.new import NewBusinessError, create
 from kit.memory import in_memory
 from local.ports import Ports
 

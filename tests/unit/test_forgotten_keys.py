@@ -39,9 +39,9 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
-from flow import ERROR, Flow, Model, Operation, Text
-from flow import Agent as BusinessAgent
-from flow import business as of_flows
+from engine.workflow import ERROR, Flow, Model, Operation, Text
+from engine.workflow import Agent as BusinessAgent
+from engine.workflow import business as of_flows
 from kit import Trial
 from kit.memory import in_memory
 from operators.requests import ActRequest

@@ -25,7 +25,7 @@ from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import ProcessState, WhyNot
 from engine.words import words_of
-from flow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from operators.explain import Actor, explain
 

@@ -12,7 +12,7 @@ from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
 from simulated_world import World
 
 from adapters.answers import MAX_BYTES
-from flow import Agent, ApiKey, Body, Model, Operation
+from engine.workflow import Agent, ApiKey, Body, Model, Operation
 from kit.check import FAILS, NOT_TRIED, WORKS, main
 from kit.checks import Service, Told, Verdict, findings
 from kit.keys import MemoryKeys

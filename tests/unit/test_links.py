@@ -27,8 +27,8 @@ from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesErr
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
+from engine.workflow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from entrypoints.answers import Said
-from flow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
 from kit import Trial
 from kit.memory import in_memory
 from local.ports import Ports

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 import pytest
 
 from engine.declarations.workflow import MAX_STEPS
-from flow import Agent, Flow, Model, Operation, business
+from engine.workflow import Agent, Flow, Model, Operation, business
 from kit.exploration import turns
 
 
@@ -81,7 +81,7 @@ def test_a_long_workflow_starts_within_a_second(written):
 
 @pytest.mark.parametrize("written", [taking_answers, naming_steps])
 def test_a_long_workflow_is_drawn_within_a_second(written):
-    """(bugs 21) By `python -m flow draw`."""
+    """(bugs 21) By `python -m engine.workflow draw`."""
     with within_a_second():
         drawn = written().mermaid()
     assert drawn.count("-->") == MAX_STEPS - 1

@@ -16,9 +16,9 @@ from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
+from engine.workflow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN
-from flow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
 from operators.cli.formatting import order_text
 from simulator.samples import sample_order

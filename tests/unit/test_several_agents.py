@@ -7,7 +7,7 @@ from apps import app
 from builders import NOW, orders, seconds, some, steps, transition
 
 from engine.decisions.changes import HistoryEntry
-from flow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from kit.memory import in_memory
 from operators.requests import BulkRequest, HoldRequest, OrdersPage

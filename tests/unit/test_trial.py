@@ -12,8 +12,8 @@ from builders import CONTENT
 from engine.alerts.events import STALLED
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import WakeUp
+from engine.workflow import business
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
-from flow import business
 from kit import Trial
 from kit.trial import BEGINS
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry

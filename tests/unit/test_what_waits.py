@@ -11,7 +11,7 @@ from scale import NIGHTLY, in_soak
 from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.domain.work_index import WorkItemKind, all_of
-from flow import Flow, business
+from engine.workflow import Flow, business
 from kit import Trial, TrialOrder
 from kit.memory import in_memory
 from kit.trial import BEGINS

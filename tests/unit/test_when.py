@@ -15,7 +15,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from flow import UNDO, Agent, Flow, Model, Operation, business
+from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
 from kit import Trial
 
 ASSESS = step("assess")

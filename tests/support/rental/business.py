@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from flow import (
+from engine.workflow import (
     COOLDOWN,
     UNDO,
     Agent,

@@ -9,8 +9,8 @@ import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from engine.declarations.workflow import ANSWER, StepDefinition, Workflow, Workflows
 from engine.domain.submitted_order import OUTSIDE, OnFailure
-from flow import Model
-from flow.answers import fields_of
+from engine.workflow import Model
+from engine.workflow.answers import fields_of
 from shop.business import ORDER
 
 LATE_EFFECT_WINDOW = timedelta(seconds=2)

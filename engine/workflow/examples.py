@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
 from engine.domain.messages import faults_of
-from flow.model import Model
+from engine.workflow.model import Model
 
 Schema = Mapping[str, Any]
 FORMATS = {

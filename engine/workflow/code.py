@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from engine.declarations.activities import Call, Code
 from engine.declarations.faults import Fault, FaultCode
-from flow.model import Model, recorded
+from engine.workflow.model import Model, recorded
 
 Asked = TypeVar("Asked", bound=Model)
 Answered = TypeVar("Answered", bound=Model)

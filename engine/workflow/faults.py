@@ -9,15 +9,15 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OUTSIDE, Order
-from flow import answers
-from flow.asking import kind_of, signature_of
-from flow.code import type_name
-from flow.examples import example_of
-from flow.model import Model
-from flow.payload import is_key, mark_of, models_in
-from flow.services import Nothing, Operation
-from flow.steps import Flow
-from flow.written import Step
+from engine.workflow import answers
+from engine.workflow.asking import kind_of, signature_of
+from engine.workflow.code import type_name
+from engine.workflow.examples import example_of
+from engine.workflow.model import Model
+from engine.workflow.payload import is_key, mark_of, models_in
+from engine.workflow.services import Nothing, Operation
+from engine.workflow.steps import Flow
+from engine.workflow.written import Step
 
 Parameter = inspect.Parameter
 

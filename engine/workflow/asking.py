@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from engine.declarations.workflow import Results
 from engine.domain.submitted_order import Order
-from flow.model import Model, recorded
+from engine.workflow.model import Model, recorded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

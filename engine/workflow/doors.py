@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engine.declarations import business
-from flow.model import Model
+from engine.workflow.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)

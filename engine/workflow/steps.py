@@ -11,13 +11,13 @@ from typing import Any, TypedDict, Unpack
 
 from engine.declarations.workflow import StepDefinition, Workflow
 from engine.domain.submitted_order import OnFailure, Order
-from flow.answers import AnswerRules, OfService, fields_of, operation_of
-from flow.asking import Asked, Request, asked, signature_of, used_by
-from flow.doors import Door
-from flow.drawing import mermaid
-from flow.model import Model
-from flow.services import Operation
-from flow.written import Ask, Make, Step
+from engine.workflow.answers import AnswerRules, OfService, fields_of, operation_of
+from engine.workflow.asking import Asked, Request, asked, signature_of, used_by
+from engine.workflow.doors import Door
+from engine.workflow.drawing import mermaid
+from engine.workflow.model import Model
+from engine.workflow.services import Operation
+from engine.workflow.written import Ask, Make, Step
 
 
 class Rules(TypedDict, total=False):

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flow.model import Model
-from flow.services import Operation, dashed
+from engine.workflow.model import Model
+from engine.workflow.services import Operation, dashed
 
 Ask = TypeVar("Ask", bound=Model)
 Make = Callable[..., Ask]

@@ -12,9 +12,9 @@ from engine.declarations.credentials import Auth
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Body, Form, Route
 from engine.declarations.workflow import DeclarationError
-from flow.code import Answered, Asked, Does, Function
-from flow.examples import examples_of
-from flow.model import Model
+from engine.workflow.code import Answered, Asked, Does, Function
+from engine.workflow.examples import examples_of
+from engine.workflow.model import Model
 
 Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
 Answered_co = TypeVar("Answered_co", bound=Model, covariant=True)

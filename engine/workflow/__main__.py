@@ -1,4 +1,4 @@
-"""Commands for authors of workflows: `python -m flow new car-rental`, `python -m flow draw …`."""
+"""Commands for authors: `python -m engine.workflow new car-rental`, `… draw …`."""
 
 import sys
 from importlib import import_module
@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from engine.declarations.business import Business
-from flow.drawing import mermaid
-from flow.new import NewBusinessError, create, sample
+from engine.workflow.drawing import mermaid
+from engine.workflow.new import NewBusinessError, create, sample
 
 NEXT = """Made {package}/ and {test}: edit {package}/business.py.
 
 run it      BUSINESS={business} make run
   an order  .venv/bin/python -m development submit '{sample}'
-draw it     .venv/bin/python -m flow draw {business}
+draw it     .venv/bin/python -m engine.workflow draw {business}
 check it    make check && make test ARGS={test}
 deploy it   .venv/bin/python -m development.declared --deploy {business}
             and then docs/deploy.md"""
@@ -62,4 +62,4 @@ def _named(name: str) -> Business:
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m flow")
+    main(prog_name="python -m engine.workflow")

@@ -7,11 +7,11 @@ from engine.declarations.service_forms import Body
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Name, Text
 from engine.domain.submitted_order import OnFailure, Order
-from flow.businesses import business
-from flow.doors import Door
-from flow.model import Key, Model, Owner, Personal
-from flow.services import Agent, Nothing, Operation
-from flow.steps import Flow
+from engine.workflow.businesses import business
+from engine.workflow.doors import Door
+from engine.workflow.model import Key, Model, Owner, Personal
+from engine.workflow.services import Agent, Nothing, Operation
+from engine.workflow.steps import Flow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
 GO_ON = OnFailure.GO_ON

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from engine.declarations.business import Payload
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
-from flow.model import KeyMark, M, Mark, T
+from engine.workflow.model import KeyMark, M, Mark, T
 
 Check = Callable[[M], None]
 """Checks what types cannot say; raises `InvalidError`, or `UnknownNameError` (FLT-12)."""

@@ -9,9 +9,9 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import ANSWER
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import OUTSIDE, OnFailure
-from flow.model import Model, recorded
-from flow.payload import mark_of, models_in
-from flow.services import Agent, Operation
+from engine.workflow.model import Model, recorded
+from engine.workflow.payload import mark_of, models_in
+from engine.workflow.services import Agent, Operation
 
 
 class Outside(Agent, capability=OUTSIDE):

@@ -8,11 +8,11 @@ from engine.declarations.business import Agent as Declared
 from engine.declarations.business import Business, Door, Sample
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, Workflows
-from flow.faults import faults_of
-from flow.model import Model
-from flow.payload import Check, payload_of
-from flow.services import Agent
-from flow.steps import Flow
+from engine.workflow.faults import faults_of
+from engine.workflow.model import Model
+from engine.workflow.payload import Check, payload_of
+from engine.workflow.services import Agent
+from engine.workflow.steps import Flow
 
 Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
 
