@@ -21,9 +21,6 @@ import submission.service
 import submission.triggers
 import supervisor.triggers
 import web.triggers
-from adapters import Adapters
-from adapters.clock import order_ids, order_time
-from adapters.settings import EXPECTED, Settings, SettingsError
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.channel_rules import channels_of
@@ -35,12 +32,32 @@ from customers.inbox import AnswerInbox
 from customers.links import LinkService, WrongTries
 from customers.service import CustomerService
 from engine.alerts.conditions import ConditionStatus
+from engine.azure import Adapters
+from engine.azure.clock import order_ids, order_time
+from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.changes import Event
 from engine.declarations.business import Agent, Business, offers_of
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.callback_urls import Links
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
+from engine.storage.agent_health import AgentHealthLog
+from engine.storage.alert_log import PARTITION as OF_ALERTS
+from engine.storage.alert_log import AlertLog
+from engine.storage.archive import Archive
+from engine.storage.clock_guard import ClockGuard
+from engine.storage.conditions import PARTITION as OF_CONDITIONS
+from engine.storage.conditions import ConditionLog
+from engine.storage.copies import Copies
+from engine.storage.figures import FiguresLog, Tally
+from engine.storage.notifications import PARTITION as OF_CHANNELS
+from engine.storage.notifications import Notifications
+from engine.storage.orders import OrderStore
+from engine.storage.poison import PoisonStore
+from engine.storage.submission_keys import PARTITIONS as OF_KEYS
+from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.sweeps import SweepLog
+from engine.storage.transitions import Transitions
 from entrypoints import api
 from entrypoints.openapi import Route
 from entrypoints.sign_in import SignIn
@@ -70,23 +87,6 @@ from simulator.ledger import Ledger
 from simulator.rules import simulated
 from simulator.samples import sample_order, simulated_agents
 from simulator.service import SampleService, Simulator
-from stores.agent_health import AgentHealthLog
-from stores.alert_log import PARTITION as OF_ALERTS
-from stores.alert_log import AlertLog
-from stores.archive import Archive
-from stores.clock_guard import ClockGuard
-from stores.conditions import PARTITION as OF_CONDITIONS
-from stores.conditions import ConditionLog
-from stores.copies import Copies
-from stores.figures import FiguresLog, Tally
-from stores.notifications import PARTITION as OF_CHANNELS
-from stores.notifications import Notifications
-from stores.orders import OrderStore
-from stores.poison import PoisonStore
-from stores.submission_keys import PARTITIONS as OF_KEYS
-from stores.submission_keys import SubmissionKeys
-from stores.sweeps import SweepLog
-from stores.transitions import Transitions
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules

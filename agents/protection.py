@@ -25,7 +25,7 @@ from engine.domain.errors import (
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 from engine.domain.texts import plain, without_particulars
 from engine.ports import Clock
-from stores.agent_health import AgentHealth, AgentHealthLog, AttemptFault
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, AttemptFault
 
 log = logging.getLogger(__name__)
 

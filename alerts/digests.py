@@ -17,8 +17,8 @@ from engine.alerts.events import (
 from engine.decisions.changes import Event
 from engine.domain import statuses as life
 from engine.domain.keys import ABOUT_ORDER
-from stores.alert_log import revision_of
-from stores.notifications import ChannelState
+from engine.storage.alert_log import revision_of
+from engine.storage.notifications import ChannelState
 
 MAX_ENTRIES = 20
 """How many alerts a digest lists; of the others it gives the number."""

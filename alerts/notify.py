@@ -21,8 +21,8 @@ from engine.domain.errors import (
     OutOfTimeError,
 )
 from engine.ports import Channel, Clock
-from stores.notifications import ChannelState, Notifications, known
-from stores.tables import Stored
+from engine.storage.notifications import ChannelState, Notifications, known
+from engine.storage.tables import Stored
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from engine.domain.errors import UnavailableError
 from engine.domain.messages import BusMessage
 from engine.domain.work_index import IndexRow
 from engine.ports import Bus, Clock, EventPublisher
-from stores import outbox
-from stores.orders import OrderStore
+from engine.storage import outbox
+from engine.storage.orders import OrderStore
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import Moment, decode, json_text
 from engine.domain.work_index import IndexRow
-from stores import outbox
+from engine.storage import outbox
 
 QUEUE = "operator-alerts"
 

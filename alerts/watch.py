@@ -18,11 +18,11 @@ from engine.domain import keys, work_index
 from engine.domain.errors import ConflictError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.ports import Clock, TextQueue
-from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
-from stores.claim_lanes import PAGE, BucketLook
-from stores.conditions import ConditionLog
-from stores.orders import OrderStore
-from stores.sweeps import SweepLog
+from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
+from engine.storage.claim_lanes import PAGE, BucketLook
+from engine.storage.conditions import ConditionLog
+from engine.storage.orders import OrderStore
+from engine.storage.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
 

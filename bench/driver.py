@@ -15,13 +15,13 @@ from typing import Any
 
 import aiohttp
 
-from adapters.clock import order_ids, order_time
-from adapters.connections import Connections
-from adapters.messaging.queues import StorageQueue
-from adapters.settings import Settings
-from adapters.tables.transactions import TableTransactions
 from bench.counters import marked
 from development.stack import Stack, StackConfig
+from engine.azure.clock import order_ids, order_time
+from engine.azure.connections import Connections
+from engine.azure.messaging.queues import StorageQueue
+from engine.azure.settings import Settings
+from engine.azure.tables.transactions import TableTransactions
 from engine.domain.keys import LAST, bucket_of
 from engine.domain.messages import Submission
 from local.process import Process

@@ -13,14 +13,14 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
-from adapters.remote import HttpRemoteService
-from adapters.tables.transactions import TableTransactions
 from bench.counters import Counters, Marks
+from engine.azure.remote import HttpRemoteService
+from engine.azure.tables.transactions import TableTransactions
 from engine.decisions.changes import Change
 from engine.domain.orders import Order, Processed
+from engine.storage.orders import OrderStore
+from engine.storage.tables import Stored
 from scheduler.service import SchedulerService
-from stores.orders import OrderStore
-from stores.tables import Stored
 
 PARTS = re.compile(rb"\r\n(?:POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP/1\.1\r\n")
 """One for each entity of an entity group transaction."""

@@ -23,7 +23,7 @@ SCHEDULES = (
     "SCHEDULER_POLL_SCHEDULE", "SUPERVISOR_SCHEDULE", "OUTBOX_SCHEDULE", "WATCH_SCHEDULE", "NOTIFY_SCHEDULE",
 )  # fmt: skip
 NEVER = "0 0 0 1 1 *"
-ONCE_A_SECOND = ("stores/agent_health.py",)
+ONCE_A_SECOND = ("engine/storage/agent_health.py",)
 """An agent tells of its health at most so often, and with the order that comes next."""
 WORKFLOW = "order"
 SECONDS = 60.0

@@ -15,10 +15,10 @@ from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, 
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import Order
 from engine.ports import Bus, Clock
+from engine.storage.poison import Arrival, PoisonStore
+from engine.storage.transitions import Transitions
 from entrypoints.answers import Said
 from entrypoints.unread import Delivered, Unread
-from stores.poison import Arrival, PoisonStore
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

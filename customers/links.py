@@ -17,9 +17,9 @@ from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrd
 from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import Order
 from engine.ports import Clock
+from engine.storage.transitions import Transitions
 from entrypoints.answers import AnswerTaken, Said
 from entrypoints.models import Parameters, View
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

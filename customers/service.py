@@ -16,8 +16,8 @@ from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
 from engine.domain.orders import Order
 from engine.ports import Clock, TextQueue
-from stores.submission_keys import SubmissionKeys
-from stores.transitions import Transitions
+from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

@@ -19,10 +19,10 @@ Contract = Mapping[str, Any]
 ENTRY = "function_app"
 FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
-OF_THE_FRONT = ("entrypoints", "stores", "customers")
+OF_THE_FRONT = ("entrypoints", "engine.storage", "customers")
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
-    *("adapters", "engine.decisions", "engine.features", "engine.history_words"),
+    *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
     *("local", "development", "bootstrap", "kit"),
 )
 """What a business does not import, beside the roles and the other businesses.

@@ -1,4 +1,4 @@
-"""The ports to the outside world: `adapters/` implements each on Azure, tests do so in memory."""
+"""The ports to the outside world: `engine/azure/` implements each, and for tests the test kit."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta

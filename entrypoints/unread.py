@@ -7,7 +7,7 @@ from datetime import timedelta
 from engine.domain.errors import InvalidError, NewerMessageError
 from engine.domain.messages import AnyAttempt, BusMessage, decode, put_off
 from engine.ports import Bus, Clock
-from stores.poison import Arrival, PoisonStore
+from engine.storage.poison import Arrival, PoisonStore
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import aiohttp
 
-from adapters.answers import LONGEST_PAUSE, Answer
-from adapters.clock import utc_now
-from adapters.credentials import Fixed, context_of
-from adapters.remote import ACCEPTED, HttpRemoteService
-from adapters.services import credential_of
+from engine.azure.answers import LONGEST_PAUSE, Answer
+from engine.azure.clock import utc_now
+from engine.azure.credentials import Fixed, context_of
+from engine.azure.remote import ACCEPTED, HttpRemoteService
+from engine.azure.services import credential_of
 from engine.declarations.business import Agent, is_simulated
 from engine.declarations.credentials import ClientCertificate, EntraToken
 from engine.domain.messages import AgentRequest

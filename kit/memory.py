@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from adapters import Adapters
-from adapters.clock import new_id, new_right, utc_now
-from adapters.messaging import queues
+from engine.azure import Adapters
+from engine.azure.clock import new_id, new_right, utc_now
+from engine.azure.messaging import queues
 from engine.decisions.changes import Event
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.keys import buckets
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.ports import Clock, NewId
-from stores.orders import OrderStore, Record, columns_of_record, record_of
-from stores.tables import (
+from engine.storage.orders import OrderStore, Record, columns_of_record, record_of
+from engine.storage.tables import (
     Delete,
     ETags,
     Insert,

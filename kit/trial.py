@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from adapters.settings import Settings
 from engine.alerts.events import NEWS
+from engine.azure.settings import Settings
 from engine.decisions.changes import Event
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Business
@@ -349,7 +349,7 @@ def _json(content: BaseModel | Mapping[str, Any]) -> Mapping[str, Any]:
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
     unknown = sorted(settings.keys() - Settings.model_fields.keys())
     if unknown:
-        raise TypeError(f"there is no setting {', '.join(unknown)}; see adapters/settings.py")
+        raise TypeError(f"there is no setting {', '.join(unknown)}; see engine/azure/settings.py")
 
 
 def _refuse_running_loop() -> None:

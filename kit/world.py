@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from adapters import Adapters
-from adapters.settings import Settings
 from bootstrap import bootstrap
+from engine.azure import Adapters
+from engine.azure.settings import Settings
 from engine.declarations.business import Business
 from engine.domain.keys import time_of
 from engine.domain.messages import (
@@ -26,11 +26,11 @@ from engine.domain.messages import (
     responses_queue,
 )
 from engine.domain.work_index import WorkItemKind
+from engine.storage.poison import Arrival
+from engine.storage.tables import ETags, Operation
 from kit.loop import HeldLoop
 from kit.memory import MemoryBus, MemoryEventPublisher, MemoryTable, in_memory, of_columns
 from kit.services import Services
-from stores.poison import Arrival
-from stores.tables import ETags, Operation
 
 T = TypeVar("T")
 

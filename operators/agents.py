@@ -10,10 +10,7 @@ from datetime import datetime, timedelta
 
 from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.ports import Clock
-from engine.words import CLOCK
-from entrypoints.models import View
-from operators.requests import HoldRequest, OperatorRequest
-from stores.agent_health import (
+from engine.storage.agent_health import (
     OPERATOR,
     AgentHealth,
     AgentHealthLog,
@@ -21,6 +18,9 @@ from stores.agent_health import (
     hold_of,
     silent_since,
 )
+from engine.words import CLOCK
+from entrypoints.models import View
+from operators.requests import HoldRequest, OperatorRequest
 
 log = logging.getLogger(__name__)
 

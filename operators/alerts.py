@@ -21,11 +21,11 @@ from engine.domain.keys import ABOUT_ORDER
 from engine.domain.statuses import MEANINGS
 from engine.domain.work_index import WorkItemKind
 from engine.ports import Clock
+from engine.storage.alert_log import AlertLog
 from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import cut
-from stores.alert_log import AlertLog
 
 log = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from engine.domain.messages import Moment, Text
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data
+from engine.storage.transitions import Transitions
 from entrypoints.answers import AnswerTaken, Said
 from entrypoints.models import View
 from operators.requests import OperatorRequest
 from operators.views import Acted
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

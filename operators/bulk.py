@@ -30,13 +30,13 @@ from engine.domain.keys import sortable
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.ports import Clock
+from engine.storage.orders import OrderStore
+from engine.storage.transitions import Transitions
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
 from operators.service import asked_for
 from operators.views import ListedOrder, agenda_page
-from stores.orders import OrderStore
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

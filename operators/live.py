@@ -14,13 +14,13 @@ from engine.decisions.lists import LISTS, is_first
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import MEANINGS
 from engine.ports import Clock, TextQueue
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
+from engine.storage.sweeps import Sweep, SweepLog
 from entrypoints.models import View
 from operators.overview import RECENT
 from operators.owed import Look, Owed
 from operators.requests import SHARED, Reading
 from operators.views import ListedOrder, listed
-from stores.agent_health import AgentHealth, AgentHealthLog, closed_until
-from stores.sweeps import Sweep, SweepLog
 
 SHARED_FOR = timedelta(seconds=0.5)
 """How long a reading of the agenda is reused: on one machine a page looks once a second."""

@@ -9,16 +9,16 @@ from engine.decisions.lists import LISTS
 from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.ports import Clock, TextQueue
+from engine.storage import outbox
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
+from engine.storage.figures import Figures, FiguresLog, minute_of
+from engine.storage.sweeps import Sweep, SweepLog
 from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.requests import SHARED, FollowRequest, Reading
 from operators.views import ListedOrder, listed
-from stores import outbox
-from stores.agent_health import AgentHealth, AgentHealthLog, hold_of
-from stores.figures import Figures, FiguresLog, minute_of
-from stores.sweeps import Sweep, SweepLog
 
 SHARED_FOR = timedelta(seconds=2)
 """How long a reading of the agenda is reused, so that several open pages share its cost."""

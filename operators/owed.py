@@ -9,7 +9,7 @@ from engine.domain import work_index
 from engine.domain.keys import LAST, bucket_of
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.ports import Clock
-from stores.orders import OrderStore
+from engine.storage.orders import OrderStore
 
 MAX_COUNTED = 1000
 """Maximum number of rows that are read of each kind in each bucket."""

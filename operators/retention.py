@@ -15,19 +15,19 @@ from engine.domain.events import PersonalDataErased
 from engine.domain.orders import Order
 from engine.features.external_events import without_personal_data
 from engine.ports import Clock
+from engine.storage.agent_health import KEPT, AgentHealthLog
+from engine.storage.alert_log import AlertLog
+from engine.storage.archive import Archive, ArchivedOrder, oldest_order_id
+from engine.storage.clock_guard import ClockGuard
+from engine.storage.figures import FiguresLog, minute_of
+from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.transitions import Transitions
 from entrypoints.models import View
 from operators import views
 from operators.overview import SHOWN
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import Acted, ListedOrder
-from stores.agent_health import KEPT, AgentHealthLog
-from stores.alert_log import AlertLog
-from stores.archive import Archive, ArchivedOrder, oldest_order_id
-from stores.clock_guard import ClockGuard
-from stores.figures import FiguresLog, minute_of
-from stores.submission_keys import SubmissionKeys
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

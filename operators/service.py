@@ -22,6 +22,10 @@ from engine.domain.events import PersonalDataRevealed
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow
 from engine.ports import Clock
+from engine.storage.agent_health import KEPT, AgentHealthLog
+from engine.storage.archive import Archive
+from engine.storage.orders import OrderStore
+from engine.storage.transitions import Transitions
 from operators import views
 from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
 from operators.requests import (
@@ -45,10 +49,6 @@ from operators.views import (
     cut,
 )
 from operators.vocabulary import NOWHERE, OutsideLinks, Vocabulary, vocabulary
-from stores.agent_health import KEPT, AgentHealthLog
-from stores.archive import Archive
-from stores.orders import OrderStore
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

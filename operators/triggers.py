@@ -11,6 +11,7 @@ import azure.functions as func
 
 from engine.decisions.operator_actions import ACTIONS, RUNS, Action
 from engine.domain.messages import DEAD_LETTERS
+from engine.storage.poison import PoisonStore
 from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.openapi import Route
 from operators.agents import AgentDesk
@@ -28,7 +29,6 @@ from operators.retention import RetentionService
 from operators.runs import Ran, RunDesk
 from operators.service import OperatorService
 from operators.views import Acted
-from stores.poison import PoisonStore
 
 EVERY_HOUR = "0 17 * * * *"
 

@@ -25,7 +25,7 @@ from engine.domain.messages import AgentReply
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
 from engine.ports import Clock
-from stores.agent_health import FRESH, AgentHealth, closed_until
+from engine.storage.agent_health import FRESH, AgentHealth, closed_until
 
 LOOK_INTERVAL = timedelta(seconds=1)
 """Time between two looks of a process that has work to do."""

@@ -19,12 +19,12 @@ from engine.domain.states import UnderWay
 from engine.domain.statuses import WhyNot
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_spoken
+from engine.storage.claim_lanes import BucketLook
+from engine.storage.clock_guard import ClockGuard
+from engine.storage.transitions import Transitions
 from scheduler.admission import LATELY, Admission, Candidate, said_in
 from scheduler.rules import SchedulerRules
-from stores.agent_health import AgentHealth, AgentHealthLog, has_spoken
-from stores.claim_lanes import BucketLook
-from stores.clock_guard import ClockGuard
-from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

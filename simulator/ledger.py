@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 
 from engine.domain.errors import ConflictError
 from engine.domain.keys import key_part
+from engine.storage.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 from simulator.rules import Effect, FaultInForce, Refusal
-from stores.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 
 LAST = "~"
 EFFECT = TypeAdapter(Effect)

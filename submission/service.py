@@ -9,9 +9,9 @@ from engine.domain.errors import InvalidError, NewerMessageError, UnavailableErr
 from engine.domain.keys import spread_over
 from engine.domain.messages import Submission
 from engine.ports import Slowdown, TextQueue
+from engine.storage.poison import Arrival, PoisonStore
+from engine.storage.transitions import Transitions
 from engine.words import words_of
-from stores.poison import Arrival, PoisonStore
-from stores.transitions import Transitions
 from submission import rules
 from submission.rules import Terms
 

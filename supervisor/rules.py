@@ -9,7 +9,7 @@ from engine.decisions.recover import AttemptReport, recover
 from engine.domain.messages import request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import AtWork
-from stores.agent_health import AgentHealth, fault_of, has_begun, has_spoken
+from engine.storage.agent_health import AgentHealth, fault_of, has_begun, has_spoken
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

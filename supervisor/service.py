@@ -14,10 +14,10 @@ from engine.domain.errors import UnavailableError
 from engine.domain.orders import Order
 from engine.domain.work_index import WorkItemKind
 from engine.ports import Leadership
-from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
-from stores.clock_guard import ClockGuard
-from stores.sweeps import Sweep, SweepLog
-from stores.transitions import Transitions
+from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
+from engine.storage.clock_guard import ClockGuard
+from engine.storage.sweeps import Sweep, SweepLog
+from engine.storage.transitions import Transitions
 from supervisor.rules import SupervisorRules
 
 log = logging.getLogger(__name__)

@@ -27,13 +27,13 @@ from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError,
 from engine.domain.messages import AgentReply, BusMessage, decode
 from engine.domain.orders import Order
 from engine.domain.submitted_order import OnFailure
+from engine.storage.agent_health import AgentHealth, AttemptFault
+from engine.storage.orders import columns_of_record, of_change, of_note
+from engine.storage.tables import Delete, Operation, stored_form
 from engine.words import words_of
 from operators import copies, retention
 from operators.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
-from stores.agent_health import AgentHealth, AttemptFault
-from stores.orders import columns_of_record, of_change, of_note
-from stores.tables import Delete, Operation, stored_form
 from submission import rules as submission
 from submission.rules import Terms
 from supervisor.rules import SupervisorRules

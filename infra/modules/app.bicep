@@ -201,7 +201,7 @@ resource noPasswordsForScm 'Microsoft.Web/sites/basicPublishingCredentialsPolici
 var simulatedSettings = json(replace(loadTextContent('../simulated.json'), '{host}', site.properties.defaultHostName))
 var givenSettings = toObject(filter(items(serviceSettings), each => !empty(each.value)), each => each.key, each => each.value)
 
-// What the app reads: adapters/settings.py says what each means. Times are for Azure, where a sweep costs money, and
+// What the app reads: engine/azure/settings.py says what each means. Times are for Azure, where a sweep costs money, and
 // where a message may wait for two minutes until an instance is there to take it.
 resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: site

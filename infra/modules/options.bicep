@@ -44,7 +44,7 @@ type AppOptions = {
   @description('App role that operators need when they sign in. Empty: everybody who is assigned to the app registration.')
   operatorRole: string
 
-  @description('Further settings of the app by name (adapters/settings.py). They are texts, and replace those of the template.')
+  @description('Further settings of the app by name (engine/azure/settings.py). They are texts, and replace those of the template.')
   settings: {
     *: string
   }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from adapters.settings import Settings
+from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business, Door, offers_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue

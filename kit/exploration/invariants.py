@@ -62,6 +62,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.storage.agent_health import AgentHealth, hold_of
 from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from kit.exploration.due import may_go_on
@@ -70,7 +71,6 @@ from kit.exploration.told import OF_ENDS, check_alert, check_notices, stands, un
 from kit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependents, ready
 from kit.exploration.violations import demand
 from kit.exploration.world import Sent, World
-from stores.agent_health import AgentHealth, hold_of
 
 GIVES_BACK = {"recovered", "put-back", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}

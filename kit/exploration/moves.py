@@ -16,6 +16,7 @@ from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import WorkItemKind
+from engine.storage.agent_health import OPERATOR, AgentHealth, AttemptFault
 from kit.exploration import callbacks, invariants, restoring
 from kit.exploration.beliefs import closed_until, next_look, text_of_belief
 from kit.exploration.deployment import (
@@ -49,7 +50,6 @@ from kit.exploration.violations import ViolationError
 from kit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
 from kit.memory import MemoryStateStore
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import OPERATOR, AgentHealth, AttemptFault
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")

@@ -6,16 +6,17 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from adapters import Adapters
 from agents.service import AgentService
 from bootstrap import App
 from customers.links import Right
+from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Agent
 from engine.domain import messages
 from engine.domain.callback_urls import Links
 from engine.domain.messages import AgentReply, AgentRequest, WakeUp
 from engine.domain.steps import Step
+from engine.storage.transitions import Transitions
 from entrypoints.answers import Said
 from kit.exploration.beliefs import recalled
 from kit.exploration.deployment import (
@@ -46,7 +47,6 @@ from operators import retention
 from operators.answers import AnswerRequest, AnswerService
 from operators.requests import ActRequest, OperatorRequest
 from scheduler.admission import Admission
-from stores.transitions import Transitions
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""

@@ -31,7 +31,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
     logging.disable(logging.CRITICAL)
     instead = {
         **{f"{module}.run_all": one_after_another for module in SIDE_BY_SIDE},
-        "stores.orders.settle_all": each_settled,
+        "engine.storage.orders.settle_all": each_settled,
         "alerts.relay.settle_all": each_settled,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.FOR_EACH_CALL": 1,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from adapters.answers import LONGEST_PAUSE
+from engine.azure.answers import LONGEST_PAUSE
 from engine.declarations.business import Agent
 from engine.domain.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest

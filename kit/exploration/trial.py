@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from adapters.settings import Settings
+from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Business
 from engine.domain.errors import InvalidError

@@ -20,12 +20,12 @@ from engine.domain.messages import request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
+from engine.storage.order_rows import StateRecord
 from kit.exploration.beliefs import text_of_belief
 from kit.exploration.deployment import Deployment
 from kit.exploration.driving import Handler, settled
 from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
-from stores.order_rows import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):

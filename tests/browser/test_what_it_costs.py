@@ -8,7 +8,7 @@ from counted_store import Store
 from playwright.async_api import expect
 from stacks import running
 
-from adapters.settings import Settings
+from engine.azure.settings import Settings
 from shop.business import SHOP
 
 pytestmark = [pytest.mark.soak, pytest.mark.alone]

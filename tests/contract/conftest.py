@@ -4,9 +4,9 @@ import pytest
 from apps import app
 from transports import Recorder
 
-from adapters.azure import connect
-from adapters.connections import Connections
-from adapters.settings import Settings
+from engine.azure.connect import connect
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
 from kit.memory import in_memory
 
 

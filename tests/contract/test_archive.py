@@ -15,19 +15,18 @@ from builders import CONTENT, PAYLOAD, orders, some
 from kept import SUBMISSIONS
 from ulid import ULID
 
-import stores.archive
-import stores.figures
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
 from engine.domain.errors import UnknownOrderError
 from engine.domain.keys import history_range, order_key, state_key
 from engine.domain.statuses import Outcome
+from engine.storage import archive, figures
+from engine.storage.figures import Figures
+from engine.storage.poison import Arrival
+from engine.storage.submission_keys import PARTITIONS
+from engine.storage.tables import Delete
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import LATE, RUN_TIME, erase
-from stores.figures import Figures
-from stores.poison import Arrival
-from stores.submission_keys import PARTITIONS
-from stores.tables import Delete
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -125,7 +124,7 @@ async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept
 
 async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch):
     """Also where all else is kept for ever."""
-    monkeypatch.setattr(stores.figures, "MAX_REMOVED", 1)
+    monkeypatch.setattr(figures, "MAX_REMOVED", 1)
     *old, shown = (
         Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59)
     )
@@ -163,7 +162,7 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
 
     Its timer comes once an hour, and hardly ever finds the instance of the hour before.
     """
-    monkeypatch.setattr(stores.archive, "PAGE", 3)
+    monkeypatch.setattr(archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)
     removed = [await short_run(kept, parts=2) for _ in range(4)]
@@ -177,7 +176,7 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
 
 async def test_a_run_goes_on_while_it_has_time(kept, monkeypatch):
     """However many pages there are of what is too old: in two minutes a bucket is rid of thousands of orders."""
-    monkeypatch.setattr(stores.archive, "PAGE", 3)
+    monkeypatch.setattr(archive, "PAGE", 3)
     for number in range(20):
         await kept.order(days=90 - number, **PROCESSED)
     assert await kept.retention.sweep() == 20
@@ -209,7 +208,7 @@ def behind(caplog):
 
 async def test_a_run_that_leaves_what_should_long_be_gone_says_so(kept, caplog, monkeypatch):
     """Not if the rest has become too old only within a day: the next runs remove it. Nor does it count what stays."""
-    monkeypatch.setattr(stores.archive, "PAGE", 4)
+    monkeypatch.setattr(archive, "PAGE", 4)
     for days in (50, 49, 30.9, 30.8):
         await kept.order(days=days, **PROCESSED)
     assert await short_run(kept, parts=1) == 1
@@ -224,7 +223,7 @@ async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch
     """All are removed for as long as there is time, and what is left when it is up is told of."""
     monkeypatch.setattr("operators.retention.MAX_ALERTS", 2)
     monkeypatch.setattr("operators.poison.MAX_REMOVED", 2)
-    monkeypatch.setattr("stores.submission_keys.MOST", 2)
+    monkeypatch.setattr("engine.storage.submission_keys.MOST", 2)
     there = app(in_memory())
     kept = Kept(there, there.submission_keys)
     await fill(kept.made, NOW - 40 * DAY)

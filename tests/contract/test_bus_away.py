@@ -11,8 +11,8 @@ from azure.servicebus.aio import ServiceBusClient
 from builders import seconds
 from gateways import Gateway
 
-from adapters.azure import connect
-from adapters.settings import Settings
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import AgentRequest
 from kit.memory import in_memory
@@ -69,7 +69,7 @@ class BehindAGateway:
     def silence(self):
         """Let what is sent arrive, and no answer come back; nobody waits for it for long."""
         self._gateway.answers = False
-        with patch("adapters.messaging.bus.SEND_TIMEOUT_SECONDS", 0.5):
+        with patch("engine.azure.messaging.bus.SEND_TIMEOUT_SECONDS", 0.5):
             yield
         self._gateway.answers = True
 

@@ -20,9 +20,9 @@ from certificates import authority, signed_by
 from digests import DIGEST_ID, FAILED, HOSTILE, digest
 from pydantic import SecretStr
 
-from adapters.channels.opening import open_channels
-from adapters.connections import Connections
 from engine.alerts.channels import ChannelName
+from engine.azure.channels.opening import open_channels
+from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 DATA = Path(__file__).parent.parent / "data/channels"

@@ -7,10 +7,10 @@ import pytest
 from apps import SETTINGS
 from digests import DIGEST_ID, digest
 
-from adapters.channels.opening import open_channels
-from adapters.connections import Connections
-from adapters.settings import Settings
 from development.settings import app_settings
+from engine.azure.channels.opening import open_channels
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from local.channels import application
 from local.inbox import ChannelFault, ChannelName, Inbox, Mode

@@ -14,9 +14,9 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import InvalidError
 from engine.domain.keys import business_keys, key_in, order_key
 from engine.domain.statuses import ProcessState
+from engine.storage.tables import Delete, Put
 from operators.requests import ActRequest, OperatorRequest, OrdersPage
 from operators.retention import erase
-from stores.tables import Delete, Put
 from submission import rules
 
 HOSTILE = "|b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W|=a='\u202e\U0001f9a0"

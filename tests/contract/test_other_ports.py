@@ -16,31 +16,31 @@ from builders import NOW, seconds
 from delivered_events import take_events
 from waiting import eventually
 
-from adapters.azure import connect
-from adapters.clock import utc_now
-from adapters.connections import Connections
-from adapters.lease import BlobLeadership
-from adapters.messaging.queues import StorageQueue
-from adapters.settings import Settings, SettingsError
-from adapters.tables.store_clock import StoreClock
 from engine.alerts.events import Acknowledgement
+from engine.azure.clock import utc_now
+from engine.azure.connect import connect
+from engine.azure.connections import Connections
+from engine.azure.lease import BlobLeadership
+from engine.azure.messaging.queues import StorageQueue
+from engine.azure.settings import Settings, SettingsError
+from engine.azure.tables.store_clock import StoreClock
 from engine.decisions.changes import Event
 from engine.declarations.faults import FaultCode
 from engine.domain.errors import InvalidError, UnavailableError, UnknownMessageError
 from engine.domain.keys import sortable
 from engine.domain.messages import WakeUp
+from engine.storage.agent_health import FRESH, OPERATOR, AgentHealth
+from engine.storage.alert_log import AlertLog
+from engine.storage.figures import Durations, Figures
+from engine.storage.outbox import EVENT
+from engine.storage.poison import Arrival
+from engine.storage.sweeps import Sweep
+from engine.storage.tables import Delete, Put, first
 from kit.memory import MemoryLeadership, MemoryLease
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
-from stores.agent_health import FRESH, OPERATOR, AgentHealth
-from stores.alert_log import AlertLog
-from stores.figures import Durations, Figures
-from stores.outbox import EVENT
-from stores.poison import Arrival
-from stores.sweeps import Sweep
-from stores.tables import Delete, Put, first
 
 
 def alert(number: int) -> Event:

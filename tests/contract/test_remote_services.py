@@ -12,9 +12,9 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from builders import NOW, seconds
 
-from adapters.answers import MAX_BYTES
-from adapters.code import CodeService
-from adapters.remote import HttpRemoteService
+from engine.azure.answers import MAX_BYTES
+from engine.azure.code import CodeService
+from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.workflow import Agent, Call, Later, Model, Operation, Rejected, TryAgain

@@ -19,11 +19,11 @@ from certificates import authority, signed_by
 from digests import DIGEST_ID, FAILED, HOSTILE, STALLED, digest
 from pydantic import SecretStr
 
-from adapters.channels.addresses import Encryption, SmtpServer
-from adapters.channels.opening import open_channels
-from adapters.channels.smtp import SmtpChannel
-from adapters.channels.texts import html_text, plain_text
-from adapters.connections import Connections
+from engine.azure.channels.addresses import Encryption, SmtpServer
+from engine.azure.channels.opening import open_channels
+from engine.azure.channels.smtp import SmtpChannel
+from engine.azure.channels.texts import html_text, plain_text
+from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 
 ADA, GRACE = "ada@example.com", "grace@example.com"

@@ -22,7 +22,7 @@ from builders import (
 )
 from owed import events_owed, owed
 
-from adapters.clock import order_ids, utc_now
+from engine.azure.clock import order_ids, utc_now
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
 from engine.domain import work_index
 from engine.domain.errors import ConflictError, UnreadableRowError
@@ -30,13 +30,13 @@ from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_ke
 from engine.domain.messages import json_in, json_text
 from engine.domain.orders import Order
 from engine.domain.submitted_order import Priority
+from engine.storage import outbox
+from engine.storage.archive import Archive
+from engine.storage.tables import Delete, Insert, Put, columns_of, entity
+from engine.storage.transitions import Transitions
 from kit.memory import MemoryStateStore, in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
-from stores import outbox
-from stores.archive import Archive
-from stores.tables import Delete, Insert, Put, columns_of, entity
-from stores.transitions import Transitions
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"

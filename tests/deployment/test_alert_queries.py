@@ -21,11 +21,8 @@ from operators.requests import OperatorRequest
 from operators.retention import erase
 
 FOLDERS = (
-    "core",
     "engine",
-    "stores",
     "entrypoints",
-    "adapters",
     "shop",
     "submission",
     "scheduler",
@@ -275,7 +272,7 @@ def test_each_alert_says_what_to_look_at_first_and_what_ends_it():
 @pytest.mark.proves("SUP-7")
 async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error(caplog):
     """Operators are mailed when an order gets to `Error`, and not again for what it does there."""
-    caplog.set_level("INFO", "stores.transitions")
+    caplog.set_level("INFO", "engine.storage.transitions")
     world = World()
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from adapters.settings import EXPECTED, Settings, SettingsError
 from development.servicebus_config import ROOT
 from development.settings import app_settings
+from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
 from local.faults import LocalCode
 from local.host.host_json import HOST_JSON

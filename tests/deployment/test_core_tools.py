@@ -17,14 +17,14 @@ from azure.storage.queue.aio import QueueClient
 from deploying import AGENTS, index
 from waiting import PATIENCE_SECONDS
 
-from adapters.azure import connect
-from adapters.settings import Settings
 from development import core_tools
 from development.business import DEPLOYED
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT, emulator_config, queues
 from development.settings import app_settings
 from development.stack import Stack, StackConfig
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
 from local.faults import Fault
 from local.ports import Ports

@@ -11,12 +11,12 @@ from deployed_resources import ROLE_ASSIGNMENT
 from deploying import AGENTS
 from pydantic import TypeAdapter
 
-from adapters.settings import Settings
 from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from development import parameters
 from development.servicebus_config import ROOT
+from engine.azure.settings import Settings
 from shop.business import SHOP
 
 README = (ROOT / "README.md").read_text()

@@ -13,8 +13,8 @@ import yaml
 from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
-from adapters.settings import Settings
 from development.servicebus_config import ROOT, emulator_config
+from engine.azure.settings import Settings
 from engine.declarations.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
 from operators.retention import RUN_TIME

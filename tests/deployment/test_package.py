@@ -21,7 +21,7 @@ from local.ports import Ports
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
     "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
-    "bench/driver.py", "docs/deploy.md", "README.md", "adapters/__pycache__/x.pyc", "infra/main.bicep",
+    "bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
     "shop/tests/x.test.js",
 ]  # fmt: skip

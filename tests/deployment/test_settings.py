@@ -8,9 +8,9 @@ from deployed_resources import declared
 from deploying import ADDRESSES, AGENTS, SETTINGS
 from pydantic_core import PydanticUndefined
 
-from adapters.settings import Settings
 from development.servicebus_config import ROOT, config
 from development.settings import app_settings
+from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
 from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports

@@ -45,6 +45,9 @@ from engine.domain.steps import Step, StepIn
 from engine.domain.table import TABLE, rows
 from engine.domain.work_index import WorkItemKind
 from engine.features import conditions, external_events, key_generations, late_effects
+from engine.storage import outbox
+from engine.storage.tables import Delete
+from engine.storage.transitions import Transitions
 from exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
@@ -117,9 +120,6 @@ from scheduler import admission
 from scheduler.admission import Admission
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from stores import outbox
-from stores.tables import Delete
-from stores.transitions import Transitions
 from submission import rules as submission_rules
 from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service

@@ -179,7 +179,7 @@ CHANGED = (
     ),
     changed(
         "notices of one transition have one number",
-        "stores/outbox.py",
+        "engine/storage/outbox.py",
         "after.version * MAX_PER_TRANSITION + number",
         "after.version * MAX_PER_TRANSITION",
     ),

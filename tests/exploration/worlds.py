@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.settings import Settings
 from bench.workflows import MEASURED, PAYMENT_ONLY
+from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.backoff import interval_after

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import customers.triggers
 import shop.triggers
-from adapters.messaging.queues import NO_XML
 from alerts import rules as alert_rules
 from bootstrap import bootstrap, functions
 from customers.inbox import QueuedAnswer
+from engine.azure.messaging.queues import NO_XML
 from engine.decisions.changes import Event
 from engine.declarations.business import Payload
 from engine.domain.causes import Cause
@@ -31,6 +31,12 @@ from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from engine.domain.submitted_order import OnFailure
+from engine.storage.order_rows import order_of, state_record
+from engine.storage.orders import columns_of_record, of_change, record_of
+from engine.storage.outbox import EVENT
+from engine.storage.poison import Arrival, PoisonStore
+from engine.storage.step_rows import EFFECTS, WAITS
+from engine.storage.tables import Insert, Stored, entity, stored_form
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
 from operators.requests import BulkRequest, OperatorRequest, RestoreRequest
@@ -38,12 +44,6 @@ from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault
 from simulator.samples import Trial
-from stores.order_rows import order_of, state_record
-from stores.orders import columns_of_record, of_change, record_of
-from stores.outbox import EVENT
-from stores.poison import Arrival, PoisonStore
-from stores.step_rows import EFFECTS, WAITS
-from stores.tables import Insert, Stored, entity, stored_form
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(

@@ -23,7 +23,7 @@ ROLES = (
     Mutant(
         statement="SCH-2",
         fault="a request is sent before its claim is committed",
-        file="stores/transitions.py",
+        file="engine/storage/transitions.py",
         old="                if not await self._commit(change):",
         new="                await self._send(change)\n                if not await self._commit(change):",
         tests=(f"{UNIT}transitions.py::test_a_claim_that_was_not_written_sends_nothing",),
@@ -31,14 +31,14 @@ ROLES = (
     Mutant(
         statement="FLT-7",
         fault="a write whose answer was lost counts as a lost race",
-        file="stores/transitions.py",
+        file="engine/storage/transitions.py",
         old="            if await self.store.committed(change):\n                return True\n",
         new="",
         tests=(f"{UNIT}services.py::test_a_lost_answer_is_not_taken_for_a_lost_race",),
     ),
     Mutant(
         fault="the log says what operators and services wrote",
-        file="stores/transitions.py",
+        file="engine/storage/transitions.py",
         old='"event": change.entry.event,',
         new='"event": change.entry.event, "detail": change.entry.detail,',
         tests=(f"{UNIT}services.py::test_the_log_says_nothing_that_a_service_or_a_person_wrote",),
@@ -46,7 +46,7 @@ ROLES = (
     Mutant(
         statement="FLT-12",
         fault="what a newer version keeps in a row is lost when an older one writes it",
-        file="stores/tables.py",
+        file="engine/storage/tables.py",
         old="return {**getattr(record, MORE), **columns}",
         new="return columns",
         tests=(
@@ -60,7 +60,7 @@ ROLES = (
     Mutant(
         statement="FLT-12",
         fault="what a newer version keeps in a part of a step is lost when an older one writes it",
-        file="stores/step_rows.py",
+        file="engine/storage/step_rows.py",
         old="            merged.setdefault(name, value)",
         new="            pass",
         tests=(
@@ -73,7 +73,7 @@ ROLES = (
     ),
     Mutant(
         fault="the history of an old order is removed before the order",
-        file="stores/archive.py",
+        file="engine/storage/archive.py",
         old="        if state_key(order.order_id) in others:",
         new="        await self._table.submit_each(bucket, [Delete(key) for key in history])\n"
         "        if state_key(order.order_id) in others:",
@@ -82,7 +82,7 @@ ROLES = (
     Mutant(
         statement="ALR-2",
         fault="all notices of one transition have the same id",
-        file="stores/outbox.py",
+        file="engine/storage/outbox.py",
         old=":{after.version}:{number}",
         new=":{after.version}",
         tests=(
@@ -277,7 +277,7 @@ EDGE = (
     ),
     Mutant(
         fault="a row is written although somebody else has changed it",
-        file="adapters/tables/wire.py",
+        file="engine/azure/tables/wire.py",
         old="If-Match: {etag}",
         new="If-Match: *",
         tests=(f"{UNIT}wire.py::test_each_part_of_a_transaction_says_what_azure_demands",),
@@ -285,7 +285,7 @@ EDGE = (
     Mutant(
         statement="SUB-2",
         fault="of a group that is refused the first is blamed",
-        file="adapters/tables/transactions.py",
+        file="engine/azure/tables/transactions.py",
         old="if index is None:\n        return None",
         new="if index is None:\n        return 0",
         tests=(
@@ -296,7 +296,7 @@ EDGE = (
     Mutant(
         statement="SUP-2",
         fault="a page without rows is taken for the last one",
-        file="adapters/tables/wire.py",
+        file="engine/azure/tables/wire.py",
         old="more = _continuation(answer.headers)",
         new='more = _continuation(answer.headers) if _json_of(answer)["value"] else None',
         tests=(
@@ -306,7 +306,7 @@ EDGE = (
     Mutant(
         statement="FLT-7",
         fault="a store that asks for patience is not waited for",
-        file="adapters/failures.py",
+        file="engine/azure/failures.py",
         old="PASSING = {408, 429}",
         new="PASSING = {408}",
         tests=(f"{UNIT}failures.py::test_every_status_has_one_meaning",),
@@ -314,7 +314,7 @@ EDGE = (
     Mutant(
         statement="SUP-5",
         fault="a lease counts from when its answer came",
-        file="adapters/lease.py",
+        file="engine/azure/lease.py",
         old="self._until = asked_at +",
         new="self._until = self._monotonic() +",
         tests=(f"{UNIT}lease.py::test_a_lease_counts_from_before_it_was_asked_for",),
@@ -322,7 +322,7 @@ EDGE = (
     Mutant(
         statement="SUP-5",
         fault="who is refused the lease believes to have it",
-        file="adapters/lease.py",
+        file="engine/azure/lease.py",
         old="self._until = 0.0\n            return False",
         new="pass",
         tests=(LEADS,),
@@ -331,7 +331,7 @@ EDGE = (
     Mutant(
         statement="FLT-6",
         fault="what does not fit into a batch is lost",
-        file="adapters/messaging/bus.py",
+        file="engine/azure/messaging/bus.py",
         old="                break  # it goes with the next batch",
         new="                outcomes.append(None)\n                continue",
         tests=(
@@ -341,7 +341,7 @@ EDGE = (
     Mutant(
         statement="FLT-6",
         fault="a message that cannot be sent takes its whole batch along",
-        file="adapters/messaging/bus.py",
+        file="engine/azure/messaging/bus.py",
         old="(MessageSizeExceededError, ValueError, TypeError)",
         new="MessageSizeExceededError",
         tests=(BUS_FAULT,),
@@ -349,7 +349,7 @@ EDGE = (
     Mutant(
         statement="SUB-4",
         fault="an order that nobody takes is dropped after a week",
-        file="adapters/messaging/queues.py",
+        file="engine/azure/messaging/queues.py",
         old="time_to_live=FOREVER, ",
         new="",
         tests=(f"{CONTRACT}other_ports.py::test_a_message_waits_until_somebody_takes_it",),
@@ -358,14 +358,14 @@ EDGE = (
     Mutant(
         statement="FLT-11",
         fault="a topic that is not there refuses the events",
-        file="adapters/messaging/event_grid.py",
+        file="engine/azure/messaging/event_grid.py",
         old='azure_errors("Event Grid", UnavailableError)',
         new='azure_errors("Event Grid")',
         tests=(f"{UNIT}failures.py::test_a_topic_or_a_queue_that_is_not_there_is_away",),
     ),
     Mutant(
         fault="a service hears from the calls for other customers",
-        file="adapters/connections.py",
+        file="engine/azure/connections.py",
         old="cookie_jar=aiohttp.DummyCookieJar(),",
         new="",
         tests=(f"{UNIT}remote_service.py::test_a_service_hears_nothing_from_the_calls_before",),
@@ -373,7 +373,7 @@ EDGE = (
     Mutant(
         statement="AGT-3",
         fault="each attempt has a key of its own",
-        file="adapters/remote.py",
+        file="engine/azure/remote.py",
         old="self.form.key_header: request.idempotency_key",
         new="self.form.key_header: request.request_id",
         tests=(f"{UNIT}remote_service.py::test_a_call_names_its_order_its_step_and_its_key",),
@@ -381,7 +381,7 @@ EDGE = (
     Mutant(
         statement="AGT-1",
         fault="an agent goes wherever the service sends it",
-        file="adapters/remote.py",
+        file="engine/azure/remote.py",
         old="allow_redirects=False",
         new="allow_redirects=True",
         tests=(f"{UNIT}remote_service.py::test_a_call_goes_where_it_is_sent_and_nowhere_else",),

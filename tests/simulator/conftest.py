@@ -4,9 +4,9 @@ import pytest
 from simulated_world import World
 from transports import Recorder
 
-from adapters.connections import Connections
-from adapters.settings import Settings
-from adapters.tables.transactions import TableTransactions
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
+from engine.azure.tables.transactions import TableTransactions
 from kit.memory import of_columns
 from simulator.ledger import Ledger
 

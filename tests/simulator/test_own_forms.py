@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from builders import NOW, ORDER_ID
 from own_forms import PARCELS, Parcel
 
-from adapters.remote import HttpRemoteService
+from engine.azure.remote import HttpRemoteService
 from engine.declarations.service_forms import Route
 from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest

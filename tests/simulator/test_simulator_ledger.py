@@ -10,7 +10,7 @@ import pytest
 from builders import NOW, seconds
 from simulated_world import World
 
-from adapters.tables.transactions import TableTransactions
+from engine.azure.tables.transactions import TableTransactions
 from engine.domain.errors import UnavailableError
 from shop.business import SHOP
 from simulator.ledger import Ledger

@@ -3,12 +3,12 @@
 import pytest
 from click.testing import CliRunner
 
-from adapters.settings import Settings
 from development.__main__ import config_from_environment, describe, for_a_person, main
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import SLOWDOWN_FILE, WATCHED
 from development.stack import LAYOUT, Stack, StackConfig
+from engine.azure.settings import Settings
 from local.faults import Fault, LocalCode
 from local.ports import StackError
 

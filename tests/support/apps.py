@@ -2,10 +2,10 @@
 
 from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
-from adapters.channels.settings import ChannelSettings
-from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from development.settings import app_settings
+from engine.azure.channels.settings import ChannelSettings
+from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business
 from local.ports import Ports
 from shop.business import SHOP

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from azure.core.pipeline import PipelineContext, PipelineRequest, PipelineResponse
 from builders import NOW, TOLERANCE, seconds
 
-from adapters.tables.store_clock import StoreClock
+from engine.azure.tables.store_clock import StoreClock
 
 
 class Clock:

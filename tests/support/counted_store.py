@@ -7,16 +7,16 @@ from answering import Answering
 from builders import orders, some, transition
 from transports import Recorder
 
-from adapters.azure import connect
-from adapters.clock import new_id, order_ids, utc_now
-from adapters.connections import Connections
 from bootstrap import bootstrap, functions
+from engine.azure.clock import new_id, order_ids, utc_now
+from engine.azure.connect import connect
+from engine.azure.connections import Connections
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, Event, HistoryEntry
 from engine.domain.keys import bucket_of
+from engine.storage.orders import columns_of_record, of_change
+from engine.storage.tables import Insert
 from shop.business import SHOP
-from stores.orders import columns_of_record, of_change
-from stores.tables import Insert
 
 LONG_AGO = utc_now() - timedelta(hours=1)
 

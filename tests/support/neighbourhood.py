@@ -27,9 +27,9 @@ from engine.domain.keys import bucket_of
 from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
+from engine.storage.poison import Arrival
 from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
-from stores.poison import Arrival
 
 BUCKET = "b01"
 

@@ -1,7 +1,7 @@
 """What waits in the outbox."""
 
 from engine.domain.work_index import WorkItemKind, all_of
-from stores import outbox
+from engine.storage import outbox
 
 
 async def owed(store, bucket, limit=10_000):

@@ -12,8 +12,8 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.messages import AgentRequest, decode, requests_queue
 from engine.domain.statuses import ProcessState
+from engine.storage.agent_health import AgentHealth
 from kit.memory import in_memory
-from stores.agent_health import AgentHealth
 
 NEEDS = ("payment", "inventory", "shipping")
 

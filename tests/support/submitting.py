@@ -8,8 +8,8 @@ from typing import Any
 from azure.storage.queue.aio import QueueClient
 from client import QUICK
 
-from adapters.clock import order_ids
 from development.stack import Stack
+from engine.azure.clock import order_ids
 
 new_order_id = order_ids(int(QUICK["BUCKETS"]))
 

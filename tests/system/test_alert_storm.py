@@ -24,13 +24,13 @@ from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
 
-from adapters.tables.transactions import TableTransactions
 from engine.alerts.events import STALLED
+from engine.azure.tables.transactions import TableTransactions
 from engine.concurrency import run_all
 from engine.decisions.changes import Event
 from engine.domain.statuses import ORDER_FAILED
+from engine.storage.orders import OrderStore
 from local.ports import HOST, Ports
-from stores.orders import OrderStore
 
 PER_SECOND = 30
 NOW = datetime.now(UTC)

@@ -15,8 +15,8 @@ from stacks import APP, running
 from submitting import new_order_id
 from waiting import eventually
 
-from adapters.azure import connect
-from adapters.settings import Settings
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
 

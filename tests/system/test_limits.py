@@ -11,11 +11,11 @@ from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
 
-from adapters.connections import Connections
-from adapters.settings import Settings
-from adapters.tables.transactions import TableTransactions
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
+from engine.azure.tables.transactions import TableTransactions
+from engine.storage.alert_log import AlertLog
 from scheduler.service import WAKE_UP_TIME
-from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
 HOSTS = 2

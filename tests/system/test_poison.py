@@ -16,13 +16,13 @@ from inspection import poisoned
 from submitting import new_order_id
 from waiting import eventually
 
-from adapters.connections import Connections
-from adapters.settings import Settings
-from adapters.tables.transactions import TableTransactions
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
+from engine.azure.tables.transactions import TableTransactions
 from engine.domain.messages import bus_queues
+from engine.storage.poison import Arrival, PoisonStore, id_of
 from operators.poison import GIVEN_UP
 from shop.business import SHOP
-from stores.poison import Arrival, PoisonStore, id_of
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 SOURCES = [

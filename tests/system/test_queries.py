@@ -11,17 +11,17 @@ from builders import TIMEOUT, TOLERANCE, orders, scheduler, some, transition, un
 from scale import both_sizes
 from stacks import running
 
-from adapters.azure import connect
-from adapters.clock import new_id, order_ids, utc_now
-from adapters.connections import Connections
-from adapters.settings import Settings
+from engine.azure.clock import new_id, order_ids, utc_now
+from engine.azure.connect import connect
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.keys import bucket_of, buckets
+from engine.storage.agent_health import AgentHealth
+from engine.storage.orders import columns_of_record, of_change
+from engine.storage.tables import Insert
 from operators.requests import OrdersPage
-from stores.agent_health import AgentHealth
-from stores.orders import columns_of_record, of_change
-from stores.tables import Insert
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
 

@@ -14,8 +14,8 @@ from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from adapters.azure import connect
-from adapters.settings import Settings
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
 from shop.business import ORDER_1

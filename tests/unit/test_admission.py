@@ -9,6 +9,14 @@ from scheduling import FIRST
 
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
+from engine.storage.agent_health import (
+    FRESH,
+    SILENCE,
+    AgentHealth,
+    AgentHealthLog,
+    closed_until,
+    silent_since,
+)
 from kit.memory import of_columns
 from scheduler.admission import (
     ANNOUNCED_FOR,
@@ -20,14 +28,6 @@ from scheduler.admission import (
     Capacity,
     limit,
     said_in,
-)
-from stores.agent_health import (
-    FRESH,
-    SILENCE,
-    AgentHealth,
-    AgentHealthLog,
-    closed_until,
-    silent_since,
 )
 
 MOST = 200

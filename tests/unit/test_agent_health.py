@@ -22,10 +22,10 @@ from agents.protection import (
 from engine.domain.errors import TransientError, UnavailableError
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest
+from engine.storage import agent_health, sweeps
+from engine.storage.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of
+from engine.storage.tables import MAX_CHARACTERS, Put, stored_form
 from kit.memory import of_columns
-from stores import agent_health, sweeps
-from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of
-from stores.tables import MAX_CHARACTERS, Put, stored_form
 
 
 @pytest.fixture

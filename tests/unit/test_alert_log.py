@@ -11,8 +11,8 @@ from engine.alerts.conditions import Condition, ConditionStatus
 from engine.alerts.events import Acknowledgement
 from engine.decisions.changes import Event
 from engine.domain.errors import ConflictError
+from engine.storage.alert_log import AlertLog
 from kit.memory import of_columns
-from stores.alert_log import AlertLog
 
 STALLS = Condition(
     key="submissions", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW
@@ -88,7 +88,7 @@ async def test_a_repeat_costs_no_operation():
     alert = Event(event_id="e", type="t", subject="s", at=NOW, data={})
     await log.record(alert)
     with (
-        patch("stores.alert_log.REMEMBERED", 10),
+        patch("engine.storage.alert_log.REMEMBERED", 10),
         patch.object(table, "submit", AsyncMock(wraps=table.submit)) as submit,
     ):
         await log.record(alert)

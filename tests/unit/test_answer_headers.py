@@ -6,9 +6,9 @@ from itertools import product
 import azure.functions as func
 import pytest
 
-from adapters.settings import Settings
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
+from engine.azure.settings import Settings
 from kit.memory import in_memory
 from local.ports import Ports
 from shop.business import SHOP

@@ -14,10 +14,10 @@ from bootstrap import bootstrap, functions
 from customers.inbox import MOST_TRIES
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.messages import ANSWERS
+from engine.storage.orders import OrderStore
+from engine.storage.poison import Arrival
 from kit import Trial
 from kit.memory import in_memory
-from stores.orders import OrderStore
-from stores.poison import Arrival
 
 PICTURES = SENT.model_dump(mode="json")
 

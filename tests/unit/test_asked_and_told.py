@@ -15,15 +15,15 @@ from engine.alerts import events as alerts
 from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError
 from engine.domain.keys import bucket_of
+from engine.storage import outbox
+from engine.storage.alert_log import AlertLog
+from engine.storage.order_rows import state_record
+from engine.storage.orders import columns_of_record, state_key
+from engine.storage.tables import Replace
 from kit import Trial
 from kit.memory import of_columns
 from operators.answers import ExtendRequest
 from operators.requests import OperatorRequest, OrdersPage
-from stores import outbox
-from stores.alert_log import AlertLog
-from stores.order_rows import state_record
-from stores.orders import columns_of_record, state_key
-from stores.tables import Replace
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
 QUEUE = "status-example"

@@ -10,7 +10,7 @@ from builders import answer_to, seconds
 from scale import in_soak
 from scheduling import Scheduling
 
-from adapters.remote import HttpRemoteService
+from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import TransientError
 from engine.domain.messages import AgentReply, decode, responses_queue
 from engine.domain.orders import InError

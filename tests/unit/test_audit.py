@@ -10,10 +10,10 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of
+from engine.storage.orders import of_change
+from engine.storage.tables import Put
 from kit.memory import in_memory
 from operators.requests import ActRequest, AuditPage, OperatorRequest
-from stores.orders import of_change
-from stores.tables import Put
 
 GRACE = {"operator": "grace", "note": "a wrong price"}
 

@@ -22,12 +22,12 @@ from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.states import Scheduled, UnderWay
 from engine.domain.statuses import WhyNot
 from engine.domain.submitted_order import OnFailure
+from engine.storage.orders import ORDER
 from engine.workflow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS
 from operators.cli.formatting import order_text
 from shop.business import SHOP
-from stores.orders import ORDER
 from submission.rules import Terms, new_order, read, same_submission
 
 DAY = timedelta(days=1)

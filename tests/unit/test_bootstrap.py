@@ -9,10 +9,10 @@ from unittest.mock import patch
 import pytest
 
 import entrypoints.functions
-from adapters.azure import connect
-from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
+from engine.azure.connect import connect
+from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.business import PASSING, Agent, Sample
 from engine.declarations.credentials import ClientCertificate
 from engine.declarations.faults import Fault, FaultCode

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.tables.budget import Budget
+from engine.azure.tables.budget import Budget
 
 
 class Time:

@@ -27,9 +27,9 @@ from engine.domain.statuses import Direction, Outcome, ProcessState, Situation
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
-from stores.order_rows import order_of, state_record
-from stores.orders import columns_of_record, record_of
-from stores.tables import Stored, entity, stored_form
+from engine.storage.order_rows import order_of, state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
 KEY = {"known_until": LATER, "effects_final_at": LATER + TIMEOUT}

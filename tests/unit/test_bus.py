@@ -17,8 +17,8 @@ from azure.servicebus.exceptions import (
 )
 from builders import NOW, ORDER_ID, orders, scheduler, seconds
 
-from adapters.messaging import bus as bus_module
-from adapters.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
+from engine.azure.messaging import bus as bus_module
+from engine.azure.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage, WakeUp
 

@@ -12,7 +12,7 @@ from builders import NOW, seconds
 from faults import without_lines
 from foreign import ForeignService
 
-from adapters.remote import HttpRemoteService
+from engine.azure.remote import HttpRemoteService
 from engine.declarations.business import Agent, Business
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import METHODS, Body, Form, Route

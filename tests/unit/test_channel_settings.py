@@ -2,12 +2,12 @@
 
 import pytest
 
-from adapters.channels.addresses import Encryption, SmtpServer, smtp_server
-from adapters.channels.settings import EXPECTED
-from adapters.settings import Settings, SettingsError
 from development.settings import app_settings
 from engine.alerts.channels import ChannelName, ChannelRule, Severity
 from engine.alerts.events import STALLED, TYPES
+from engine.azure.channels.addresses import Encryption, SmtpServer, smtp_server
+from engine.azure.channels.settings import EXPECTED
+from engine.azure.settings import Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
 from local.ports import Ports
 from shop.business import SHOP

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import pytest
 from digests import FAILED, HOSTILE, RESOLVED, STALLED, digest
 
-from adapters.channels import slack, teams
-from adapters.channels.slack import slack_body
-from adapters.channels.teams import teams_body
-from adapters.channels.texts import html_text, plain_text, section_of, subject_of
+from engine.azure.channels import slack, teams
+from engine.azure.channels.slack import slack_body
+from engine.azure.channels.teams import teams_body
+from engine.azure.channels.texts import html_text, plain_text, section_of, subject_of
 
 MANY = tuple(replace(FAILED, about=f"order b03-{each}") for each in range(200))
 LONG = "ä" * 3000

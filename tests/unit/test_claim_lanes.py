@@ -10,8 +10,8 @@ from engine.domain import work_index
 from engine.domain.keys import newest_first, sortable
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
+from engine.storage.claim_lanes import PAGE, BucketLook
 from kit.memory import MemoryStateStore
-from stores.claim_lanes import PAGE, BucketLook
 
 BUCKET = "b00"
 SINCE, UNTIL = sortable(NOW), sortable(NOW + seconds(60))

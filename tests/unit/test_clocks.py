@@ -18,7 +18,7 @@ from engine.domain.messages import WakeUp
 from engine.domain.orders import Hold, Order, Processed, Processing
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
-from stores.clock_guard import TELL_AGAIN_SECONDS
+from engine.storage.clock_guard import TELL_AGAIN_SECONDS
 
 FAR = 70.0
 SHORT = 0.1
@@ -277,7 +277,7 @@ async def test_operators_are_told_once_of_each_time_that_a_clock_is_off(world, h
         ("clocks/v1", "the clock of instance v1 is behind the store's by 70 s"),
     }
     assert sorted(event.at for event in told) == [NOW + seconds(10), NOW + seconds(130)]
-    lines = [line for line in caplog.records if line.name == "stores.clock_guard"]
+    lines = [line for line in caplog.records if line.name == "engine.storage.clock_guard"]
     assert [(line.levelname, line.message) for line in lines] == [
         ("ERROR", "clock.off"),
         ("WARNING", "clock.right_again"),

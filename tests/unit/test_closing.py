@@ -17,10 +17,10 @@ from engine.domain.errors import UnavailableError
 from engine.domain.keys import sortable
 from engine.domain.messages import WakeUp
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.storage.orders import OrderStore
 from operators.alerts import is_over
 from operators.owed import Look
 from operators.requests import ActRequest, AlertsPage
-from stores.orders import OrderStore
 
 GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"

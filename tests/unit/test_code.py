@@ -17,13 +17,13 @@ from agency import Agency
 from builders import seconds
 from faults import without_lines
 
-from adapters.azure import connect
-from adapters.code import CodeService
-from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap
 from development.declared import FILES
 from development.servicebus_config import ROOT
 from development.settings import app_settings
+from engine.azure.code import CodeService
+from engine.azure.connect import connect
+from engine.azure.settings import Settings, SettingsError
 from engine.declarations.credentials import SETTING
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError

@@ -19,12 +19,12 @@ from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Order
 from engine.domain.states import UndoPending
 from engine.domain.statuses import Direction, Outcome, ProcessState
+from engine.storage.copies import PAGE, Copies, as_json, from_json
+from engine.storage.poison import Arrival
+from engine.storage.tables import Insert
 from operators.copies import Copied, restored
 from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operators.retention import erase
-from stores.copies import PAGE, Copies, as_json, from_json
-from stores.poison import Arrival
-from stores.tables import Insert
 
 GRACE = {"operator": "grace", "note": "the account is gone"}
 ASKED = OperatorRequest(**GRACE)

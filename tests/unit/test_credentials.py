@@ -15,14 +15,14 @@ from builders import NOW, seconds
 from certificates import authority, signed_by
 from foreign import ForeignService
 
-import adapters.connections
-import adapters.credentials
-from adapters.azure import connect
-from adapters.clock import utc_now
-from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
-from adapters.remote import HttpRemoteService
-from adapters.settings import Settings, SettingsError
+import engine.azure.connections
+import engine.azure.credentials
 from development.settings import app_settings
+from engine.azure.clock import utc_now
+from engine.azure.connect import connect
+from engine.azure.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
+from engine.azure.remote import HttpRemoteService
+from engine.azure.settings import Settings, SettingsError
 from engine.declarations.business import Agent
 from engine.declarations.credentials import (
     SETTING,
@@ -250,7 +250,7 @@ async def test_a_second_call_has_no_time_of_its_own(posting, foreign):
 
 async def test_a_server_of_tokens_that_hangs_holds_up_nobody_for_ever(monkeypatch):
     """Those who come later have a fetch of their own."""
-    monkeypatch.setattr(adapters.credentials, "FETCH_SECONDS", 0.05)
+    monkeypatch.setattr(engine.azure.credentials, "FETCH_SECONDS", 0.05)
     hangs = [asyncio.Event()]
 
     async def fetch(_):
@@ -317,7 +317,7 @@ async def test_a_refused_token_of_the_apps_identity_is_asked_for_anew(
 ):
     """Of an identity that does not remember the refused one."""
     monkeypatch.setattr(Identity, "made", 0)
-    monkeypatch.setattr(adapters.connections, "DefaultAzureCredential", Identity)
+    monkeypatch.setattr(engine.azure.connections, "DefaultAzureCredential", Identity)
     foreign.statuses = [200, 401]
     parts = connect(read(monkeypatch, post(auth), POST_URL=foreign.url, **{scope: "api"}))
     for _ in range(3):

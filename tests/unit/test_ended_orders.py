@@ -12,11 +12,11 @@ from engine.decisions.lists import ENDED_LISTS, LISTS, of_list, state_in
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of, newest_first
 from engine.domain.statuses import Outcome
+from engine.storage.orders import of_change
+from engine.storage.tables import Put
 from kit.memory import in_memory
 from operators.requests import FindRequest, OperatorRequest, OrdersPage
 from operators.retention import erase
-from stores.orders import of_change
-from stores.tables import Put
 
 PROCESSED = orders.processed
 UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)

@@ -15,9 +15,9 @@ from builders import (
     supervisor,
 )
 
+from engine.storage.archive import ArchivedOrder
 from operators.requests import OperatorRequest
 from operators.retention import erase, is_over
-from stores.archive import ArchivedOrder
 
 ASKED = OperatorRequest(operator="grace", note="asked for it")
 DAY = seconds(86_400)

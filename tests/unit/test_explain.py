@@ -29,13 +29,13 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.errors import UnreadableRowError
 from engine.domain.statuses import Outcome
+from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
+from engine.storage.order_rows import StateRecord, state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
 from kit.memory import in_memory
 from operators.explain import Actor, explain, what_comes_otherwise
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
-from stores.order_rows import StateRecord, state_record
-from stores.orders import columns_of_record, record_of
-from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
 

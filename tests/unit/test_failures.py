@@ -7,10 +7,10 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.servicebus.exceptions import ServiceBusAuthorizationError
 
-from adapters import failures
-from adapters.failures import azure_errors
-from adapters.messaging.event_grid import EventGrid
-from adapters.messaging.queues import StorageQueue
+from engine.azure import failures
+from engine.azure.failures import azure_errors
+from engine.azure.messaging.event_grid import EventGrid
+from engine.azure.messaging.queues import StorageQueue
 from engine.domain.errors import AppError, ConflictError, NoRightError, UnavailableError
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.settings import SettingsError
+from engine.azure.settings import SettingsError
 from engine.declarations.faults import Fault, FaultCode, text_of
 from engine.declarations.workflow import DeclarationError
 from engine.workflow.new import NewBusinessError

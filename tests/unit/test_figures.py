@@ -14,12 +14,12 @@ from waiting import eventually
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
+from engine.storage import figures
+from engine.storage.figures import Durations, Figures, Tally, figures_of
 from kit.memory import in_memory
 from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest
 from operators.retention import erase
-from stores import figures
-from stores.figures import Durations, Figures, Tally, figures_of
 
 LATER = NOW + seconds(42)
 

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 from submitting import new_order_id
 
-from adapters.clock import utc_now
-from adapters.settings import Settings
 from bootstrap import bootstrap
 from development.settings import app_settings
+from engine.azure.clock import utc_now
+from engine.azure.settings import Settings
 from engine.declarations.business import Business
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode

@@ -37,8 +37,8 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome, Situation, WhyNot
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
+from engine.storage.order_rows import state_record
 from operators.requests import ActRequest
-from stores.order_rows import state_record
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
 LATER_BY = seconds(60)

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
 from simulated_world import World
 
-from adapters.answers import MAX_BYTES
+from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
 from kit.check import FAILS, NOT_TRIED, WORKS, main
 from kit.checks import Service, Told, Verdict, findings

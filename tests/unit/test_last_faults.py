@@ -8,7 +8,7 @@ from builders import ORDER_ID, TIMEOUT, seconds
 
 from engine.domain.errors import NotTriedError, TransientError
 from engine.domain.texts import without_particulars
-from stores.agent_health import AttemptFault
+from engine.storage.agent_health import AttemptFault
 
 DOWN = "503 down"
 

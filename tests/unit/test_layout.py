@@ -7,11 +7,11 @@ from importlib import import_module
 
 from pydantic import TypeAdapter
 
-import stores
+import engine.storage
 from development.stack import LAYOUT, ROWS
 from engine.domain.history import TAGS
 from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp
-from stores.tables import Form
+from engine.storage.tables import Form
 
 MESSAGES = (Submission, WakeUp, AgentRequest, AgentReply)
 WORDS = {"description", "title"}
@@ -20,7 +20,7 @@ WORDS = {"description", "title"}
 
 def adapters_of_rows():
     """Yield what reads each form of rows, or of the objects in a column, by module and name."""
-    for each in pkgutil.iter_modules(stores.__path__):
+    for each in pkgutil.iter_modules(engine.storage.__path__):
         module = import_module(f"stores.{each.name}")
         for name, value in sorted(vars(module).items()):
             if isinstance(value, Form | TypeAdapter):

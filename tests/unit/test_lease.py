@@ -4,7 +4,7 @@ from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
-from adapters.lease import BlobLeadership
+from engine.azure.lease import BlobLeadership
 
 LEASE_SECONDS = 30
 
@@ -20,7 +20,7 @@ async def test_a_lease_counts_from_before_it_was_asked_for(monkeypatch):
         assert seconds == LEASE_SECONDS
 
     monkeypatch.setattr(
-        "adapters.lease.BlobLeaseClient", lambda *_, **__: AsyncMock(acquire=slowly)
+        "engine.azure.lease.BlobLeaseClient", lambda *_, **__: AsyncMock(acquire=slowly)
     )
     leadership = BlobLeadership(MagicMock, LEASE_SECONDS, lambda: now)
     assert await leadership.acquire()

@@ -12,12 +12,12 @@ from apps import set_to
 from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
 from builders import NOW, ORDER_ID, orders, steps, transition
 
-from adapters.clock import new_right
-from adapters.code import CodeService
-from adapters.settings import EXPECTED, Settings, SettingsError
 from bootstrap import bootstrap, functions
 from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
+from engine.azure.clock import new_right
+from engine.azure.code import CodeService
+from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.callback_actions import question
 from engine.decisions.changes import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode

@@ -19,16 +19,16 @@ from builders import (
     under_way,
 )
 
-from adapters.clock import order_ids
+from engine.azure.clock import order_ids
 from engine.decisions import lists
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.storage.agent_health import AgentHealth
+from engine.storage.sweeps import Sweep
 from kit.memory import MemoryTable, in_memory
 from operators.live import MOST_SHOWN, Stands, newest
 from operators.owed import Look
-from stores.agent_health import AgentHealth
-from stores.sweeps import Sweep
 
 new_order_id = order_ids(8)
 

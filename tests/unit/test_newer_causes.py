@@ -8,10 +8,10 @@ from engine.decisions.lists import summary
 from engine.domain.causes import Cause
 from engine.domain.events import StepFailed
 from engine.domain.messages import json_in
+from engine.storage.order_rows import order_of, state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
 from engine.words import words_of
-from stores.order_rows import order_of, state_record
-from stores.orders import columns_of_record, record_of
-from stores.tables import Stored, entity, stored_form
 
 FURTHER = {"code": "refused", "facts": {"detail": "no", "advice": "call us"}}
 RENAMED = {"code": "refused", "facts": {"text": "no"}}

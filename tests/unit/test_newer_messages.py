@@ -16,8 +16,8 @@ import agents.triggers
 from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
 from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
 from engine.domain.statuses import ProcessState
+from engine.storage.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
-from stores.poison import Arrival
 from submission.rules import LONGEST_PAUSE, SHORTEST_PAUSE
 from submission.service import QUEUE
 

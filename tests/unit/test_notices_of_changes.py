@@ -19,7 +19,7 @@ from builders import (
 from memory_world import World
 
 from engine.domain.messages import AgentRequest, WakeUp, decode
-from stores.agent_health import AgentHealth
+from engine.storage.agent_health import AgentHealth
 
 QUEUE = "status-example"
 DONE = {"outcome": "completed", "result": {"reference": "r-1"}}

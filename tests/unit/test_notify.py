@@ -14,10 +14,10 @@ from engine.alerts.digests import Status
 from engine.decisions.changes import Event
 from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
+from engine.storage.alert_log import AlertLog
+from engine.storage.notifications import Notifications
 from kit.memory import of_columns
 from operators.channels import ChannelDesk
-from stores.alert_log import AlertLog
-from stores.notifications import Notifications
 
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})

@@ -11,7 +11,7 @@ from shop.catalogue import PRODUCTS
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (
-    *("engine", "entrypoints", "stores", "adapters", "web"),
+    *("engine", "entrypoints", "web"),
     *("submission", "scheduler", "agents", "supervisor", "alerts", "customers", "operators"),
     "simulator",
 )

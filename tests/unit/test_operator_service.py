@@ -23,13 +23,15 @@ from builders import (
 )
 from pydantic import ValidationError
 
-from adapters.clock import order_ids, order_time
 from customers.rules import RECORDED_WITHIN
+from engine.azure.clock import order_ids, order_time
 from engine.decisions.changes import Change, Event, HistoryEntry
 from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
+from engine.storage.agent_health import AgentHealth
+from engine.storage.tables import Put
 from kit.memory import in_memory
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
@@ -47,8 +49,6 @@ from operators.requests import (
     Where,
 )
 from operators.retention import erase
-from stores.agent_health import AgentHealth
-from stores.tables import Put
 
 RESUBMIT = BY_NAME["resubmit"]
 

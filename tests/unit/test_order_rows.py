@@ -14,9 +14,9 @@ from engine.domain.effects import Done, InDoubt, Key, NotDone, UndoInDoubt
 from engine.domain.errors import UnreadableRowError
 from engine.domain.steps import NOTHING_SENT, Counts, Rules, StepIn
 from engine.domain.submitted_order import MAX_KEPT, OnFailure
-from stores.order_rows import columns_of_state, order_of, state_in, state_record
-from stores.orders import record_of
-from stores.tables import MAX_CHARACTERS, Stored, entity, stored_form
+from engine.storage.order_rows import columns_of_state, order_of, state_in, state_record
+from engine.storage.orders import record_of
+from engine.storage.tables import MAX_CHARACTERS, Stored, entity, stored_form
 
 KEY = f"{ORDER_ID}|state"
 PSP = Key(agent="payment", provider="psp")

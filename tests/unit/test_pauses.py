@@ -28,7 +28,7 @@ from owed import events_owed
 from scheduling import Scheduling, only
 
 import kit.services
-from adapters.code import NO_ROOM, ROOM_AFTER
+from engine.azure.code import NO_ROOM, ROOM_AFTER
 from engine.decisions.callback_actions import Answer, answered
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after

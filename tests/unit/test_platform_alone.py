@@ -6,9 +6,9 @@ from itertools import chain
 
 import pytest
 
-from adapters.settings import Settings
 from development.servicebus_config import ROOT, queues
 from development.settings import app_settings
+from engine.azure.settings import Settings
 from engine.domain.messages import bus_queues
 from local.ports import Ports
 from shop.business import SHOP

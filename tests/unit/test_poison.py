@@ -13,12 +13,12 @@ from kept import SUBMISSIONS, kept, poison_on
 
 from engine.domain.errors import RefusedError, UnavailableError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS
+from engine.storage.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
+from engine.storage.tables import Put
 from kit.memory import in_memory
 from operators.poison import GIVEN_UP, PoisonView, source_of
 from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import given_up
-from stores.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
-from stores.tables import Put
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"

@@ -14,20 +14,20 @@ from builders import NOW, seconds, some
 from neighbourhood import LASTS, street
 from scale import NIGHTLY
 
-import stores.claim_lanes
+import engine.storage.claim_lanes
 from engine.alerts.conditions import MAX_ORDERS
 from engine.decisions.changes import HistoryEntry
 from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.keys import bucket_of, history_key
+from engine.storage.orders import columns_of_record
+from engine.storage.tables import Insert
 from operators.requests import ActRequest
 from scheduler.admission import LOOK_INTERVAL
-from stores.orders import columns_of_record
-from stores.tables import Insert
 
 SMALL = {
-    "stores.claim_lanes.PAGE": 8,
-    "stores.claim_lanes.LONG_PAGE": 10,
+    "engine.storage.claim_lanes.PAGE": 8,
+    "engine.storage.claim_lanes.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
     "alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
@@ -300,7 +300,7 @@ NEIGHBOURS = {
 async def lived(there):
     with (
         patch("scheduler.triggers.through_outages", there.through_outages),
-        patch("stores.transitions.MAX_CONFLICTS", 2),
+        patch("engine.storage.transitions.MAX_CONFLICTS", 2),
     ):
         return await there.live()
 
@@ -360,7 +360,7 @@ async def others_are_in_time(neighbour, count, usual, caplog):
         for name, at in usual.items()
         if seen.get(name, LASTS) > at + neighbour.late
     }
-    if count > stores.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
+    if count > engine.storage.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
     known = told(there, caplog, there.neighbours[0])

@@ -23,9 +23,9 @@ from engine.domain.messages import request_id_of
 from engine.domain.states import Completed, Running, UndoPending
 from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
+from engine.storage.agent_health import AttemptFault
 from engine.words import words_of
 from operators.requests import OperatorRequest
-from stores.agent_health import AttemptFault
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"

@@ -22,10 +22,10 @@ from alerts.triggers import blueprint
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage
+from engine.storage import outbox
+from engine.storage.orders import columns_of_record
+from engine.storage.tables import entity
 from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
-from stores import outbox
-from stores.orders import columns_of_record
-from stores.tables import entity
 
 BUCKET = "b00"
 

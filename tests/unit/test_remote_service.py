@@ -19,12 +19,12 @@ from builders import NOW, ORDER_ID, seconds
 from kept import kept
 
 import agents.triggers
-from adapters.answers import MAX_BYTES
-from adapters.connections import Connections
-from adapters.credentials import Fixed, Token, Tokens
-from adapters.messaging.bus import _outgoing
-from adapters.remote import HttpRemoteService
 from agents import rules
+from engine.azure.answers import MAX_BYTES
+from engine.azure.connections import Connections
+from engine.azure.credentials import Fixed, Token, Tokens
+from engine.azure.messaging.bus import _outgoing
+from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,

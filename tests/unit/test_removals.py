@@ -9,12 +9,12 @@ from builders import NOW, ORDER_ID, orders, seconds, some
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
+from engine.storage.alert_log import AlertLog
+from engine.storage.archive import Archive
+from engine.storage.orders import OrderStore
+from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.tables import entity, stored_form
 from kit.memory import MemoryTable, of_columns
-from stores.alert_log import AlertLog
-from stores.archive import Archive
-from stores.orders import OrderStore
-from stores.submission_keys import SubmissionKeys
-from stores.tables import entity, stored_form
 
 LATER = NOW + seconds(1)
 BUCKET = bucket_of(ORDER_ID)

@@ -9,10 +9,10 @@ from kept import kept
 
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
+from engine.storage.poison import PoisonStore
 from entrypoints.unread import Unread
 from kit.memory import MemoryBus, of_columns
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
-from stores.poison import PoisonStore
 
 THREE = [
     answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"})

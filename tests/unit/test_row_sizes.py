@@ -4,7 +4,7 @@ import pytest
 
 from engine.domain.errors import InvalidError
 from engine.domain.messages import utf16_units
-from stores.tables import stored_form
+from engine.storage.tables import stored_form
 
 UNITS = {
     "nothing": ("", 0),

@@ -14,11 +14,11 @@ from owed import events_owed
 from engine.decisions.operator_actions import RUNS
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
+from engine.storage.sweeps import Sweep
 from operators.cli import commands
 from operators.cli.client import Api
 from operators.requests import OperatorRequest
 from operators.runs import RunDesk
-from stores.sweeps import Sweep
 
 GRACE = OperatorRequest(operator="grace", note="the timer does not come")
 LONG = timedelta(days=2)

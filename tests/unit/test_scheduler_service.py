@@ -33,11 +33,11 @@ from engine.domain.orders import InError, Processed, Processing
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
+from engine.storage.claim_lanes import PAGE
+from engine.storage.tables import entity
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
-from stores.claim_lanes import PAGE
-from stores.tables import entity
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 from ncrontab import ROWS, SPAN
 from pydantic import BaseModel
 
-from adapters.schedules import schedule_faults, span_faults
-from adapters.settings import SCHEDULES, Settings, SettingsError
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
+from engine.azure.schedules import schedule_faults, span_faults
+from engine.azure.settings import SCHEDULES, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
 from kit.memory import in_memory
 from local.host.host_json import HostJson, seconds_of

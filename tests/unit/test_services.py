@@ -19,11 +19,11 @@ from engine.domain.events import Submitted
 from engine.domain.keys import buckets
 from engine.domain.messages import WakeUp
 from engine.domain.statuses import ProcessState
+from engine.storage.agent_health import AgentHealth
+from engine.storage.claim_lanes import PAGE
+from engine.storage.poison import Arrival
 from operators.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth
-from stores.claim_lanes import PAGE
-from stores.poison import Arrival
 from submission.rules import read
 
 
@@ -265,7 +265,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
 
 async def test_the_log_tells_how_long_each_step_took(world, caplog):
     """It stands in the line of the change that records its answer, and in no other."""
-    caplog.set_level("INFO", "stores.transitions")
+    caplog.set_level("INFO", "engine.storage.transitions")
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.now += seconds(1.5)

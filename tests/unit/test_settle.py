@@ -18,10 +18,10 @@ from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Failed, Running, Waiting
 from engine.domain.statuses import Outcome
+from engine.storage.outbox import notices_of
 from examples.grown.business import GROWN
 from kit import Trial
 from operators.requests import BulkRequest, Where
-from stores.outbox import notices_of
 
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)

@@ -9,8 +9,8 @@ import pytest
 from apps import app, shop_of
 from builders import claimed, orders, steps
 
-from adapters.clock import order_ids, order_time
 from customers.rules import fingerprint
+from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay

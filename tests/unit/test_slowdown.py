@@ -10,11 +10,11 @@ from agency import CALL_TIMEOUT, MARGIN, Agency
 from apps import app
 from builders import CONTENT, NOW, ORDER_ID, TIMEOUT, seconds
 
-from adapters.azure import connect
-from adapters.settings import Settings
-from adapters.slowdown import slowdown_in
 from development.pace import EVERY_SECONDS, REMEMBERED, SLOWEST, USUAL_SECONDS, Pace, slowdown
 from development.settings import app_settings
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
+from engine.azure.slowdown import slowdown_in
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from kit.memory import in_memory
 from local.ports import Ports

@@ -24,8 +24,8 @@ from engine.domain.errors import InvalidError
 from engine.domain.keys import business_key, key_in
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OnFailure, Priority
-from stores.orders import columns_of_record
-from stores.tables import MAX_CHARACTERS, stored_form
+from engine.storage.orders import columns_of_record
+from engine.storage.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
 from submission.rules import read, same_submission
 

@@ -31,8 +31,8 @@ from engine.domain.statuses import Direction, ProcessState, WhyNot
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
+from engine.storage.agent_health import AgentHealth, AttemptFault
 from operators.requests import OperatorRequest
-from stores.agent_health import AgentHealth, AttemptFault
 
 
 @pytest.mark.proves("SUP-3")

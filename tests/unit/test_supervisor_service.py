@@ -16,8 +16,8 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import WakeUp
 from engine.domain.statuses import ProcessState
+from engine.storage.agent_health import AgentHealth
 from kit.memory import MemoryLease
-from stores.agent_health import AgentHealth
 
 LEASE = timedelta(seconds=30)
 PAGE = 10

@@ -11,10 +11,10 @@ from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.statuses import ProcessState, WhyNot
+from engine.storage.transitions import Transitions
 from kit.memory import in_memory
 from operators.requests import OperatorRequest
 from operators.retention import erase
-from stores.transitions import Transitions
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

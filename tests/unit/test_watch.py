@@ -13,9 +13,9 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
+from engine.storage.claim_lanes import PAGE
+from engine.storage.sweeps import Sweep
 from kit.memory import in_memory
-from stores.claim_lanes import PAGE
-from stores.sweeps import Sweep
 
 
 def watching(store, sweeps, conditions, now=NOW):

@@ -10,11 +10,11 @@ from aiohttp.test_utils import TestServer
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables.aio import TableClient
 
-from adapters.tables.transactions import TableTransactions
-from adapters.tables.wire import body_of, part_of
+from engine.azure.tables.transactions import TableTransactions
+from engine.azure.tables.wire import body_of, part_of
 from engine.domain.errors import UnavailableError
+from engine.storage.tables import Delete, Insert, Put, Replace
 from local.ports import HOST
-from stores.tables import Delete, Insert, Put, Replace
 
 OPERATIONS = [
     Insert("a", {"X": "1"}),
@@ -66,7 +66,7 @@ REQUESTS = {
 @pytest.mark.parametrize("what", REQUESTS)
 async def test_a_partition_that_says_nothing_is_away_soon(what, monkeypatch):
     """A batch or a look that waits for it keeps orders waiting that lie elsewhere."""
-    monkeypatch.setattr("adapters.tables.wire.ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("engine.azure.tables.wire.ANSWER_SECONDS", 0.05)
     with socket.create_server((HOST, 0)) as silent:  # takes connections, and says nothing
         async with table_at(f"http://{HOST}:{silent.getsockname()[1]}") as client:
             with pytest.raises(UnavailableError):

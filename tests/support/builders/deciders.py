@@ -18,10 +18,10 @@ from engine.domain.messages import AgentReply, AttemptMessage, request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
+from engine.storage.agent_health import AgentHealth, AttemptFault
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth, AttemptFault
 from supervisor.rules import SupervisorRules
 
 from . import orders

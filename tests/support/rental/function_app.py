@@ -1,8 +1,8 @@
 """The app of this business: business, settings -> adapters -> services -> functions."""
 
-from adapters.azure import connect
-from adapters.settings import Settings
 from bootstrap import bootstrap, functions
+from engine.azure.connect import connect
+from engine.azure.settings import Settings
 from entrypoints.logs import show_fields
 from rental.business import RENTAL
 

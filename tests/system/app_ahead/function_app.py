@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from adapters import clock
+from engine.azure import clock
 
 AHEAD = timedelta(seconds=1)
 

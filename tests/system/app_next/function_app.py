@@ -6,9 +6,9 @@ from typing import Any
 
 import shop.business
 from engine.declarations.workflow import Workflow, Workflows
+from engine.storage.order_rows import StateRecord
+from engine.storage.orders import OrderStore, Record, columns_of_record
 from shop.business import ORDER
-from stores.order_rows import StateRecord
-from stores.orders import OrderStore, Record, columns_of_record
 
 GIFT = replace(ORDER.steps[0], name="gift", after=("capture",))
 NEXT = Workflow(name=ORDER.name, version=ORDER.version + 1, steps=(*ORDER.steps, GIFT))

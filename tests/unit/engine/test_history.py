@@ -42,9 +42,9 @@ from engine.domain.events import (
 )
 from engine.domain.history import EVENT_INFO, TAGS, from_data, name_of, to_data
 from engine.domain.statuses import Outcome
-from stores.order_rows import state_record
-from stores.orders import columns_of_record, record_of
-from stores.tables import Stored, entity, stored_form
+from engine.storage.order_rows import state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
 
 STARTED = StepStarted(
     step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW

@@ -1,0 +1,53 @@
+"""All Azure SDK and environment access; the same ports in memory are `kit/memory.py`."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from engine.ports import (
+    Bus,
+    Channel,
+    Clock,
+    ClockCheck,
+    EventPublisher,
+    Leadership,
+    NewId,
+    RemoteService,
+    Slowdown,
+    TextQueue,
+)
+from engine.storage.tables import Table
+
+
+def _as_configured() -> float:
+    return 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adapters:
+    """One implementation of each port, from `engine.azure.connect` or `kit.memory`."""
+
+    table: Callable[[str], Table]
+    """Returns the table of this name, always the same object."""
+    background_table: Callable[[str], Table] | None = None
+    """Returns the same table for the work on alerts, whose operations have a limit.
+
+    None where there is no limit.
+    """
+    queue: Callable[[str], TextQueue]
+    """Returns the Storage Queue of this name, always the same object."""
+    bus: Bus
+    events: EventPublisher
+    leadership: Leadership
+    services: Mapping[str, RemoteService]
+    """The remote services by the name of their agent."""
+    clock: Clock
+    clock_check: ClockCheck
+    new_id: NewId
+    new_right: NewId
+    """Returns 128 random bits, which nobody can guess, as text that may stand in an address."""
+    slowdown: Slowdown = _as_configured
+    """1 but in the embedded run."""
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    """The configured channels to people, by name."""
+    close: Callable[[], Awaitable[None]]
+    """Closes all connections at the end of the process."""

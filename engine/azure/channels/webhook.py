@@ -1,0 +1,62 @@
+"""The channel of a chat: a webhook, whose address is the secret that lets anybody post."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import aiohttp
+from yarl import URL
+
+from engine.alerts.digests import Digest
+from engine.azure.answers import Answer, answer_of
+from engine.azure.channels.outcomes import is_passing, no_answer, pause, why
+from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from engine.ports import Clock
+
+LIMIT_SECONDS = 10.0
+HEADERS = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookChannel:
+    """`Channel` over a webhook of Teams or Slack."""
+
+    name: str
+    url: str = field(repr=False)
+    body: Callable[[Digest], bytes]
+    session: Callable[[], aiohttp.ClientSession]
+    clock: Clock
+    limit_seconds: float = LIMIT_SECONDS
+
+    async def send(self, digest: Digest) -> None:
+        """See `Channel.send`; neither service recognises a repeat."""
+        url = URL(self.url, encoded=True)  # its query is signed as it is written
+        host = url.host or ""
+        try:
+            async with asyncio.timeout(self.limit_seconds):
+                answer = await self._post(url, self.body(digest))
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise no_answer(host, error) from None
+        if not 200 <= answer.status < 300:
+            said = why(host, answer.status, _code(answer))
+            if is_passing(answer.status):
+                raise ChannelAwayError(said, pause(answer, self.clock()))
+            raise ChannelRefusedError(said)
+
+    async def _post(self, url: URL, body: bytes) -> Answer:
+        async with self.session().post(
+            url,
+            data=body,
+            headers=HEADERS,
+            timeout=aiohttp.ClientTimeout(),
+            allow_redirects=False,  # the body would go wherever the answer says
+        ) as response:
+            return await answer_of(response)
+
+
+def _code(answer: Answer) -> str:
+    """Return the code of a refusal: the whole text of Slack's answer, or a field of Teams'."""
+    error = (answer.content or {}).get("error")
+    if isinstance(error, dict):
+        return str(error.get("code", ""))
+    return answer.body.decode("utf-8", "replace").strip()

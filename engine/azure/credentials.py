@@ -1,0 +1,213 @@
+"""What calls of a service show it: a key, a token, or a certificate."""
+
+import asyncio
+import ssl
+import tempfile
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote_plus
+
+import aiohttp
+
+from engine.azure.answers import json_object, read
+from engine.concurrency import GroupCommit
+from engine.declarations.service_forms import HEADER_VALUE
+from engine.domain.errors import TransientError
+from engine.ports import Clock
+
+EARLY = timedelta(seconds=60)
+"""How long before its end a token is replaced, or a tenth of its life if that is less."""
+UNSAID = timedelta(minutes=5)
+"""The life of a token whose server does not say how long it lasts."""
+BETWEEN_REFUSALS = timedelta(seconds=30)
+"""How often a token is replaced because the service does not take it."""
+FETCH_SECONDS = 30
+"""How long a server of tokens has, whoever waits for it."""
+
+
+class Credential(Protocol):
+    """What the calls of a service show it."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Return what to show; raises `TransientError` or `AzureError` if there is nothing."""
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Return what to show instead; None if there is nothing else, or not now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same for all calls."""
+
+    shown: Mapping[str, str] = field(repr=False)
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Credential.headers`."""
+        return self.shown
+
+    async def renewed(self, refused: Mapping[str, str]) -> None:
+        """See `Credential.renewed`."""
+        del refused
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Token:
+    """A bearer token."""
+
+    text: str = field(repr=False)
+    ends: datetime
+
+
+Fetch = Callable[[bool], Awaitable[Token]]
+"""Fetches a token; the argument says whether the last one was refused."""
+
+
+class Tokens:
+    """Bearer tokens from a server: each is kept until shortly before its end.
+
+    Concurrent callers share one fetch, which goes on if they leave.
+    """
+
+    def __init__(self, fetch: Fetch, clock: Clock) -> None:
+        self._fetch, self._clock = fetch, clock
+        self._kept: Token | None = None
+        self._refused_at: datetime | None = None
+        self._fetches = GroupCommit(self._fetched)
+
+    async def headers(self) -> Mapping[str, str]:
+        """See `Credential.headers`."""
+        return self._shown(self._usable() or await self._fetches.submit("", None))
+
+    async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """See `Credential.renewed`."""
+        kept = self._usable()
+        if kept is None or self._shown(kept) == refused:
+            kept = await self._fetches.submit("", kept)
+        shown = self._shown(kept)
+        return None if shown == refused else shown
+
+    async def _fetched(self, lane: str, refused: Sequence[Token | None]) -> Sequence[Token]:
+        """Return the token for all who wait, after a fetch unless another one has made it."""
+        del lane
+        kept = self._usable()
+        if kept is None or (kept in refused and self._may_replace()):
+            async with asyncio.timeout(FETCH_SECONDS):
+                kept = self._kept = await self._fetch(kept is not None)
+        return [kept] * len(refused)
+
+    def _may_replace(self) -> bool:
+        """Whether a refused token is replaced now.
+
+        A service that takes no token at all may not cost a fetch for every call.
+        """
+        now, last = self._clock(), self._refused_at
+        if last and now < last + BETWEEN_REFUSALS:
+            return False
+        self._refused_at = now
+        return True
+
+    def _usable(self) -> Token | None:
+        kept = self._kept
+        return kept if kept and self._clock() < kept.ends else None
+
+    @staticmethod
+    def _shown(token: Token) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {token.text}"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientGrant:
+    """Fetches tokens of an OAuth server by client credentials (RFC 6749, 4.4)."""
+
+    session: Callable[[], aiohttp.ClientSession]
+    url: str
+    client_id: str
+    secret: str = field(repr=False)
+    scope: str | None
+    in_body: bool
+    clock: Clock
+
+    async def __call__(self, refused: bool) -> Token:  # noqa: FBT001 - the type is `Fetch`
+        """Fetch a token; raises `TransientError`, which says nothing of what was sent."""
+        del refused
+        asked = self.clock()
+        async with self.session().post(
+            self.url,
+            data=self._form(),
+            headers={"Accept": "application/json", **self._basic()},
+            timeout=aiohttp.ClientTimeout(),
+            allow_redirects=False,
+        ) as response:
+            answer = json_object(await read(response)) or {}
+            status = response.status
+        text = answer.get("access_token")
+        if status != 200 or not isinstance(text, str) or not HEADER_VALUE.fullmatch(text):
+            raise TransientError(f"no token: {status} {_code(answer)}".strip(), at_door=True)
+        return Token(text=text, ends=asked + _lasts(answer.get("expires_in")))
+
+    def _form(self) -> Mapping[str, str]:
+        form = {"grant_type": "client_credentials"}
+        if self.scope:
+            form["scope"] = self.scope
+        if self.in_body:
+            form |= {"client_id": self.client_id, "client_secret": self.secret}
+        return form
+
+    def _basic(self) -> Mapping[str, str]:
+        if self.in_body:
+            return {}
+        pair = f"{quote_plus(self.client_id)}:{quote_plus(self.secret)}"
+        return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+ERRORS = {
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "invalid_scope",
+}
+"""The faults that a server of tokens can name (RFC 6749, 5.2); its other words are not repeated."""
+
+
+def _code(answer: Mapping[str, Any]) -> str:
+    error = answer.get("error")
+    return error if isinstance(error, str) and error in ERRORS else ""
+
+
+def _lasts(expires_in: Any) -> timedelta:
+    """Return how long a token can be shown whose server says this of its life, in seconds."""
+    try:
+        life = timedelta(seconds=max(0.0, min(float(expires_in), 86_400)))
+    except (TypeError, ValueError):
+        life = UNSAID
+    return usable(life)
+
+
+def usable(life: timedelta) -> timedelta:
+    """Return how long a token with this life can be shown."""
+    return life - min(EARLY, life / 10)
+
+
+def context_of(certificate: str) -> ssl.SSLContext:
+    """Return a context that shows this certificate, given as PEM text or as the path of a file.
+
+    Raises OSError if it cannot be used; `ssl.SSLError` is one.
+    """
+    context = ssl.create_default_context()
+    # A key with a password would make `ssl` ask for it on a terminal.
+    if not certificate.lstrip().startswith("-----BEGIN"):
+        context.load_cert_chain(certificate, password="")
+        return context
+    # `ssl` reads files only; this one is for our eyes, and there for a moment.
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "certificate.pem"
+        file.touch(mode=0o600)
+        file.write_text(certificate)
+        context.load_cert_chain(file, password="")
+    return context

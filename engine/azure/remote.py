@@ -1,0 +1,180 @@
+"""A remote service over HTTP, as its agent calls it."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+from azure.core.exceptions import AzureError
+from yarl import URL
+
+from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, Answer, answer_of
+from engine.azure.credentials import Credential
+from engine.azure.failures import summary
+from engine.azure.forms import body_of, path_of
+from engine.declarations.service_forms import Form
+from engine.domain.errors import (
+    AcceptedError,
+    AnswersLaterError,
+    AskedToWaitError,
+    RejectedError,
+    TransientError,
+)
+from engine.domain.messages import AgentRequest
+from engine.ports import Clock
+
+TOO_LONG = f"the service's answer is too long to be passed on: more than {MAX_BYTES} bytes"
+
+REFUSALS = {410, 422}
+"""The statuses of a final refusal by the service; 410 is for a key that was undone."""
+FAULTS_OF_OURS = {400, 413}
+"""The statuses of a request that is wrong, and stays wrong if it is sent again."""
+ACCEPTED = 202
+"""The status of a call that is not done: it may take effect later, or never."""
+PASSING = {ACCEPTED, 408, 409, 425, 429}
+"""The statuses, besides most of 5xx, by which the service itself asks for another try.
+
+409 means that a call with the same key is still under way
+(draft-ietf-httpapi-idempotency-key-header).
+"""
+NOT_IMPLEMENTED = 501
+BUSY = {429, 503}
+"""The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
+NOT_KNOWN = 401
+"""The status of a call whose credential the service does not take, perhaps not any more."""
+ANSWER_URL = "Answer-Url"
+"""The header with the link over which the service can answer later, without a key of the app."""
+ASK_AGAIN = timedelta(seconds=30)
+"""When a service that has accepted a call is asked again, unless it says when."""
+
+
+def is_done(answer: Answer) -> bool:
+    """Whether the operation was done, provided that the body is a valid result."""
+    return 200 <= answer.status < 300 and answer.status != ACCEPTED
+
+
+def is_at_door(answer: Answer) -> bool:
+    """Whether a gateway or a proxy answered: the service itself does not use this status."""
+    has_failed = 500 <= answer.status < 600 and answer.status != NOT_IMPLEMENTED
+    return not has_failed and answer.status not in PASSING
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpRemoteService:
+    """`RemoteService` over HTTP, at an address below which all of its operations are."""
+
+    base_url: str
+    session: Callable[[], aiohttp.ClientSession]
+    form: Form = field(default_factory=Form)
+    credential: Credential | None = None
+    """What shows the service who calls; None if it need not know."""
+    certificate: Callable[[], ssl.SSLContext] | None = None
+    """Returns the context of connections that show a certificate; None for ordinary ones."""
+    refusals: Collection[int] = ()
+    """The statuses of a final refusal by this service, besides `REFUSALS`."""
+    answer_within: timedelta | None = None
+    """How long the service may take for what it has accepted; None if it never does so."""
+    calls_back: bool = False
+    """Whether it answers over its link what it has accepted without a time to ask again."""
+    longest_wait: timedelta
+    """The longest pause that the service may ask for."""
+    clock: Clock
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """See `RemoteService.call`; the time-out includes the token and the whole answer."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                answer = await self.answer(request)
+        except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
+            raise TransientError(f"no answer: {_why(error)}") from error
+        return self._result(request, answer)
+
+    async def answer(self, request: AgentRequest) -> Answer:
+        """Return the service's answer, whatever it says; takes no longer than its caller lets it.
+
+        It is called once more if it takes another token than the one it saw. Raises `RejectedError`
+        if the request has no path, and what the connection raises.
+        """
+        path = path_of(self.form, request)
+        if self.credential is None:
+            return await self._send(path, request, {})
+        shown = await self.credential.headers()
+        answer = await self._send(path, request, shown)
+        if answer.status == NOT_KNOWN and (renewed := await self.credential.renewed(shown)):
+            return await self._send(path, request, renewed)
+        return answer
+
+    async def _send(self, path: str, request: AgentRequest, shown: Mapping[str, str]) -> Answer:
+        route = self.form.route(request.operation)
+        async with self.session().request(
+            route.method,
+            URL(str(URL(self.base_url)).rstrip("/") + path, encoded=True),
+            json=body_of(self.form, route, request),
+            headers={**self._headers(request), **shown},
+            ssl=self.certificate() if self.certificate else True,
+            timeout=aiohttp.ClientTimeout(),
+            allow_redirects=False,
+        ) as response:
+            return await answer_of(response)
+
+    def _headers(self, request: AgentRequest) -> Mapping[str, str]:
+        """Return the headers of a call, but for those that show who calls."""
+        headers = {**self.form.headers, self.form.key_header: request.idempotency_key}
+        return headers | ({ANSWER_URL: request.answer_url} if request.answer_url else {})
+
+    def _result(self, request: AgentRequest, answer: Answer) -> Mapping[str, Any]:
+        """Return the service's result; raises an error, final for the listed statuses only."""
+        if is_done(answer):
+            may_be_empty = self.form.route(request.operation).answer_may_be_empty
+            return _passed_on(answer, may_be_empty=may_be_empty)
+        if answer.status in REFUSALS.union(self.refusals):
+            reason = answer.reason or f"the service answered {answer.status}"
+            raise RejectedError(reason, identifiers=answer.identifiers)
+        fault = f"{answer.status} {answer.reason}".strip()
+        if answer.status in FAULTS_OF_OURS:
+            raise RejectedError(f"the request is wrong: {fault}", for_operator=True)
+        self._refuse_for_now(request, answer, fault)
+        raise TransientError(fault, at_door=is_at_door(answer))
+
+    def _refuse_for_now(self, request: AgentRequest, answer: Answer, fault: str) -> None:
+        """Raise the error of an answer after which no call comes at once, if this is one."""
+        if answer.status == ACCEPTED and self.answer_within:
+            most = min(self.answer_within, LONGEST_PAUSE)
+            wait = answer.asks_to_wait(self.clock(), most)
+            usual = most if self.calls_back else min(ASK_AGAIN, most)
+            raise AcceptedError(fault, retry_after=wait or usual)
+        if answer.status == ACCEPTED and request.answer_url and not _may_be_asked(answer):
+            raise AnswersLaterError(fault)
+        if answer.status in BUSY:
+            wait = answer.asks_to_wait(self.clock(), self.longest_wait)
+            if wait:
+                raise AskedToWaitError(fault, wait, in_doubt=True)
+
+
+def _may_be_asked(answer: Answer) -> bool:
+    """Whether a service that has accepted a call says when, or where, to ask for the outcome."""
+    return bool(answer.retry_after) or answer.is_followed
+
+
+def _why(error: BaseException) -> str:
+    """Return why there is no answer, without the path of the call, which may be personal."""
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        return type(error).__name__  # its text has the whole address
+    return summary(error)
+
+
+def _passed_on(answer: Answer, *, may_be_empty: bool) -> Mapping[str, Any]:
+    """Return the result for the reply; raises an error if it is too long or no JSON object."""
+    if may_be_empty and not answer.body:
+        return {}
+    # Another try would get the same long answer.
+    if answer.is_too_long:
+        raise RejectedError(TOO_LONG, in_doubt=True, for_operator=True)
+    if (content := answer.content) is None:
+        raise TransientError(
+            f"answer {answer.status} is no JSON object", at_door=is_at_door(answer)
+        )
+    return content

@@ -1,0 +1,107 @@
+"""The remote services of a deployment, as the agents declare them and the settings know them."""
+
+import ssl
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache, partial
+
+import aiohttp
+
+from engine.azure.clock import utc_now
+from engine.azure.code import CodeService
+from engine.azure.connections import Connections
+from engine.azure.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
+from engine.azure.remote import HttpRemoteService
+from engine.azure.settings import Settings
+from engine.declarations.business import Agent, is_simulated
+from engine.declarations.credentials import (
+    ApiKey,
+    Auth,
+    ClientCertificate,
+    ClientCredentials,
+    EntraToken,
+)
+from engine.ports import RemoteService
+
+Value = Callable[[str], str]
+"""Returns the value of a setting."""
+Session = Callable[[], aiohttp.ClientSession]
+
+
+def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteService]:
+    """Return the service of each deployed agent; no I/O happens before one is called."""
+    return {name: _service(settings.declared[name], settings, pool) for name in settings.agents}
+
+
+def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteService:
+    address = settings.addresses.get(agent.name)
+    over_http = _over_http(agent, address, settings, pool) if address else None
+    if over_http and not agent.code:
+        return over_http
+    takes = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
+    return CodeService(
+        agent=agent.name,
+        operations=agent.code,
+        other=over_http,
+        settings={name: settings.value(name) for name in agent.reads},
+        at_once=min(takes, settings.calls_per_process),
+        answer_within=agent.answer_within,
+        longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
+    )
+
+
+def _over_http(
+    agent: Agent, address: str, settings: Settings, pool: Connections
+) -> HttpRemoteService:
+    simulated = is_simulated(agent.name, address)
+    return HttpRemoteService(
+        base_url=address,
+        session=cache(lambda: pool.http),
+        form=agent.form,
+        credential=_credential(agent, settings, pool),
+        certificate=None if simulated else _certificate(agent, settings),
+        refusals=agent.refusals,
+        answer_within=agent.answer_within,
+        calls_back=agent.calls_back,
+        longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
+        clock=utc_now,
+    )
+
+
+def _credential(agent: Agent, settings: Settings, pool: Connections) -> Credential | None:
+    """Return what the calls of the agent show; None if there is nothing to show."""
+    if scope := settings.scopes.get(agent.name):
+        return Tokens(partial(pool.token, scope), utc_now)
+    if is_simulated(agent.name, settings.addresses[agent.name]):
+        return None
+    return credential_of(agent.auth, settings.value, lambda: pool.http)
+
+
+def credential_of(auth: Auth | None, value: Value, session: Session) -> Credential | None:
+    """Return what calls show by this declaration; None for a certificate, or a token of the app."""
+    match auth:
+        case ApiKey(setting, header, prefix):
+            return Fixed({header: prefix + value(setting)})
+        case ClientCredentials():
+            return Tokens(_grant(auth, value, session), utc_now)
+        case ClientCertificate() | EntraToken() | None:
+            return None
+
+
+def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGrant:
+    return ClientGrant(
+        session=session,
+        url=value(auth.token_url),
+        client_id=value(auth.client_id),
+        secret=value(auth.secret),
+        scope=value(auth.scope) if auth.scope else None,
+        in_body=auth.in_body,
+        clock=utc_now,
+    )
+
+
+def _certificate(agent: Agent, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
+    """Return what makes the context that shows the agent's certificate, once."""
+    if not isinstance(agent.auth, ClientCertificate):
+        return None
+    return cache(partial(context_of, settings.value(agent.auth.setting)))

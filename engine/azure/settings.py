@@ -1,0 +1,283 @@
+"""The settings: one frozen object, read once from the environment; all faults are in one error."""
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, SkipValidation, ValidationError
+from pydantic_settings import SettingsConfigDict
+
+from engine.azure.agent_settings import addresses_of, faults_of, scopes_of, values_of
+from engine.azure.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
+from engine.azure.channels.settings import ChannelSettings, channel_faults
+from engine.azure.schedules import schedule_faults, span_faults
+from engine.declarations.business import Agent
+from engine.declarations.faults import Fault, FaultCode, StartUpError, text_of
+from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
+from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from engine.urls import URL
+
+Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
+StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
+StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
+"""A time of up to the longest timeout of an attempt."""
+PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
+"""A pause that fits into an agent's reply."""
+
+PUBLIC = r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"
+ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/|$)")
+"""Addresses that nobody else can listen to."""
+
+EXPECTED = {
+    "StateStorage__tableServiceUri": "an https:// address",
+    "StateStorage__queueServiceUri": "an https:// address",
+    "StateStorage__blobServiceUri": "an https:// address",
+    "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
+    "EVENT_GRID_ENDPOINT": "the topic's address, https:// (http:// on this machine)",
+    "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
+    "REPLY_TO_PREFIX": "the beginning of a queue's name",
+    "PUBLIC_URL": "the app's own address, such as https://orders.example.com",
+    "LOG_LINK": "an address with {orderId} in it, https://…",
+    "RUNBOOK_URL": "where docs/operate.md can be read, https://…, without a #",
+    "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB such as */15 * * * * *",
+    "SCHEDULER_POLL_SCHEDULE": "when to look for orders, as NCRONTAB such as */30 * * * * *",
+    "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB such as */30 * * * * *",
+    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB such as 0 * * * * *",
+    "NOTIFY_SCHEDULE": "when to look for alerts to send to people, as NCRONTAB such as 0 * * * * *",
+    **EXPECTED_OF_CHANNELS,
+}
+
+
+SCHEDULES = tuple(name for name in EXPECTED if name.endswith("_SCHEDULE"))
+"""The settings that hold the schedule of a timer."""
+
+
+class SettingsError(StartUpError):
+    """The settings are not usable; `faults` lists all of their faults."""
+
+    heading = "{count} setting(s) missing or wrong:"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__(sorted(faults, key=text_of))
+
+
+def default_instance_id() -> str:
+    """Return a unique name for this process that shows the host on which it runs."""
+    host = os.environ.get("WEBSITE_INSTANCE_ID") or socket.gethostname()
+    short = re.sub(r"[^A-Za-z0-9-]", "", host)[:12]
+    return f"{short}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Settings(ChannelSettings):
+    """The settings of a deployment; names of environment variables are case-sensitive."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        case_sensitive=True,
+        env_ignore_empty=True,
+        extra="ignore",
+        validate_by_name=True,
+    )
+
+    state_storage: SecretStr | None = Field(None, alias="StateStorage")
+    """The storage account's connection string; None for the addresses and a managed identity."""
+    table_service_uri: StorageUri | None = Field(None, alias="StateStorage__tableServiceUri")
+    queue_service_uri: StorageUri | None = Field(None, alias="StateStorage__queueServiceUri")
+    blob_service_uri: StorageUri | None = Field(None, alias="StateStorage__blobServiceUri")
+    storage_client_id: str | None = Field(None, alias="StateStorage__clientId")
+    service_bus: SecretStr | None = Field(None, alias="ServiceBus")
+    """The namespace's connection string; None for its host name and a managed identity."""
+    service_bus_namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = Field(
+        None, alias="ServiceBus__fullyQualifiedNamespace"
+    )
+    service_bus_client_id: str | None = Field(None, alias="ServiceBus__clientId")
+    event_grid_endpoint: Url = Field(alias="EVENT_GRID_ENDPOINT")
+    event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
+    """The topic's key; None for a managed identity, which needs an https endpoint."""
+    event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
+    addresses: Mapping[str, str] = Field(default_factory=dict)
+    """The address of each agent's service, from the setting that the agent declares."""
+    scopes: Mapping[str, str] = Field(default_factory=dict)
+    """The token scope of each agent whose service needs one, such as `api://<app id>/.default`."""
+    values: Mapping[str, SecretStr] = Field(default_factory=dict)
+    """The settings by which the agents show who calls, by the names that they declare."""
+    declared: SkipValidation[Mapping[str, Agent]] = Field(default_factory=dict)
+    """The agents as the business declares them, by name."""
+    calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict, alias="CALLS_IN_FLIGHT"
+    )
+    """How many concurrent calls each agent's service takes, from all instances together, as JSON.
+
+    An agent that is not named has its declared number.
+    """
+    calls_per_process: int = Field(100, alias="CALLS_PER_PROCESS", ge=1)
+    """How many concurrent calls of one agent a process makes, even if the service takes more."""
+    circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1, le=1000)
+    """After failures for this many orders in sequence an agent's circuit opens (AGT-8)."""
+    circuit_open_seconds: PauseSeconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
+    """How long the circuit stays open before one call tries again."""
+    longest_retry_after_seconds: PauseSeconds = Field(600, alias="LONGEST_RETRY_AFTER_SECONDS")
+    """The longest pause that a service can ask for (`Retry-After`) before one call tries again."""
+    cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
+    """How long a cooldown lasts after the threshold, unless the workflow defines it."""
+    simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
+    """Whether this app also simulates the remote services; never in production."""
+    operator_sign_in: bool = Field(default=False, alias="OPERATOR_SIGN_IN")
+    """Whether the platform asks operators to sign in; else nothing it would say is believed."""
+    operator_role: str = Field("", alias="OPERATOR_ROLE")
+    """The role that whoever signed in must have to operate orders; empty for none."""
+    step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
+    """How long one attempt of a step may take, unless the workflow defines it."""
+    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
+    """A step is given up once it has failed this many times (SUP-3)."""
+    clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
+    """A time longer than the expected skew between the machines' clocks."""
+    lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
+    """How long the election of the sweeping supervisor lasts; Azure takes 15 to 60 (SUP-5)."""
+    buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
+    """The number of partitions for new orders; it may be raised at any time, never lowered."""
+    remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
+    """How long an agent waits for one answer of its remote service."""
+    agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
+    """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
+    slowdown_file: Path | None = Field(None, alias="LOCAL_SLOWDOWN_FILE")
+    """Where the embedded run writes by how much longer steps and calls may take; never on Azure."""
+    retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
+    """How many days finished orders, alerts, poison messages and keys are kept; 0: for ever."""
+    reply_to_prefix: str = Field(
+        "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
+    """The prefix of the names of all private response queues (SUB-5)."""
+    unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
+    """How often a submission with a name that a newer version may know is delivered.
+
+    Then it is refused. It comes again after the `visibilityTimeout` of host.json, so 24 is two
+    minutes: longer than hosts of two versions run side by side in an upgrade. It must stay below
+    the `maxDequeueCount`, at which the platform gives no reason.
+    """
+    notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
+    """How often a notice that its queue refuses is sent, with growing pauses."""
+    longest_upgrade_seconds: Seconds = Field(86_400, alias="LONGEST_UPGRADE_SECONDS")
+    """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
+    longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
+    """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
+    longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
+    """How long the app may be without a sweep before an alert (SUP-7)."""
+    alert_operations_per_second: float = Field(
+        50, alias="ALERT_OPERATIONS_PER_SECOND", ge=5, le=1000
+    )
+    """How many operations on tables the work on alerts takes in each process: a limit."""
+    log_link: str = Field("", alias="LOG_LINK", pattern=r"^(https?://\S*\{orderId\}\S*)?$")
+    """Where the console finds the log of an order; empty for nowhere."""
+    runbook_url: str = Field("", alias="RUNBOOK_URL", pattern=r"^(https?://[^\s#]+)?$")
+    """Where operators read `docs/operate.md`; empty for nowhere."""
+    public_url: Annotated[str, Field(pattern=PUBLIC)] | None = Field(None, alias="PUBLIC_URL")
+    """The app's own address as others reach it, of which links to answers are made (ANS-6)."""
+    instance_id: str = Field(default_factory=default_instance_id)
+    """The value of `LockedBy` while this process handles an order."""
+    supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
+    scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
+    outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+    watch_schedule: str = Field(alias="WATCH_SCHEDULE")
+    notify_schedule: str = Field(alias="NOTIFY_SCHEDULE")
+
+    @property
+    def channels(self) -> ChannelSettings:
+        """The settings of the channels to people."""
+        return self
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """The names of the deployed agents: those with an address, and those that need none."""
+        without = [name for name, agent in self.declared.items() if not agent.address]
+        return [*self.addresses, *without]
+
+    def value(self, name: str) -> str:
+        """Return a setting of an agent, which may be a secret; empty if it is not set."""
+        return self.values[name].get_secret_value() if name in self.values else ""
+
+    @classmethod
+    def read(cls, agents: Sequence[Agent]) -> Self:
+        """Read the environment, with the agents' settings; raises `SettingsError`."""
+        faults = [*_connection_faults(os.environ), *faults_of(agents, os.environ)]
+        faults += [*_schedule_faults(os.environ), *span_faults(os.environ)]
+        try:
+            settings = cls(
+                addresses=addresses_of(agents, os.environ),
+                scopes=scopes_of(agents, os.environ),
+                values=values_of(agents, os.environ),
+                declared={agent.name: agent for agent in agents},
+            )
+        except ValidationError as error:
+            raise SettingsError([*faults, *_field_faults(error)]) from None
+        faults += _cross_faults(settings)
+        if faults:
+            raise SettingsError(faults)
+        return settings
+
+
+def _missing(name: str) -> Fault:
+    return Fault(FaultCode.SETTING_MISSING, name, expected=EXPECTED[name])
+
+
+def _field_faults(error: ValidationError) -> Iterator[Fault]:
+    for found in error.errors(include_url=False, include_input=False):
+        name, *inner = map(str, found["loc"])
+        message = ": ".join([".".join(inner), found["msg"]]) if inner else found["msg"]
+        if found["type"] == "missing" and not inner:
+            yield _missing(name)
+        elif name in EXPECTED:
+            expected = EXPECTED[name]
+            yield Fault(FaultCode.SETTING_MALFORMED, name, message=message, expected=expected)
+        else:
+            yield Fault(FaultCode.SETTING_INVALID, name, message=message)
+
+
+def _connection_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    uris = tuple(f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "blob"))
+    if not environ.get("StateStorage"):
+        unset = [uri for uri in uris if not environ.get(uri)]
+        if len(unset) == len(uris):
+            yield Fault(FaultCode.CONNECTION_MISSING, "StateStorage", alternatives=uris)
+        else:
+            yield from map(_missing, unset)
+    namespace = "ServiceBus__fullyQualifiedNamespace"
+    if not environ.get("ServiceBus") and not environ.get(namespace):
+        yield Fault(FaultCode.CONNECTION_MISSING, "ServiceBus", alternatives=(namespace,))
+
+
+def _schedule_faults(environ: Mapping[str, str]) -> Iterator[Fault]:
+    for name in SCHEDULES:
+        if text := environ.get(name):
+            yield from schedule_faults(name, text)
+
+
+def _cross_faults(settings: Settings) -> Iterator[Fault]:
+    if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
+        yield Fault(FaultCode.TOPIC_KEY_MISSING, "EVENT_GRID_KEY")
+    if _is_readable_on_its_way(settings.event_grid_endpoint):
+        yield Fault(FaultCode.NOT_HTTPS, "EVENT_GRID_ENDPOINT")
+    names = settings.agents
+    for name in settings.calls_in_flight.keys() - names:
+        known = tuple(names)
+        yield Fault(FaultCode.SETTING_UNKNOWN_AGENT, "CALLS_IN_FLIGHT", agent=name, agents=known)
+    if _is_readable_on_its_way(settings.public_url or ""):
+        yield Fault(FaultCode.NOT_HTTPS, "PUBLIC_URL")
+    prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
+    own_names = (*bus_queues(names), DEAD_LETTERS, OPERATORS)
+    if taken := tuple(name for name in own_names if name.startswith(prefix)):
+        yield Fault(FaultCode.PREFIX_TAKEN, "REPLY_TO_PREFIX", queues=taken)
+    if settings.agent_margin_seconds >= settings.step_timeout_seconds:
+        limit = "STEP_TIMEOUT_SECONDS"
+        yield Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit=limit)
+    yield from channel_faults(settings)
+
+
+def _is_readable_on_its_way(address: str) -> bool:
+    """Whether others between here and there could read what is sent to the address."""
+    return address.startswith("http://") and not ON_THIS_MACHINE.match(address)

@@ -1,0 +1,1 @@
+"""The stores, each on one table, and the one way in which an order changes."""

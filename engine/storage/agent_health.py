@@ -1,0 +1,187 @@
+"""The health of the agents, in table `agents`: a row for each instance, sorted by its expiry."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import AwareDatetime, FiniteFloat
+
+from engine.domain.keys import LAST, key_part, sortable
+from engine.storage.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
+
+OPERATOR = "operator"
+"""The instance in the rows by which operators hold an agent."""
+
+FRESH = timedelta(seconds=15)
+"""How long an instance's report counts: it reports when a request begins, and calls take time."""
+
+SILENCE = timedelta(minutes=10)
+"""How long the finding counts that an agent is silent, if no further request reaches it."""
+
+KEPT = timedelta(hours=1)
+"""How long an expired row is kept.
+
+It is longer than any step takes: when a step's time is up, the supervisor looks for signs of life
+of its agent since the step began.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptFault:
+    """A fault by which attempts ended without a result, and the requests of these attempts."""
+
+    text: str
+    """Empty if a report has no room for the text."""
+    at_door: bool = False
+    """Whether a gateway or a proxy turned the last call away before it reached the service."""
+    requests: tuple[str, ...]
+    """The ids of the requests, each of which names its order, step and attempt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentHealth:
+    """The health of one instance of an agent (AGT-10)."""
+
+    agent: str
+    instance: str
+    at: AwareDatetime
+    running: int = 0
+    """Calls in progress."""
+    rate: FiniteFloat = 0.0
+    """How many requests it begins per second, as an average over some seconds."""
+    begun: tuple[str, ...] = ()
+    """The ids of requests that it has begun and that may come to nothing."""
+    open_until: AwareDatetime | None = None
+    """The time until which the instance makes no calls, while its circuit is open."""
+    asked_until: AwareDatetime | None = None
+    """The end of the pause that the service itself or an operator asked for.
+
+    It holds for all instances.
+    """
+    faults: tuple[AttemptFault, ...] = ()
+    """The faults of the requests in `begun` that have come to nothing, the newest first."""
+    unheard_since: AwareDatetime | None = None
+    """The time since which the agent has requests and has begun none; written by a supervisor."""
+    held_by: str | None = None
+    """The operator who holds the agent until `asked_until`, or released it then (OPR-9)."""
+    held_because: str | None = None
+    """The operator's note."""
+
+    @property
+    def held_until(self) -> datetime | None:
+        """Until when an operator holds the agent, or held it; None if the row is no hold."""
+        return None if self.held_by is None else self.asked_until
+
+    @property
+    def is_report(self) -> bool:
+        """Whether the instance itself speaks, and no supervisor or operator about the agent."""
+        return self.unheard_since is None and self.held_by is None
+
+    @property
+    def counts_until(self) -> datetime:
+        """The time at which the row expires."""
+        times = (
+            self.at + FRESH,
+            self.open_until,
+            self.asked_until,
+            self.unheard_since and self.at + SILENCE,
+        )
+        return max(time for time in times if time)
+
+
+def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
+    """Whether any instance of the agent has reported since then."""
+    reported = (each.at for each in health if each.agent == agent and each.is_report)
+    return any(at >= moment for at in reported)
+
+
+def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
+    """Whether any instance has reported that it has begun the request of this id."""
+    return any(request in each.begun for each in health)
+
+
+def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None:
+    """Return the fault that was reported of this request; None if none was.
+
+    The fault of another request, of the same order or another one, says nothing about it (SUP-3).
+    If several instances had the request, a gateway's fault counts, so that an operator decides.
+    """
+    faults = (fault for row in health for fault in row.faults if request in fault.requests)
+    return max(faults, key=lambda fault: fault.at_door, default=None)
+
+
+def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
+    """Return the time since which the agent has left requests unanswered; None if it has not."""
+    current = (each for each in health if each.agent == agent and each.counts_until > now)
+    asked = [each.unheard_since for each in current if each.unheard_since]
+    since = min(asked, default=None)
+    return since if since and not has_spoken(health, agent, since) else None
+
+
+def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> datetime | None:
+    """Return until when schedulers send the agent no requests; None if they may send them now.
+
+    A pause that its service or an operator asked for holds for all instances. An open circuit holds
+    for one instance: the agent is closed only if the circuits of all current instances are open.
+    """
+    said = [each for each in health if each.agent == agent]
+    asked = [each.asked_until for each in said if each.asked_until and each.asked_until > now]
+    if asked:
+        return max(asked)
+    current = [each for each in said if each.is_report and each.counts_until > now]
+    closed = [each.open_until for each in current if each.open_until and each.open_until > now]
+    return min(closed) if closed and len(closed) == len(current) else None
+
+
+def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
+    """Return the row by which an operator holds the agent now; None if none does."""
+    of_agent = (each for each in health if each.agent == agent)
+    return next((each for each in of_agent if each.held_until and each.held_until > now), None)
+
+
+FORM = Form(AgentHealth, texts=("begun", "faults"))
+
+PARTITION = "health"
+
+
+class AgentHealthLog:
+    """The reports of the agents; every method raises `UnavailableError`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def publish(self, health: AgentHealth, before: AgentHealth | None = None) -> None:
+        """Replace the instance's report before by this one."""
+        old = _key(before) if before else None
+        operations: list[Operation] = [Put(_key(health), FORM.columns(health))]
+        if old and old != _key(health):
+            operations.append(Delete(old))
+        await self._table.submit_each(PARTITION, operations)
+
+    async def hold(self, hold: AgentHealth) -> None:
+        """Put this row in the place of all by which operators hold the agent."""
+        found = await self._table.rows(PARTITION, sortable(hold.at), LAST)
+        key, ending = _key(hold), f"|{hold.agent}|{OPERATOR}"
+        former = [row.key for row in found if row.key.endswith(ending) and row.key != key]
+        operations: list[Operation] = [Put(key, FORM.columns(hold)), *map(Delete, former)]
+        await self._table.submit_each(PARTITION, operations)
+
+    async def remove(self, health: AgentHealth) -> None:
+        """Remove a report that no longer holds."""
+        await self._table.submit_each(PARTITION, [Delete(_key(health))])
+
+    async def since(self, moment: datetime) -> list[AgentHealth]:
+        """Return the newest row of each instance that expires at that time or later."""
+        found = await self._table.rows(PARTITION, sortable(moment), LAST)
+        rows = read_each(found, lambda row: FORM.record(columns_of(row)))
+        newest = {(row.agent, row.instance): row for row in sorted(rows, key=lambda row: row.at)}
+        return list(newest.values())
+
+    async def remove_before(self, moment: datetime) -> None:
+        """Remove the rows that have expired before that time."""
+        found = await self._table.rows(PARTITION, "", sortable(moment))
+        await self._table.submit_each(PARTITION, [Delete(row.key) for row in found])
+
+
+def _key(health: AgentHealth) -> str:
+    return f"{sortable(health.counts_until)}|{health.agent}|{key_part(health.instance)}"

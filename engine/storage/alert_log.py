@@ -1,0 +1,172 @@
+"""The alerts that reached the operators, in table `alerts`, newest first.
+
+Each has a second row with its event id, so that the same event is kept once, even with another
+time. All events of a condition are one alert, whose row has the latest.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from engine.alerts.events import Acknowledgement, Alert
+from engine.decisions.changes import Event
+from engine.domain.errors import ConflictError
+from engine.domain.keys import key_part, newest_first
+from engine.storage import notifications
+from engine.storage.outbox import EVENT
+from engine.storage.tables import (
+    Columns,
+    Delete,
+    Form,
+    Insert,
+    Operation,
+    Put,
+    Replace,
+    Table,
+    columns_of,
+    read_each,
+)
+
+PARTITION = notifications.ALERTS
+ACKNOWLEDGED = Form(
+    Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote"
+)
+
+REMEMBERED = 10_000
+"""How many recorded events a process remembers, so that a repeat costs no operation."""
+CONFLICTS = 10
+"""How often a condition's row is read again because another event of it was written."""
+
+
+class Revision(BaseModel):
+    """The data by which an event updates the alert of its condition."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    alert: Annotated[str, Field(min_length=1, max_length=200)]
+    revision: Annotated[int, Field(ge=1)]
+    first: AwareDatetime
+
+    @property
+    def key(self) -> str:
+        """The row key of the alert."""
+        return f"{newest_first(self.first)}|{key_part(self.alert)}"
+
+
+def revision_of(data: Mapping[str, object]) -> Revision | None:
+    """Return what the data of an event say of its condition; None if it belongs to none."""
+    try:
+        return Revision.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def alert_key(event: Event) -> str:
+    """Return the row key of an alert that is one event."""
+    return f"{newest_first(event.at)}|{key_part(event.event_id)}"
+
+
+def id_key(event_id: str) -> str:
+    """Return the key of the row that prevents a second record; it sorts before all alerts."""
+    return f"!id|{key_part(event_id)}"
+
+
+ACKNOWLEDGED_COLUMNS = {"AcknowledgedBy", "AcknowledgedAt", "AcknowledgedNote"}
+
+
+class AlertLog:
+    """The alerts that reached the operators."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._notifications = notifications.Notifications(table)
+        self._recorded: dict[str, None] = {}
+
+    async def record(self, alert: Event, channels: Sequence[str] = ()) -> None:
+        """Keep an alert, unless one with the same event id is kept already.
+
+        In the same transaction it is put down for the channels to people.
+        """
+        if alert.event_id in self._recorded:
+            return
+        revision = revision_of(alert.data)
+        rows = notifications.to_send(alert, channels, of_condition=revision is not None)
+        to_send = [Put(key, row) for key, row in rows.items()]
+        if revision:
+            await self._update(revision, alert, to_send)
+        else:
+            await self._insert(alert, to_send)
+        self._recorded[alert.event_id] = None
+        if len(self._recorded) > REMEMBERED:
+            del self._recorded[next(iter(self._recorded))]
+
+    async def _update(self, revision: Revision, alert: Event, to_send: Sequence[Operation]) -> None:
+        """Write the alert of a condition, unless a later event has written it."""
+        columns = EVENT.columns(alert)
+        for _ in range(CONFLICTS):
+            stored = await self._table.get(PARTITION, revision.key)
+            kept = columns_of(stored) if stored else {}
+            known = revision_of(EVENT.record(kept).data) if kept else None
+            if known and known.revision >= revision.revision:
+                return
+            taken = {name: kept[name] for name in ACKNOWLEDGED_COLUMNS & kept.keys()}
+            row = columns | taken
+            write = Replace(revision.key, row, stored.etag) if stored else Insert(revision.key, row)
+            with suppress(ConflictError):
+                await self._table.submit(PARTITION, [write, *to_send])
+                return
+        raise ConflictError
+
+    async def _insert(self, alert: Event, to_send: Sequence[Operation]) -> None:
+        rows = {
+            alert_key(alert): EVENT.columns(alert),
+            id_key(alert.event_id): {"EventId": alert.event_id},
+        }
+        with suppress(ConflictError):  # recorded already
+            inserts = [Insert(key, row) for key, row in rows.items()]
+            await self._table.submit(PARTITION, [*inserts, *to_send])
+
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
+        """Return the last alerts, newest first; with `after`, those that follow that key."""
+        found: list[Alert] = []
+        while (wanted := limit - len(found)) > 0:  # an unreadable row does not shorten the list
+            stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", wanted)
+            found += read_each(stored, lambda row: _alert(row.key, columns_of(row)))
+            if len(stored) < wanted:
+                break
+            after = stored[-1].key
+        return found
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> bool:
+        """Acknowledge an alert, unless it is acknowledged; return whether the alert exists."""
+        stored = await self._table.get(PARTITION, key)
+        if stored is None:
+            return False
+        known = columns_of(stored)
+        if "AcknowledgedBy" not in known:
+            taken = known | ACKNOWLEDGED.columns(acknowledgement)
+            # A conflict means that another operator was first: alerts have no other changes.
+            with suppress(ConflictError):
+                await self._table.submit(PARTITION, [Replace(key, taken, stored.etag)])
+        return True
+
+    async def remove_before(self, time: datetime, most: int) -> int:
+        """Remove up to `most` of the alerts that are older; return how many there were.
+
+        With them goes what a channel has not sent since then, as one that is not set up any more.
+        """
+        old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
+        ids = [id_key(str(row.row.get("EventId"))) for row in old]
+        keys = [row.key for row in old]
+        unsent = await self._notifications.older(time, most)
+        for part in (ids, keys, unsent):  # an alert whose removal is cut short is found again
+            await self._table.submit_each(PARTITION, [Delete(key) for key in part])
+        return len(old) + len(unsent)
+
+
+def _alert(key: str, columns: Columns) -> Alert:
+    acknowledged = ACKNOWLEDGED.record(columns) if "AcknowledgedBy" in columns else None
+    return Alert(key=key, event=EVENT.record(columns), acknowledged=acknowledged)

@@ -1,0 +1,186 @@
+"""The state row of an order: the columns of its record, and the record of its columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import AwareDatetime
+
+from engine.domain.causes import Cause
+from engine.domain.orders import (
+    PROCESS_STATE,
+    Derived,
+    Hold,
+    InError,
+    Order,
+    OrderState,
+    Pending,
+    Processed,
+    Processing,
+    WorkItem,
+)
+from engine.domain.statuses import Direction, Outcome, ProcessState
+from engine.domain.steps import Step
+from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Priority
+from engine.storage.step_rows import columns_of_steps, result_column, steps_in
+from engine.storage.tables import Columns, Form
+
+FORMER = (
+    "it has no column Rules, so an earlier version of the app wrote it: use that version, or empty"
+    " the store (of a local run with `make clean`)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateColumns:
+    """The columns of a state row, except those of its steps."""
+
+    order_id: str
+    workflow: str
+    workflow_version: int
+    process_state: ProcessState
+    claimed_by: str | None = None
+    """The scheduler that started the last attempt; only while the order is `Processing`."""
+    outcome: Outcome | None = None
+    locked_by: str | None = None
+    complete_by: AwareDatetime | None = None
+    failure_count: int
+    version: int
+    priority: Priority
+    ready_since: AwareDatetime
+    not_before: AwareDatetime | None = None
+    updated_at: AwareDatetime
+    direction: Direction
+    cause: Cause | None = None
+    held_by: str | None = None
+    held_because: str | None = None
+    held_since: AwareDatetime | None = None
+    reply_to: str | None = None
+    work_items: tuple[str, ...]
+    """The row keys of the work items as they were written.
+
+    They follow from the order, but another version of the app may derive other keys.
+    """
+    more: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Columns that a newer version of the app has added, written back unchanged (FLT-12)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """The changeable part of an order, in one row and under one ETag: its state and its steps."""
+
+    state: StateColumns
+    steps: tuple[Step, ...]
+
+
+STATE = Form(StateColumns, texts=("cause", "work_items"), order_id="OrderID")
+
+# Between the order and its state record
+
+
+def state_record(order: Order) -> StateRecord:
+    """Return the state record of the order."""
+    state, hold, derived = order.state, order.hold, order.derived
+    columns = StateColumns(
+        order_id=order.order_id,
+        workflow=order.workflow,
+        workflow_version=order.workflow_version,
+        process_state=PROCESS_STATE[type(state)],
+        claimed_by=(state.instance or None) if isinstance(state, Processing) else None,
+        outcome=state.outcome if isinstance(state, InError) else None,
+        locked_by=derived.locked_by,
+        complete_by=derived.complete_by,
+        failure_count=order.failures,
+        version=order.version,
+        priority=order.priority,
+        ready_since=derived.ready_since,
+        not_before=derived.not_before,
+        updated_at=order.updated_at,
+        direction=order.direction,
+        cause=order.cause,
+        held_by=hold.by if hold else None,
+        held_because=hold.note if hold else None,
+        held_since=hold.since if hold else None,
+        reply_to=order.reply_to,
+        work_items=tuple(item.key for item in derived.work_items),
+        more=order.unknown,
+    )
+    return StateRecord(columns, order.steps)
+
+
+def order_of(submitted: SubmittedOrder, record: StateRecord, etag: str | None) -> Order:
+    """Return the order of its two records; `etag` is that of the state row."""
+    state = record.state
+    derived = Derived(
+        complete_by=state.complete_by,
+        locked_by=state.locked_by,
+        not_before=state.not_before,
+        ready_since=state.ready_since,
+        work_items=tuple(WorkItem(key=key) for key in state.work_items),
+    )
+    return Order(
+        submitted=submitted,
+        workflow=state.workflow,
+        workflow_version=state.workflow_version,
+        reply_to=state.reply_to,
+        priority=state.priority,
+        direction=state.direction,
+        state=_order_state(state),
+        cause=state.cause,
+        hold=_hold(state),
+        failures=state.failure_count,
+        steps=record.steps,
+        version=state.version,
+        updated_at=state.updated_at,
+        derived=derived,
+        etag=etag,
+        unknown=state.more,
+    )
+
+
+def _order_state(state: StateColumns) -> OrderState:
+    match state.process_state, state.outcome:
+        case ProcessState.PENDING, None:
+            return Pending()
+        case ProcessState.PROCESSING, None:
+            return Processing(state.claimed_by or "")
+        case ProcessState.PROCESSED, None:
+            return Processed()
+        case ProcessState.ERROR, Outcome() as outcome:
+            return InError(outcome)
+    raise ValueError(f"ProcessState {state.process_state} with Outcome {state.outcome}")
+
+
+def _hold(state: StateColumns) -> Hold | None:
+    match state.held_by, state.held_because, state.held_since:
+        case None, None, None:
+            return None
+        case str(by), str(note), datetime() as since:
+            return Hold(by, note, since)
+    raise ValueError("HeldBy, HeldBecause, HeldSince: expected all or none")
+
+
+# Between the state record and its columns
+
+
+def columns_of_state(record: StateRecord) -> Columns:
+    """Return the columns of the state row."""
+    return {**STATE.columns(record.state), **columns_of_steps(record.steps)}
+
+
+def state_in(columns: Columns) -> StateRecord:
+    """Return the record of a state row.
+
+    Raises ValueError, LookupError or TypeError unless all of it can be read, so that an order is
+    never read by half.
+    """
+    if "Rules" not in columns:
+        raise ValueError(FORMER)
+    steps = steps_in(columns)
+    of_steps = {"Steps", "Rules", *map(result_column, range(len(steps)))}
+    state = STATE.record({name: each for name, each in columns.items() if name not in of_steps})
+    _order_state(state)
+    _hold(state)
+    return StateRecord(state, steps)

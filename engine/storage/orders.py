@@ -1,0 +1,356 @@
+"""The state store: the durable records of all orders as columns of table `orders`."""
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TypeVar
+
+from pydantic import AwareDatetime, ValidationError
+
+from engine.concurrency import reached, run_all, settle_all
+from engine.decisions.changes import Change, Event, HistoryEntry, Note, acted_row
+from engine.domain.errors import ConflictError, UnreadableRowError
+from engine.domain.events import HistoryEvent, UnknownEvent
+from engine.domain.history import from_data, to_data
+from engine.domain.keys import (
+    ABOUT_ORDER,
+    bucket_of,
+    history_key,
+    history_range,
+    key_part,
+    order_in,
+    order_key,
+    order_range,
+    state_key,
+)
+from engine.domain.orders import Order as NewOrder
+from engine.domain.orders import WorkItem
+from engine.domain.submitted_order import Order
+from engine.domain.work_index import ACTED_PREFIX, ENDED_PREFIX, IndexRow
+from engine.storage import outbox
+from engine.storage.order_rows import (
+    StateRecord,
+    columns_of_state,
+    order_of,
+    state_in,
+    state_record,
+)
+from engine.storage.tables import (
+    Columns,
+    Delete,
+    ETags,
+    Form,
+    Insert,
+    Operation,
+    Put,
+    Replace,
+    Stored,
+    Table,
+    columns_of,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A business key of an order: its row key says all of it."""
+
+    order_id: str
+
+
+LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
+"""The prefixes of the rows of the agenda, and of those that list what is over or was done."""
+
+Record = Order | StateRecord | HistoryEntry | IndexRow | Keyed
+
+ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryRow:
+    """An entry of the history as it is kept: its events as data, and in words for readers."""
+
+    at: AwareDatetime
+    actor: str
+    event: str
+    detail: str = ""
+    data: Any = None
+    change_id: str = ""
+
+
+HISTORY = Form(HistoryRow, texts=("data",))
+
+
+def columns_of_record(record: Record) -> Columns:
+    """Return the columns of any record."""
+    match record:
+        case Order():
+            return ORDER.columns(record)
+        case StateRecord():
+            return columns_of_state(record)
+        case HistoryEntry():
+            return _history_columns(record)
+        case IndexRow():
+            return {"OrderID": record.order_id, **record.data}
+        case Keyed():
+            return {"OrderID": record.order_id}
+
+
+def record_of(stored: Stored) -> Record:
+    """Return the record of a row, whose kind follows from its key; raises `UnreadableRowError`.
+
+    An unreadable row of the agenda is returned with its fault, so that it does not hide others.
+    """
+    if stored.key.startswith(LISTED):
+        return _agenda_row(stored)
+    try:
+        return _record_of(stored.key, columns_of(stored))
+    except (LookupError, ValueError, TypeError) as fault:
+        raise UnreadableRowError(
+            f"row {stored.key} cannot be read: {type(fault).__name__} {fault}"
+        ) from fault
+
+
+def _agenda_row(stored: Stored) -> IndexRow:
+    try:
+        columns = columns_of(stored)
+        own = columns.pop("OrderID", "")
+        order_id = order_in(stored.key) or order_in(str(own))
+        return IndexRow(key=stored.key, order_id=order_id, data=columns)
+    except (UnreadableRowError, TypeError) as fault:
+        return IndexRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
+
+
+def _record_of(key: str, columns: Columns) -> Record:
+    match key.split("|")[1]:
+        case "state":
+            return state_in(columns)
+        case "history":
+            return _history_entry(HISTORY.record(columns))
+        case _:
+            return ORDER.record(columns)
+
+
+def _history_columns(entry: HistoryEntry) -> Columns:
+    row = HistoryRow(
+        at=entry.at,
+        actor=entry.actor,
+        event=entry.event,
+        detail=entry.detail,
+        data=to_data(entry.events) or None,
+        change_id=entry.change_id,
+    )
+    return HISTORY.columns(row)
+
+
+def _history_entry(row: HistoryRow) -> HistoryEntry:
+    """Return the entry; events that are not known here keep their words (FLT-12)."""
+    events: tuple[HistoryEvent, ...] = ()
+    with suppress(ValidationError):
+        events = from_data(row.data)
+    events = events or (UnknownEvent(name=row.event, words=row.detail),)
+    return HistoryEntry(at=row.at, actor=row.actor, events=events, change_id=row.change_id)
+
+
+def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, list[Operation]]:
+    """Return the order as it is written, and all operations of its transaction.
+
+    The written order holds the row keys of its obligations. Links in notices are of the app at this
+    address.
+    """
+    met, owed = change.obligations()
+    written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in owed))
+    order = replace(change.after, derived=written)
+    return order, [
+        *_of_order(change.before, order),
+        Insert(history_key(order.order_id, order.version), change.entry),
+        *(Delete(key) for key in met),
+        *(Put(row.key, row) for row in owed.values()),
+        *(Insert(row.key, row) for row in outbox.owed(change, address)),
+        *_acted(order.order_id, order.version, change.entry),
+    ]
+
+
+def _acted(order_id: str, version: int, entry: HistoryEntry) -> Iterator[Operation]:
+    if row := acted_row(order_id, version, entry):
+        yield Put(row.key, row)
+
+
+def _of_order(before: NewOrder | None, after: NewOrder) -> Iterator[Operation]:
+    """Yield the operations on the order's own rows, under the ETag of its state."""
+    submitted, record = after.submitted, state_record(after)
+    if before is None or before.etag is None:
+        yield Insert(order_key(after.order_id), submitted)
+        yield Insert(state_key(after.order_id), record)
+        # Nothing else ever writes the rows of its business keys.
+        yield from (Put(key, Keyed(after.order_id)) for key in submitted.key_rows)
+        return
+    if before.submitted != submitted:
+        yield Put(order_key(after.order_id), submitted)
+        kept = submitted.key_rows
+        yield from (Delete(key) for key in before.submitted.key_rows if key not in kept)
+    yield Replace(state_key(after.order_id), record, before.etag)
+
+
+def of_note(note: Note) -> list[Operation]:
+    """Return the operations of a note."""
+    history = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
+    events = (outbox.of_event(note.order_id, event) for event in note.events)
+    acted = _acted(note.order_id, note.version, note.entry)
+    return [history, *(Insert(row.key, row) for row in events), *acted]
+
+
+def loaded(rows: Iterable[tuple[Record, str]]) -> NewOrder | None:
+    """Return the order from its rows, each with its ETag; None if there are none.
+
+    Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
+    look as if nothing were left to do. So it does if the rows name different orders.
+    """
+    order: Order | None = None
+    found: tuple[StateRecord, str] | None = None
+    for record, etag in rows:
+        match record:
+            case Order():
+                order = record
+            case StateRecord():
+                found = record, etag
+    if order is None and found is None:
+        return None
+    if order is None or found is None:
+        raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
+    record, etag = found
+    if record.state.order_id != order.order_id:
+        raise UnreadableRowError(
+            f"order {order.order_id} cannot be read: its rows differ in the id"
+        )
+    if not record.steps:
+        raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
+    return order_of(order, record, etag)
+
+
+class OrderStore:
+    """Loads and changes orders; a change is one entity group transaction on one partition.
+
+    Every method raises `UnavailableError` when the store cannot be reached.
+    """
+
+    columns_of = staticmethod(columns_of_record)
+    record_of = staticmethod(record_of)
+
+    def __init__(self, table: Table, buckets: Sequence[str], address: str | None = None) -> None:
+        self.table = table
+        self.buckets = buckets
+        """The partitions over which orders are spread."""
+        self._address = address
+        """The app's public address, for links; None if it is not configured."""
+
+    def over(self, table: Table) -> "OrderStore":
+        """Return the same store by another access to its table."""
+        return self if table is self.table else OrderStore(table, self.buckets, self._address)
+
+    async def load(self, order_id: str) -> NewOrder | None:
+        """Return the order with its state and steps, without its history; None if there is none.
+
+        Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
+        """
+        stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
+        return loaded((self.record_of(row), row.etag) for row in stored)
+
+    async def commit(self, change: Change) -> NewOrder:
+        """Write all rows of the change, or none; return the order with its new ETag.
+
+        Raises `ConflictError` when another writer was first, or when this change was written and
+        the answer was lost: `committed` distinguishes them. After an `UnavailableError` it is
+        unknown whether the change was written.
+        """
+        order_id = change.after.order_id
+        after, operations = of_change(change, self._address)
+        etags = await self._submit(bucket_of(order_id), operations)
+        keys = [operation.key for operation in operations]
+        return replace(after, etag=etags[keys.index(state_key(order_id))])
+
+    async def committed(self, change: Change) -> bool:
+        """Return whether the history shows that this very change made its version."""
+        order_id = change.after.order_id
+        key = history_key(order_id, change.after.version)
+        row = await self.table.get(bucket_of(order_id), key)
+        entry = self.record_of(row) if row else None
+        return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
+
+    async def note(self, note: Note) -> None:
+        """Append to the history and the outbox without a transition, once for each note."""
+        with suppress(ConflictError):  # noted already
+            await self._submit(bucket_of(note.order_id), of_note(note))
+
+    async def history(self, order_id: str, version: int | None = None) -> list[HistoryEntry]:
+        """Return the history, oldest first; of an order as it was in this version, if given."""
+        stored = await self.table.rows(bucket_of(order_id), *history_range(order_id, version))
+        records = (self.record_of(row) for row in stored)
+        return [record for record in records if isinstance(record, HistoryEntry)]
+
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[IndexRow]:
+        """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
+
+        An unreadable row is returned with its `fault`: only its order is affected.
+        """
+        stored = await self.table.rows(bucket, start, end, limit)
+        rows = (self.record_of(row) for row in stored if row.key.startswith(LISTED))
+        return [row for row in rows if isinstance(row, IndexRow)]
+
+    async def agendas(self, start: str, end: str, limit: int) -> list[list[IndexRow]]:
+        """Return the `agenda` of every bucket; raises `ExceptionGroup` if one cannot be read."""
+        return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
+
+    async def of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
+        """Return what `read` returns for each bucket that can be reached.
+
+        Raises `ExceptionGroup` if no bucket can be reached.
+        """
+        outcomes = await settle_all(map(read, self.buckets))
+        found, failures = reached(dict(zip(self.buckets, outcomes, strict=True)))
+        for bucket, why in failures.items():
+            log.warning("orders.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
+        return found
+
+    async def key_rows(self, start: str, end: str, limit: int) -> list[str]:
+        """Return up to `limit` row keys of business keys of each bucket, start <= key < end.
+
+        They are sorted. Raises `ExceptionGroup` if a bucket cannot be read.
+        """
+        found = await run_all(self.table.rows(each, start, end, limit) for each in self.buckets)
+        return sorted(row.key for row in chain.from_iterable(found))
+
+    async def postpone(self, bucket: str, key: str, row: IndexRow) -> bool:
+        """Replace an obligation by another in one transaction; return whether it still existed.
+
+        A new one that exists already is overwritten.
+        """
+        try:
+            await self._submit(bucket, [Delete(key), Put(row.key, row)])
+        except ConflictError:
+            return False
+        return True
+
+    async def announce(self, bucket: str, event: Event) -> None:
+        """Put an event that belongs to no recorded order into the outbox, once for each event."""
+        row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
+        await self.table.submit_each(bucket, [self._stored(Insert(row.key, row))])
+
+    async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
+        """Remove outbox rows whose content was sent; missing rows are skipped."""
+        await self.table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
+
+    async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:
+        return await self.table.submit(
+            bucket, [self._stored(operation) for operation in operations]
+        )
+
+    def _stored(self, operation: Operation) -> Operation:
+        if isinstance(operation, Delete):
+            return operation
+        return replace(operation, row=self.columns_of(operation.row))

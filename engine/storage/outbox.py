@@ -1,0 +1,165 @@
+"""The outbox: alerts and notices that are still to be sent, as rows of the agenda (ALR-1, ALR-2).
+
+A row is written with its transition, and removed once it was sent. Its key has the time from which
+on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain
+
+from engine.alerts import events as alerts
+from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.domain.callback_urls import link
+from engine.domain.events import (
+    ExternalEventRecorded,
+    OrderEnded,
+    OrderProcessed,
+    StepCompleted,
+    StepSettled,
+    StepStarted,
+    Submitted,
+)
+from engine.domain.keys import LAST, key_part, sortable
+from engine.domain.messages import OPERATORS, BusMessage
+from engine.domain.orders import Order
+from engine.domain.statuses import MEANINGS, Situation
+from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.storage.tables import Form
+from engine.words import words_of
+
+EVENT = Form(Event, texts=("data",))
+
+MAX_PER_TRANSITION = 100
+"""The most notices of one transition: more than a workflow has steps."""
+
+
+def notices_of(
+    before: Order | None, after: Order, entry: HistoryEntry, address: str | None = None
+) -> Iterator[BusMessage]:
+    """Yield the notices of this transition to the sender; none if the sender named no queue.
+
+    Links in them are of the app at this address; without one there are none.
+    A notice keeps its id when it is sent again. Its `sequence` grows with each notice of the order,
+    so that the receiver can sort them.
+    """
+    if after.reply_to is None:
+        return
+    events = chain(_events(before, after, entry), _asked(after, entry, address))
+    for number, (event, more) in enumerate(events):
+        notice_id = f"{after.order_id}:{after.version}:{number}"
+        body = {
+            "orderId": after.order_id,
+            "event": event,
+            "at": entry.at.isoformat(),
+            "sequence": after.version * MAX_PER_TRANSITION + number,
+            **{name: value for name, value in more.items() if value is not None},
+            "noticeId": notice_id,
+        }
+        yield BusMessage(
+            queue=after.reply_to,
+            message_id=notice_id,
+            correlation_id=after.order_id,
+            body=json.dumps(body, ensure_ascii=False),
+        )
+
+
+def _events(
+    before: Order | None, after: Order, entry: HistoryEntry
+) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield the events of notices, each with its further fields."""
+    has_begun = before is not None and any(step.counts.attempts for step in before.steps)
+    for event in entry.events:
+        match event:
+            case Submitted():
+                yield "received", {}
+            case StepStarted() if not has_begun:
+                has_begun = True
+                yield "processing-started", {}
+            case (
+                StepCompleted(step=step)
+                | ExternalEventRecorded(step=step)
+                | StepSettled(step=step, was_done=True)
+            ) if not after.is_undo:
+                yield "step-completed", {"step": step}
+            case OrderProcessed():
+                yield _notice_of(Situation.PROCESSED), {}
+            case OrderEnded(outcome=outcome, cause=cause):
+                reason = words_of(cause) if cause else None
+                yield _notice_of(Situation(outcome)), {"reason": reason}
+
+
+def _notice_of(end: Situation) -> str:
+    """Return the event of the notice that an order has come to this end."""
+    return MEANINGS[end].notice or str(end)
+
+
+def _asked(
+    after: Order, entry: HistoryEntry, address: str | None
+) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
+    for each, step in alerts.asks_in(after, entry):
+        event = "answer-reminded" if alerts.is_reminder(each, step) else "answer-awaited"
+        until = step.complete_by.isoformat() if step.complete_by else None
+        url = link(address, after.order_id, step)
+        yield event, {"step": step.name, "until": until, "answerUrl": url}
+
+
+def owed(change: Change, address: str | None = None) -> Iterator[IndexRow]:
+    """Yield the outbox rows of a change: its alerts, and its notices to the sender.
+
+    The app is at this address.
+    """
+    before, after = change.before, change.after
+    for event in (*alerts.of(after, change.entry), *alerts.asked(after, change.entry)):
+        yield of_event(after.order_id, event)
+    for notice in notices_of(before, after, change.entry, address):
+        yield of_notice(notice, change.entry.at)
+
+
+def of_event(order_id: str, event: Event) -> IndexRow:
+    """Return the obligation to send an event to operators."""
+    key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
+    return IndexRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
+
+
+def of_notice(notice: BusMessage, at: datetime) -> IndexRow:
+    """Return the obligation to send a notice."""
+    columns = {"To": notice.queue, "NoticeId": notice.message_id, "Body": notice.body}
+    return IndexRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
+
+
+def content_of(row: IndexRow) -> Event | BusMessage:
+    """Return the event or notice; raises LookupError, ValueError or TypeError if unreadable."""
+    if row.data["To"] == OPERATORS:
+        return EVENT.record(row.data)
+    queue, notice_id, body = (row.data[name] for name in ("To", "NoticeId", "Body"))
+    return BusMessage(queue=queue, message_id=notice_id, correlation_id=row.order_id, body=body)
+
+
+def is_notice(row: IndexRow) -> bool:
+    """Whether the row is for a sender; an unreadable one is for the operators."""
+    return bool(row.data.get("To", OPERATORS) != OPERATORS)
+
+
+def due(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the rows that may be sent now."""
+    return f"{WorkItemKind.OUTBOX}|", _key(now, LAST)
+
+
+def tries_of(row: IndexRow) -> int:
+    """Return the number of refusals; zero if it is missing or invalid."""
+    tries = row.data.get("Tries")
+    return tries if isinstance(tries, int) else 0
+
+
+def put_off(row: IndexRow, until: datetime, tries: int) -> IndexRow:
+    """Return the row as it may be sent from then on; in its key, only the time changes."""
+    name = row.key.split("|", 2)[-1]
+    return replace(row, key=_key(until, name), data={**row.data, "Tries": tries})
+
+
+def _key(not_before: datetime, name: str) -> str:
+    return f"{WorkItemKind.OUTBOX}|{sortable(not_before)}|{name}"

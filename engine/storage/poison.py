@@ -1,0 +1,169 @@
+"""Unreadable messages, in table `poison`: a partition for each queue, its messages oldest first."""
+
+import base64
+import hashlib
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import AwareDatetime
+
+from engine.domain.errors import ConflictError, UnknownMessageError, UnreadableRowError
+from engine.storage.tables import Columns, Delete, Form, Insert, Stored, Table, columns_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """The identity of a message within its queue, the same for every delivery."""
+
+    at: AwareDatetime
+    number: str = ""
+    """The id or sequence number that the queue assigned."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoisonMessage:
+    """One unreadable message."""
+
+    source: str
+    """The queue that it came from, and to which it can be put back."""
+    message_id: str
+    """Its id within its queue, which sorts by the time of arrival."""
+    body: bytes
+    reason: str
+    at: AwareDatetime
+    """The time of its arrival on the queue."""
+    correlation_id: str | None = None
+    """The correlation id of a Service Bus message; None if it had none, or an unreadable one."""
+    shortened: bool = False
+    """Whether the body was cut because of its length: then it can be read, but not put back."""
+
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 330_000
+"""The longest body that fits into a row in base64; Service Bus Standard allows 256 KiB."""
+
+PART = 32_000
+"""How many characters of the body one column holds, close to its limit."""
+
+MAX_REASON_CHARACTERS = 4000
+
+FORM = Form(PoisonMessage, correlation_id="CorrelationID")
+ELSEWHERE = {"Source", "MessageId", "Body"}
+"""The columns whose values are in the row's keys, or in numbered columns."""
+
+
+def _time_key(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
+
+
+def id_of(source: str, body: bytes, arrival: Arrival) -> str:
+    """Return the id of a message, always the same, so that it is kept once even after a crash."""
+    digest = hashlib.sha256(f"{source}|{arrival.number}|".encode() + body).hexdigest()[:32]
+    return f"{_time_key(arrival.at)}-{digest}"
+
+
+class PoisonStore:
+    """Keeps unreadable messages for an operator; every method raises `UnavailableError`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def put(
+        self,
+        source: str,
+        body: bytes,
+        reason: str,
+        arrival: Arrival,
+        correlation_id: str | None = None,
+    ) -> None:
+        """Keep the message, which came from the queue `source`, unless it is kept already."""
+        message = PoisonMessage(
+            source=source,
+            message_id=id_of(source, body, arrival),
+            body=body[:MAX_BODY_BYTES],
+            reason=reason[:MAX_REASON_CHARACTERS].encode(errors="replace").decode(),
+            at=arrival.at,
+            correlation_id=correlation_id,
+            shortened=len(body) > MAX_BODY_BYTES,
+        )
+        with suppress(ConflictError):  # it is kept already
+            await self._table.submit(source, [Insert(message.message_id, _columns(message))])
+        # Logged in both cases, since the process that kept it may have died before its log line.
+        log.warning("poison.kept", extra={"queue": source})
+
+    async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
+        """Return up to `limit` messages of a queue, oldest first, after the id `after` if given."""
+        rows = await self._table.rows(source, f"{after} " if after else "", "~", limit)
+        return [_message_or_fault(source, row) for row in rows]
+
+    async def get(self, source: str, message_id: str) -> PoisonMessage:
+        """Return one message; raises `UnknownMessageError`."""
+        stored = await self._table.get(source, message_id)
+        if stored is None:
+            raise UnknownMessageError
+        return _message_or_fault(source, stored)
+
+    async def remove(self, source: str, message_id: str) -> None:
+        """Remove one message, if it is still there."""
+        with suppress(ConflictError):
+            await self._table.submit(source, [Delete(message_id)])
+
+    async def remove_before(self, source: str, time: datetime, most: int) -> int:
+        """Remove up to `most` messages of a queue that arrived before; return their number."""
+        old = await self._table.rows(source, "", _time_key(time), most)
+        await self._table.submit_each(source, [Delete(row.key) for row in old])
+        return len(old)
+
+
+def _columns(message: PoisonMessage) -> Columns:
+    columns = FORM.columns(message)
+    return {name: columns[name] for name in columns.keys() - ELSEWHERE} | dict(_parts(message.body))
+
+
+def _parts(body: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the columns of the body; the last is never full, so that a missing one is noticed."""
+    text = base64.b64encode(body).decode()
+    for number, start in enumerate(range(0, len(text) + 1, PART)):
+        yield f"Body{number:02d}", text[start : start + PART]
+
+
+def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
+    """Return the message; if its row is unreadable, one that can be listed and dropped."""
+    try:
+        return _message(source, stored)
+    except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
+        reason = f"its row cannot be read: {type(fault).__name__}"
+        at = datetime.fromtimestamp(0, UTC)
+        left = _left_of_body(stored.row)
+        return PoisonMessage(
+            source=source, message_id=stored.key, body=left, reason=reason, at=at, shortened=True
+        )
+
+
+def _left_of_body(columns: Columns) -> bytes:
+    """Return the readable part of a body, in which an erasure of personal data has to look too."""
+    parts = (columns[name] for name in sorted(columns) if name.startswith("Body"))
+    texts = (re.sub(r"[^A-Za-z0-9+/]", "", part) for part in parts if isinstance(part, str))
+    return b"".join(base64.b64decode(text[: len(text) // 4 * 4]) for text in texts)
+
+
+def _message(source: str, stored: Stored) -> PoisonMessage:
+    columns = columns_of(stored)
+    return FORM.record(
+        {**columns, "Source": source, "MessageId": stored.key, "Body": _body(columns)}
+    )
+
+
+def _body(columns: Mapping[str, Any]) -> bytes:
+    """Return the body; raises ValueError or TypeError unless it is complete and unchanged."""
+    found = {name: columns[name] for name in sorted(columns) if name.startswith("Body")}
+    body = base64.b64decode("".join(found.values()), validate=True)
+    if found != dict(_parts(body)):
+        raise ValueError("the body is not there whole")
+    return body

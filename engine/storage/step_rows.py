@@ -1,0 +1,302 @@
+"""The steps of an order in its state row.
+
+The column `Steps` holds an object for each step: the documented word of its state, and beside it
+the exact state and the effect, as tagged objects. `Rules` holds the rules of the steps in the same
+order. Values that are empty are left out. A result has a column of its own, since it may be long.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
+from typing import Annotated, Any, Union
+
+from pydantic import AfterValidator, ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_pascal
+
+from engine.domain import effects, states
+from engine.domain.causes import Cause
+from engine.domain.messages import faults_of, json_in, json_text
+from engine.domain.states import PATTERN_STATE, State
+from engine.domain.statuses import StepState
+from engine.domain.steps import Counts, Rules, Step, StepIn
+from engine.storage.tables import Columns, aware
+
+
+def result_column(index: int) -> str:
+    """Return the name of the column with the result of the step of this index."""
+    return f"Result{index:02d}"
+
+
+# How steps are written
+
+KINDS = (*states.STATES, states.LateEffectsPossible)
+"""The exact states of steps, and the one for which only an undo waits."""
+IS = "Is"
+"""The key of a tagged object with the name of its class."""
+RULES = "rules"
+"""The key, in `Step.unknown`, of the additions to its rules; no key of a row begins so."""
+IDENTITY = {"Cause": "Code", "Key": "Generation"}
+"""The key by whose value an object inside a step is the same as before; of any other it is `IS`."""
+SAME = "same"
+"""The key of that value in `Additions`."""
+
+
+class Additions(dict[str, Any]):
+    """What a newer version of the app added to an object inside another one (FLT-12)."""
+
+
+NAMES = {
+    "failures": "FailureCount",
+    "timeout": "TimeoutSeconds",
+    "cooldown": "CooldownSeconds",
+    "late_effect_window": "LateEffectWindowSeconds",
+}
+
+
+def _alias(name: str) -> str:
+    return NAMES.get(name) or to_pascal(name)
+
+
+def columns_of_steps(steps: Sequence[Step]) -> Columns:
+    """Return the columns of the steps: one with all of them, their rules, and each result."""
+    results = {}
+    rows = [_step_object(step) for step in steps]
+    for index, row in enumerate(rows):
+        if "Result" in row["Effect"]:
+            results[result_column(index)] = json_text(row["Effect"].pop("Result"))
+    return {"Steps": json_text(rows), "Rules": _rules_text(steps), **results}
+
+
+def _step_object(step: Step) -> dict[str, Any]:
+    counts = step.counts
+    row: dict[str, Any] = {
+        "Name": step.name,
+        "State": PATTERN_STATE[type(step.state)],
+        "ExactState": _tagged(step.state),
+        "Effect": _tagged(step.effect),
+        "Attempts": counts.attempts,
+        "FailureCount": counts.failures,
+    }
+    if counts.uncounted:
+        row["Uncounted"] = counts.uncounted
+    if counts.cooldowns:
+        row["Cooldowns"] = counts.cooldowns
+    if step.callback_token is not None:
+        row["CallbackToken"] = step.callback_token
+    return _with_unknown(row, step.unknown) if step.unknown else row
+
+
+def _rules_text(steps: Iterable[Step]) -> str:
+    if not any(RULES in step.unknown for step in steps):
+        return _known_rules_text(tuple(step.rules for step in steps))
+    return json_text([{**_object(it.rules), **it.unknown.get(RULES, {})} for it in steps])
+
+
+@lru_cache(maxsize=256)
+def _known_rules_text(rules: tuple[Rules, ...]) -> str:
+    """Return the text of the column, which is the same for most orders of a workflow."""
+    return json_text(list(map(_object, rules)))
+
+
+def _tagged(record: Any) -> dict[str, Any]:
+    return {IS: type(record).__name__, **_object(record)}
+
+
+def _object(record: Any) -> dict[str, Any]:
+    """Return the fields of a record, except those that have their default."""
+    found = {}
+    for name, alias, default in _fields_of(record.__class__):
+        value = getattr(record, name)
+        if value != default:
+            write = _WRITERS.get(type(value))
+            found[alias] = write(value) if write else value
+    return found
+
+
+@cache
+def _fields_of(kind: Any) -> list[tuple[str, str, Any]]:
+    """Return name, key and default of each field; without a default it is always written."""
+    return [(each.name, _alias(each.name), each.default) for each in fields(kind)]
+
+
+def _time(value: datetime) -> str:
+    return aware(value).astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+_WRITERS: Mapping[type, Callable[[Any], Any]] = {
+    datetime: _time,
+    timedelta: timedelta.total_seconds,
+    Cause: _object,
+    effects.Key: _object,
+    **dict.fromkeys(KINDS, _tagged),
+}
+"""How the values of a record are written that are no JSON."""
+
+
+def _with_unknown(row: Mapping[str, Any], unknown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with what a newer version added to it and to its parts (FLT-12)."""
+    merged = dict(row)
+    for name, value in unknown.items():
+        if not isinstance(value, Additions):
+            merged.setdefault(name, value)
+        elif name in row:
+            merged[name] = _with_unknown(row[name], _still_true(name, row[name], value))
+    return merged
+
+
+def _still_true(name: str, row: Mapping[str, Any], additions: Additions) -> Mapping[str, Any]:
+    """Return the additions to the object of this name; of another one, those to its parts."""
+    is_same = row.get(IDENTITY.get(name, IS)) == additions[SAME]
+    return {
+        key: value
+        for key, value in additions.items()
+        if isinstance(value, Additions) or (is_same and key != SAME)
+    }
+
+
+# How steps are read
+
+
+def _tag_of(value: Any) -> Any:
+    """Return the tag of an object, and remove it: to the class it would be a key too many.
+
+    The object was just made from a text, and nobody else has it.
+    """
+    return value.pop(IS, None) if isinstance(value, dict) else None
+
+
+def _one_of(kinds: Mapping[str, Any]) -> Any:
+    tagged = tuple(Annotated[kind, Tag(name)] for name, kind in kinds.items())
+    return Annotated[Union[tagged], Discriminator(_tag_of)]  # noqa: UP007
+
+
+WAITS = {kind.__name__: kind for kind in KINDS if issubclass(kind, states.Wait)}
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPendingObject:
+    """The object of `UndoPending`: the tag tells for what the undo waits."""
+
+    wait: _one_of(WAITS)  # type: ignore[valid-type]
+
+
+def _undo_pending(read: UndoPendingObject) -> states.UndoPending:
+    return states.UndoPending(read.wait)
+
+
+STATES = {kind.__name__: kind for kind in states.STATES} | {
+    "UndoPending": Annotated[UndoPendingObject, AfterValidator(_undo_pending)]
+}
+EFFECTS = {kind.__name__: kind for kind in effects.Effect.__args__}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepObject:
+    """An object of the column `Steps`, with its result."""
+
+    name: str
+    state: StepState
+    exact_state: _one_of(STATES)  # type: ignore[valid-type]
+    effect: _one_of(EFFECTS)  # type: ignore[valid-type]
+    attempts: int
+    failures: int
+    uncounted: int = 0
+    cooldowns: int = 0
+    callback_token: str | None = None
+
+
+KNOWN_ONLY = ConfigDict(alias_generator=_alias, extra="forbid", ser_json_timedelta="float")
+"""All keys are checked; those that are not known here are then put aside, and none is ignored."""
+# For a tuple alone pydantic takes no configuration.
+STEPS: TypeAdapter[Any] = TypeAdapter(tuple[StepObject, ...] | None, config=KNOWN_ONLY)
+RULES_OF_STEPS: TypeAdapter[Any] = TypeAdapter(tuple[Rules, ...] | None, config=KNOWN_ONLY)
+
+
+def steps_in(columns: Columns) -> tuple[Step, ...]:
+    """Return the steps in these columns.
+
+    Raises ValueError, LookupError or TypeError unless all of every step can be read.
+    """
+
+    def steps() -> Any:
+        found = json_in(columns["Steps"])
+        for index, each in enumerate(found):
+            if (name := result_column(index)) in columns:
+                each["Effect"]["Result"] = json_in(columns[name])
+        return found
+
+    found, unknown = _read(STEPS, steps)
+    rules, of_rules = _rules_in(columns["Rules"])
+    if len(found) != len(rules):
+        raise ValueError(f"{len(found)} steps with the rules of {len(rules)}")
+    for index, more in of_rules.items():
+        unknown.setdefault(index, {})[RULES] = Additions(more)
+    return tuple(
+        _step(each, rules[index], unknown.get(index, {})) for index, each in enumerate(found)
+    )
+
+
+def _step(read: StepObject, rules: Rules, unknown: Mapping[str, Any]) -> Step:
+    state: State = read.exact_state
+    if read.state is not PATTERN_STATE[type(state)]:
+        raise ValueError(f"step {read.name}: State {read.state} with {type(state).__name__}")
+    counts = Counts(
+        attempts=read.attempts,
+        failures=read.failures,
+        uncounted=read.uncounted,
+        cooldowns=read.cooldowns,
+    )
+    return StepIn(
+        name=read.name,
+        rules=rules,
+        counts=counts,
+        effect=read.effect,
+        state=state,
+        callback_token=read.callback_token,
+        unknown=unknown,
+    )
+
+
+@lru_cache(maxsize=256)
+def _rules_in(text: str) -> tuple[Sequence[Rules], Mapping[int, Any]]:
+    """Return the rules in the column, which is the same for most orders of a workflow."""
+    return _read(RULES_OF_STEPS, lambda: json_in(text))
+
+
+def _read(adapter: TypeAdapter[Any], parsed: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:
+    """Return the objects of an array, and by index what is not known here (FLT-12).
+
+    Raises ValueError, which names every fault but repeats no value.
+    """
+    try:
+        return _validated(adapter, parsed()), {}
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False)
+        if any(fault["type"] != "unexpected_keyword_argument" for fault in faults):
+            raise ValueError("; ".join(faults_of(error))) from None
+    objects, unknown = parsed(), dict[int, Any]()
+    for fault in faults:
+        index, *place = fault["loc"]
+        _put_aside(objects[index], unknown.setdefault(int(index), {}), place)
+    return _validated(adapter, objects), unknown
+
+
+def _validated(adapter: TypeAdapter[Any], objects: Any) -> Any:
+    if not isinstance(objects, list):
+        raise ValueError("expected an array")  # noqa: TRY004 - as for all faults of a row
+    return adapter.validate_python(objects)
+
+
+def _put_aside(found: dict[str, Any], unknown: dict[str, Any], place: Sequence[Any]) -> None:
+    """Move the key at this place out of an object, into `unknown` with the keys that lead to it."""
+    first, *rest = place
+    if not rest:
+        unknown[first] = found.pop(first)
+    elif first == found.get(IS):  # pydantic names the tag as well
+        _put_aside(found, unknown, rest)
+    else:
+        part = found[first]
+        same = part.get(IDENTITY.get(first, IS))
+        aside = unknown.setdefault(first, Additions({SAME: same}))
+        _put_aside(part, aside, rest)

@@ -1,0 +1,66 @@
+"""The last sweep, in table `agents`: one row, and two with the times since which one is overdue."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import AwareDatetime
+
+from engine.storage.tables import Form, Put, Table, columns_of, first, read_each
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sweep:
+    """One sweep of a supervisor."""
+
+    at: AwareDatetime
+    """The end of the sweep."""
+    instance: str
+    """The instance that swept, which is the leader."""
+    recovered: int
+    """The number of overdue orders."""
+
+
+FORM = Form(Sweep)
+
+PARTITION = "sweeps"
+ROW = "last"
+AWAITED = "awaited"
+MISSED = "missed"
+
+
+class SweepLog:
+    """The last sweep of any supervisor."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def record(self, sweep: Sweep) -> None:
+        """Replace the kept sweep by this one; raises `UnavailableError`."""
+        await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
+
+    async def last(self) -> Sweep | None:
+        """Return the last sweep; None before the first, or if the row is unreadable.
+
+        Raises `UnavailableError`.
+        """
+        stored = await self._table.get(PARTITION, ROW)
+        found = read_each([stored] if stored else [], lambda row: FORM.record(columns_of(row)))
+        return found[0] if found else None
+
+    async def awaited_since(self, now: datetime) -> datetime:
+        """Return the time of the first call by any process; raises `UnavailableError`."""
+        since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
+        return since
+
+    async def missed_since(self, last: Sweep, now: datetime) -> datetime:
+        """Return the time of the first call since that sweep by any process.
+
+        Raises `UnavailableError`.
+        """
+        stored = await self._table.get(PARTITION, MISSED)
+        known = columns_of(stored) if stored else {}
+        if known.get("After") != last.at:
+            known = {"After": last.at, "Since": now}
+            await self._table.submit(PARTITION, [Put(MISSED, known)])
+        since: datetime = known["Since"]
+        return since

@@ -1,0 +1,235 @@
+"""The port of a table, the limits of rows, and the version that each row has."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_pascal
+
+from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
+from engine.domain.keys import SCHEMA_VERSION
+from engine.domain.messages import faults_of, json_in, json_text, utf16_units
+
+MAX_CHARACTERS = 32 * 1024
+"""The longest text of one property: 64 KiB of UTF-16."""
+MAX_ROW_BYTES = 1_000_000
+"""The largest row: it can have 1 MiB, including its keys and the names of its properties."""
+
+KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
+
+MORE = "more"
+"""The field of a record for the columns that a newer version of the app has added (FLT-12)."""
+
+log = logging.getLogger(__name__)
+
+Columns = Mapping[str, Any]
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Insert; conflicts if the row exists."""
+
+    key: str
+    row: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Overwrite the whole row; conflicts unless it still has this ETag."""
+
+    key: str
+    row: Any
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Insert the row or overwrite the whole of it, without a condition."""
+
+    key: str
+    row: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a row; conflicts if it is gone."""
+
+    key: str
+
+
+Operation = Insert | Replace | Put | Delete
+"""A write; its row is columns, or a record until `OrderStore` has made columns of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row as it was read."""
+
+    key: str
+    row: Columns
+    etag: str
+
+
+ETags = Sequence[str | None]
+"""The ETags of the written rows, in the order of the operations; None for a removed row."""
+
+
+class Table(Protocol):
+    """One table; every method raises `UnavailableError` when it cannot be reached."""
+
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
+        """Carry out all operations or none, at most 100 on different rows; return the new ETags.
+
+        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError`
+        when it is unknown whether they were carried out, and `InvalidError` for operations that no
+        transaction can hold.
+        """
+
+    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
+        """Carry out operations that do not depend on each other; skip those that conflict."""
+
+    async def get(self, partition: str, key: str) -> Stored | None:
+        """Return one row; None if there is none."""
+
+    async def rows(
+        self, partition: str, start: str, end: str, limit: int | None = None
+    ) -> list[Stored]:
+        """Return the rows with start <= key < end in key order, up to `limit`."""
+
+
+async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
+    """Insert these rows unless the first of them exists; return the columns of the first.
+
+    Raises `UnavailableError`.
+    """
+    key = next(iter(rows))
+    try:
+        await table.submit(partition, [Insert(name, columns) for name, columns in rows.items()])
+    except ConflictError as error:
+        if (stored := await table.get(partition, key)) is None:
+            raise UnavailableError("a row that exists cannot be read") from error
+        return columns_of(stored)
+    return rows[key]
+
+
+def columns_of(stored: Stored) -> dict[str, Any]:
+    """Return the columns of a row, except those that all rows have; raises `UnreadableRowError`."""
+    version = stored.row.get("SchemaVersion")
+    if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
+        readable = f"this app reads 1 to {SCHEMA_VERSION}"
+        raise UnreadableRowError(f"row {stored.key} has schema version {version}; {readable}")
+    return {name: value for name, value in stored.row.items() if name not in KEYS}
+
+
+class Form(Generic[Made]):
+    """Maps a kind of record to columns: one for each field that is not None, named in PascalCase.
+
+    Unknown columns are kept in the record's field `more`, if it has one, to be written back.
+    """
+
+    def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
+        defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+        known = {name: names.get(name, to_pascal(name)) for name in defaults}
+        self._texts = {known[name] for name in texts}
+        """The columns that hold JSON."""
+        self._needed = {
+            known[name]
+            for name, default in defaults.items()
+            if default is not None and name != MORE
+        }
+        self._more = known.get(MORE)
+        self._known = set(known.values()) - {self._more}
+
+        def alias(name: str) -> str:
+            return known.get(name) or to_pascal(name)  # the field of a record inside this one
+
+        config = ConfigDict(alias_generator=alias, ser_json_timedelta="float")
+        kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
+
+    def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """Return the columns of a record; with `json` times are texts, and durations seconds."""
+        columns: dict[str, Any] = self._adapter.dump_python(
+            record, mode=mode, by_alias=True, exclude_none=True
+        )
+        columns |= {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+        if self._more is None:
+            return columns
+        del columns[self._more]
+        return {**getattr(record, MORE), **columns}
+
+    def record(self, columns: Columns) -> Made:
+        """Return the record; raises ValueError, which names every fault but repeats no value."""
+        if not isinstance(columns, Mapping):
+            raise ValueError("there are no columns")  # noqa: TRY004 - as for all faults of a row
+        if missing := self._needed - columns.keys():
+            raise ValueError(f"there is no {', '.join(sorted(missing))}")
+        try:
+            texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
+            known = {**columns, **texts, **self._unknown(columns)}
+            record: Made = self._adapter.validate_python(known)
+        except ValidationError as error:
+            raise ValueError("; ".join(faults_of(error))) from None
+        return record
+
+    def _unknown(self, columns: Columns) -> dict[str, Any]:
+        """Return the columns that only a newer version knows, under the name of their field."""
+        if self._more is None:
+            return {}
+        unknown = {name: value for name, value in columns.items() if name not in self._known}
+        return {self._more: unknown}
+
+
+def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
+    """Return what `read` returns for each row; an unreadable row is logged and left out."""
+    made = []
+    for row in rows:
+        try:
+            made.append(read(row))
+        except (UnreadableRowError, LookupError, ValueError, TypeError):
+            log.exception("rows.passed_over", extra={"row": row.key})
+    return made
+
+
+def stored_form(columns: Columns) -> dict[str, Any]:
+    """Return the properties of a row; None becomes an absent one.
+
+    Raises `InvalidError` for what no row can hold, and ValueError for a time without a zone.
+    """
+    if faults := list(_too_large(columns)):
+        raise InvalidError(faults)
+    return {name: _stored(value) for name, value in columns.items() if value is not None}
+
+
+def entity(partition: str, key: str, row: Columns) -> Columns:
+    """Return the row as the table holds it: with its keys, and the version of the app's layout."""
+    return {"PartitionKey": partition, "RowKey": key, "SchemaVersion": SCHEMA_VERSION, **row}
+
+
+def _too_large(columns: Columns) -> Iterator[str]:
+    total = 0
+    for name, value in columns.items():
+        size = utf16_units(value) if isinstance(value, str) else 8
+        total += 2 * size
+        if size > MAX_CHARACTERS:
+            yield f"{name}: {size} characters; a property can hold {MAX_CHARACTERS}"
+    if total > MAX_ROW_BYTES:
+        yield f"{total} bytes in one row; it can hold {MAX_ROW_BYTES}"
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return aware(value).astimezone(UTC)
+    return str(value) if isinstance(value, str) else value
+
+
+def aware(time: datetime) -> datetime:
+    """Return the time as it is; raises ValueError if it has no zone."""
+    if time.tzinfo is None:
+        raise ValueError("a time without a zone means nothing to another machine")
+    return time

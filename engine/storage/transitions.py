@@ -1,0 +1,130 @@
+"""The one way in which an order changes: load, decide, commit, send."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from engine.decisions.changes import Change, Decision, Note
+from engine.domain.errors import ConflictError, UnavailableError, UnknownOrderError
+from engine.domain.history import name_of
+from engine.domain.orders import Order
+from engine.domain.states import Completed, Undone
+from engine.ports import Bus, Clock, NewId
+from engine.storage.orders import OrderStore
+
+log = logging.getLogger(__name__)
+
+Decide = Callable[[Order, datetime], Decision]
+"""A pure function, since it may be called several times."""
+
+Intend = Callable[[Order, Decision], None]
+"""Gets each decision, with the order that it was made on, before it is written."""
+
+MAX_CONFLICTS = 20
+"""Each conflict means that another writer made progress, so this many in a row point to a fault."""
+
+
+def _in_brief(change: Change) -> dict[str, object]:
+    """Return a change for telemetry: without words of operators or services."""
+    after, ended = change.after, change.ended
+    changed = {step.name: str(step.pattern_state) for step in change.changed_steps()}
+    return {
+        "order_id": after.order_id,
+        "event": change.entry.event,
+        "state": str(after.process_state),
+        "ended": name_of(ended) if ended else None,
+        "alert": after.meaning.alert if ended else None,
+        "steps": changed,
+        "seconds": change.seconds(Completed, Undone),
+    }
+
+
+class Transitions:
+    """Runs decisions against the state store; every change of an order goes through it."""
+
+    def __init__(
+        self,
+        store: OrderStore,
+        bus: Bus,
+        clock: Clock,
+        new_id: NewId,
+        count: Callable[[Change], None] = lambda _: None,
+    ) -> None:
+        self.store = store
+        self._bus = bus
+        self.clock = clock
+        self._new_id = new_id
+        self._count = count
+        """Gets each change that was written."""
+
+    def _counted(self, change: Change) -> None:
+        """Count the change; an error is logged, since figures must not stop a committed change."""
+        try:
+            self._count(change)
+        except Exception:
+            log.exception("order.not_counted", extra={"order_id": change.after.order_id})
+
+    async def apply(
+        self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
+    ) -> Decision:
+        """Change the order as `decide` returns, and decide again if another writer was first.
+
+        Returns the decision that was carried out. Raises `UnknownOrderError`, `UnavailableError`,
+        `ConflictError` after `MAX_CONFLICTS`, and all errors of `decide`.
+        """
+        for _ in range(MAX_CONFLICTS):
+            order = await self._load(order_id)
+            decision = decide(order, self.clock())
+            intend(order, decision)
+            if await self.carry_out(decision):
+                return decision
+        raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
+
+    async def _load(self, order_id: str) -> Order:
+        order = await self.store.load(order_id)
+        if order is None:
+            raise UnknownOrderError(f"no order {order_id} is recorded")
+        return order
+
+    async def carry_out(self, decision: Decision) -> bool:
+        """Write a decision and send its messages; False if another writer was first."""
+        match decision:
+            case Change():
+                change = decision.identified(self._new_id())
+                if not await self._commit(change):
+                    return False
+                log.info("order.changed", extra=_in_brief(change))
+                self._counted(change)
+                await self._send(change)
+            case Note():
+                await self.store.note(decision)
+        return True
+
+    async def _send(self, change: Change) -> None:
+        """Send the messages of the change.
+
+        If one does not arrive, the work is found later: a pending order by the poll, an unanswered
+        request by the supervisor when its time is up.
+        """
+        if not change.messages:
+            return
+        try:
+            await self._bus.send(change.messages)
+        except UnavailableError as error:
+            log.warning(
+                "transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)}
+            )
+
+    async def _commit(self, change: Change) -> bool:
+        """Write the change; False if another writer was first."""
+        try:
+            await self.store.commit(change)
+        except (ConflictError, UnavailableError) as error:
+            # The answer may have been lost although the write went through: the history shows it.
+            if await self.store.committed(change):
+                return True
+            if isinstance(error, UnavailableError):
+                raise
+            log.debug("transition.conflict", extra={"order_id": change.after.order_id})
+            return False
+        return True
