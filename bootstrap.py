@@ -13,7 +13,7 @@ import azure.functions as func
 import agents.triggers
 import alerts.rules
 import alerts.triggers
-import customers.triggers
+import engine.public_api.triggers
 import operators.triggers
 import scheduler.triggers
 import simulator.triggers
@@ -28,9 +28,6 @@ from alerts.digests import Places, needs_action
 from alerts.notify import Notifier
 from alerts.relay import Relay
 from alerts.watch import Watch
-from customers.inbox import AnswerInbox
-from customers.links import LinkService, WrongTries
-from customers.service import CustomerService
 from engine.alerts.conditions import ConditionStatus
 from engine.azure import Adapters
 from engine.azure.clock import order_ids, order_time
@@ -41,6 +38,13 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.domain.callback_urls import Links
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
+from engine.http.openapi import Route
+from engine.http.sign_in import SignIn
+from engine.public_api.inbox import AnswerInbox
+from engine.public_api.links import LinkService, WrongTries
+from engine.public_api.service import CustomerService
+from engine.runtime import api
+from engine.runtime.unread import Unread
 from engine.storage.agent_health import AgentHealthLog
 from engine.storage.alert_log import PARTITION as OF_ALERTS
 from engine.storage.alert_log import AlertLog
@@ -58,10 +62,6 @@ from engine.storage.submission_keys import PARTITIONS as OF_KEYS
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.sweeps import SweepLog
 from engine.storage.transitions import Transitions
-from entrypoints import api
-from entrypoints.openapi import Route
-from entrypoints.sign_in import SignIn
-from entrypoints.unread import Unread
 from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.answers import AnswerService
@@ -566,8 +566,8 @@ def _check_links(settings: Settings, business: Business) -> None:
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
     """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
-    doors = customers.triggers.routes(app.customers, app.business.doors)
-    links = customers.triggers.link_routes(app.link_service) if app.links else []
+    doors = engine.public_api.triggers.routes(app.customers, app.business.doors)
+    links = engine.public_api.triggers.link_routes(app.link_service) if app.links else []
     called = [*routes, *doors, *links, *operators.triggers.routes(app.operators)]
     calls = api.blueprint(called, app.sign_in)
     # Where services are simulated, visitors look around. Elsewhere they are customers.
@@ -583,7 +583,7 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), app.unread)
     if app.business.waits_for_answers:
-        yield customers.triggers.answers_from_queue(app.answer_inbox)
+        yield engine.public_api.triggers.answers_from_queue(app.answer_inbox)
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(
         app.incoming_alerts, app.poison_store, app.relay, app.watch, app.channels_of

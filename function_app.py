@@ -1,6 +1,6 @@
 """The entry point of Azure Functions: the app of the business that is deployed."""
 
-from entrypoints import packed
+from engine.runtime import packed
 
 packed.check()
 

@@ -12,8 +12,8 @@ from agents import rules
 from agents.service import AgentService
 from engine.domain.errors import InvalidError
 from engine.domain.messages import AgentRequest, decode, requests_queue, responses_queue
-from entrypoints.functions import AGENT_SECONDS, Functions, on_bus, through_outages
-from entrypoints.unread import Delivered, Unread
+from engine.runtime.functions import AGENT_SECONDS, Functions, on_bus, through_outages
+from engine.runtime.unread import Delivered, Unread
 
 
 def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:

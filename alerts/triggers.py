@@ -12,9 +12,9 @@ from alerts.watch import Watch
 from engine.alerts.events import NEWS
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError
+from engine.runtime.functions import Functions, in_turn, on_storage_queue, through_outages
 from engine.storage.alert_log import AlertLog
 from engine.storage.poison import Arrival, PoisonStore
-from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 
 
 def blueprint(

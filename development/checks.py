@@ -19,7 +19,7 @@ Contract = Mapping[str, Any]
 ENTRY = "function_app"
 FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
-OF_THE_FRONT = ("entrypoints", "engine.storage", "customers")
+OF_THE_FRONT = ("engine.http", "engine.public_api", "engine.runtime", "engine.storage")
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
     *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),

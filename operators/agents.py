@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
+from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.agent_health import (
     OPERATOR,
@@ -19,7 +20,6 @@ from engine.storage.agent_health import (
     silent_since,
 )
 from engine.words import CLOCK
-from entrypoints.models import View
 from operators.requests import HoldRequest, OperatorRequest
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from engine.domain.errors import AppError
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.statuses import MEANINGS
 from engine.domain.work_index import WorkItemKind
+from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
-from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import cut

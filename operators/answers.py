@@ -18,9 +18,9 @@ from engine.domain.messages import Moment, Text
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data
+from engine.http.answers import AnswerTaken, Said
+from engine.http.models import View
 from engine.storage.transitions import Transitions
-from entrypoints.answers import AnswerTaken, Said
-from entrypoints.models import View
 from operators.requests import OperatorRequest
 from operators.views import Acted
 

@@ -29,10 +29,10 @@ from engine.domain.errors import (
 from engine.domain.keys import sortable
 from engine.domain.orders import Order
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
+from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.orders import OrderStore
 from engine.storage.transitions import Transitions
-from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
 from operators.service import asked_for

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engine.concurrency import run_all
+from engine.http.models import View
 from engine.storage.notifications import Notifications, known
 from engine.storage.tables import Stored
-from entrypoints.models import View
 
 MAX_COUNTED = 1000
 """Up to how many waiting events of a channel are counted."""

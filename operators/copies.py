@@ -19,12 +19,12 @@ from engine.declarations.business import Agent
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import Order
+from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
 from engine.storage.orders import loaded, record_of
 from engine.storage.tables import Stored
 from engine.storage.transitions import Transitions
-from entrypoints.models import View
 from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 
 log = logging.getLogger(__name__)

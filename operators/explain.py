@@ -34,9 +34,9 @@ from engine.domain.states import (
 from engine.domain.statuses import Outcome, WhyNot
 from engine.domain.steps import Step
 from engine.domain.work_index import first_need
+from engine.http.models import View
 from engine.storage.agent_health import AgentHealth, closed_until, fault_of
 from engine.words import CLOCK, words_of
-from entrypoints.models import View
 from operators.agents import closed_in_words, load_in_words
 from operators.views import StepStateView, step_state_view
 

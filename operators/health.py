@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.domain.errors import NoRightError, QueueRefusedError
-from entrypoints.models import View
+from engine.http.models import View
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from enum import StrEnum
 from engine.decisions.lists import LISTS, is_first
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import MEANINGS
+from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
 from engine.storage.sweeps import Sweep, SweepLog
-from entrypoints.models import View
 from operators.overview import RECENT
 from operators.owed import Look, Owed
 from operators.requests import SHARED, Reading

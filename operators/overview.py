@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from engine.decisions.lists import LISTS
 from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage import outbox
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
-from entrypoints.models import View
 from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
 from operators.poison import PoisonService

@@ -14,9 +14,9 @@ from engine.concurrency import run_all
 from engine.domain.callback_urls import masked
 from engine.domain.errors import RefusedError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS, BusMessage
+from engine.http.models import View
 from engine.ports import Bus, TextQueue
 from engine.storage.poison import PoisonMessage, PoisonStore
-from entrypoints.models import View
 from operators.requests import KEY, OperatorRequest, PoisonPage
 from operators.views import cut
 

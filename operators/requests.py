@@ -13,7 +13,7 @@ from engine.declarations.business import MAX_KEY
 from engine.domain.keys import ORDER_ID
 from engine.domain.messages import Moment, OrderId, Seen, StepName, Text
 from engine.domain.statuses import Outcome
-from entrypoints.models import Body, Parameters
+from engine.http.models import Body, Parameters
 from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"

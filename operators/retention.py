@@ -14,6 +14,7 @@ from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
 from engine.domain.orders import Order
 from engine.features.external_events import without_personal_data
+from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.agent_health import KEPT, AgentHealthLog
 from engine.storage.alert_log import AlertLog
@@ -22,7 +23,6 @@ from engine.storage.clock_guard import ClockGuard
 from engine.storage.figures import FiguresLog, minute_of
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.transitions import Transitions
-from entrypoints.models import View
 from operators import views
 from operators.overview import SHOWN
 from operators.poison import PoisonService

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from entrypoints.models import View
+from engine.http.models import View
 from operators.requests import OperatorRequest
 
 log = logging.getLogger(__name__)

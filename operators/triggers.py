@@ -11,9 +11,9 @@ import azure.functions as func
 
 from engine.decisions.operator_actions import ACTIONS, RUNS, Action
 from engine.domain.messages import DEAD_LETTERS
+from engine.http.openapi import Route
+from engine.runtime.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from engine.storage.poison import PoisonStore
-from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
-from entrypoints.openapi import Route
 from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.answers import AnswerService

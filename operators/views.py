@@ -33,9 +33,9 @@ from engine.domain.submitted_order import OnFailure, Priority
 from engine.domain.work_index import IndexRow
 from engine.features.external_events import without_personal_data
 from engine.history_words import words_of_event
+from engine.http.models import View
 from engine.storage.orders import OrderStore
 from engine.words import words_of
-from entrypoints.models import View
 from operators.vocabulary import ACCEPTED
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)

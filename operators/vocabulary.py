@@ -10,7 +10,7 @@ from engine.decisions.operator_actions import Action, Subject, Words
 from engine.domain import statuses as life
 from engine.domain.history import EVENT_INFO
 from engine.domain.statuses import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
-from entrypoints.models import View
+from engine.http.models import View
 
 RUNBOOK: Mapping[str, str] = {
     ORDER_FAILED: "order-failed",

@@ -20,9 +20,9 @@ from engine.domain.messages import (
     responses_queue,
 )
 from engine.ports import Bus, Clock
+from engine.runtime.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
+from engine.runtime.unread import Delivered, Unread
 from engine.storage.poison import Arrival
-from entrypoints.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
-from entrypoints.unread import Delivered, Unread
 from scheduler.admission import LOOK_INTERVAL
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 

@@ -3,7 +3,7 @@
 from bootstrap import bootstrap, functions
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
-from entrypoints.logs import show_fields
+from engine.runtime.logs import show_fields
 from shop import triggers
 from shop.business import PAGE, SHOP
 from shop.rules import notice

@@ -12,14 +12,14 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from customers.rules import ASK_AGAIN_IN, AskAgain
 from engine.declarations.business import is_simulated
 from engine.domain.messages import OrderId, Submission
 from engine.domain.orders import Order
 from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
-from entrypoints.models import Body, View
+from engine.http.models import Body, View
+from engine.public_api.rules import ASK_AGAIN_IN, AskAgain
 from shop import words
 from shop.business import SHOP, Customer
 from shop.catalogue import BY_SKU, Product

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from entrypoints.openapi import Route
+from engine.http.openapi import Route
 from shop.service import ShopService
 
 

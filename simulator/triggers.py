@@ -10,8 +10,8 @@ import azure.functions as func
 
 from engine.declarations.service_forms import METHODS, Route
 from engine.domain.errors import InvalidError
-from entrypoints.functions import Functions
-from entrypoints.http import body_of, content_of, ok, problem
+from engine.http.responses import body_of, content_of, ok, problem
+from engine.runtime.functions import Functions
 from simulator.rules import Fault, action_of, call_of
 from simulator.samples import Trial
 from simulator.service import Answer, SampleService, Simulator

@@ -4,7 +4,7 @@ from functools import partial
 
 import azure.functions as func
 
-from entrypoints.functions import Functions, on_storage_queue, through_outages
+from engine.runtime.functions import Functions, on_storage_queue, through_outages
 from submission.service import QUEUE, SubmissionService
 
 

@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from entrypoints.functions import Functions, in_turn
+from engine.runtime.functions import Functions, in_turn
 from supervisor.service import SupervisorService
 
 

@@ -16,8 +16,8 @@ from typing import Self
 
 import azure.functions as func
 
-from entrypoints.functions import Functions
-from entrypoints.http import problem
+from engine.http.responses import problem
+from engine.runtime.functions import Functions
 
 APP = Path(__file__).parents[1]
 STATIC = "web/static"

@@ -28,7 +28,7 @@ def main() -> None:
 @main.command()
 @click.argument("business", metavar="MODULE:NAME")
 def draw(business: str) -> None:
-    """Draw the workflows of a business, such as `shop.business:SHOP`, as text for Mermaid."""
+    """Draw the workflows of a business, such as `rental.business:RENTAL`, as text for Mermaid."""
     for workflow in _named(business).workflows.all:
         click.echo(f"%% {workflow.name} version {workflow.version}")
         click.echo(mermaid(workflow))
@@ -57,7 +57,9 @@ def _named(name: str) -> Business:
     except (ImportError, ValueError) as error:
         raise click.UsageError(f"{name}: {error}") from error
     if not isinstance(found, Business):
-        raise click.UsageError(f"{name} is no business; expected a name such as shop.business:SHOP")
+        raise click.UsageError(
+            f"{name} is no business; expected a name such as rental.business:RENTAL"
+        )
     return found
 
 

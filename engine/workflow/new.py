@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FROM, TEST = "examples/start", "tests/unit/test_start.py"
 NAME, LONGEST = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"), 30
 IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)

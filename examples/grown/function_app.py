@@ -3,7 +3,7 @@
 from bootstrap import bootstrap, functions
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
-from entrypoints.logs import show_fields
+from engine.runtime.logs import show_fields
 from examples.grown.business import GROWN
 
 show_fields()

@@ -1,6 +1,6 @@
 """The package that is sent: where it is, and the stamp that says what it was made from.
 
-entrypoints/packed.py reads the first line of the stamp on Azure.
+engine/runtime/packed.py reads the first line of the stamp on Azure.
 """
 
 from __future__ import annotations

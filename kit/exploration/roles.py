@@ -8,7 +8,6 @@ from typing import Any
 
 from agents.service import AgentService
 from bootstrap import App
-from customers.links import Right
 from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Agent
@@ -16,8 +15,9 @@ from engine.domain import messages
 from engine.domain.callback_urls import Links
 from engine.domain.messages import AgentReply, AgentRequest, WakeUp
 from engine.domain.steps import Step
+from engine.http.answers import Said
+from engine.public_api.links import Right
 from engine.storage.transitions import Transitions
-from entrypoints.answers import Said
 from kit.exploration.beliefs import recalled
 from kit.exploration.deployment import (
     CALL_BACK,

@@ -22,14 +22,12 @@ from operators.retention import erase
 
 FOLDERS = (
     "engine",
-    "entrypoints",
     "shop",
     "submission",
     "scheduler",
     "agents",
     "supervisor",
     "alerts",
-    "customers",
     "operators",
 )
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())

@@ -7,8 +7,8 @@ from pydantic import TypeAdapter
 
 from development.servicebus_config import ROOT, queues
 from engine.declarations.workflow import LONGEST_TIMEOUT
+from engine.runtime.functions import AGENT_SECONDS
 from engine.time_limit import LONGEST_WRITE_SECONDS
-from entrypoints.functions import AGENT_SECONDS
 
 
 def test_every_message_comes_as_bytes(functions):

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from development.servicebus_config import ROOT, emulator_config
 from engine.azure.settings import Settings
 from engine.declarations.workflow import LONGEST_TIMEOUT
-from entrypoints.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
+from engine.runtime.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
 from operators.retention import RUN_TIME
 
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -10,7 +10,7 @@ from deployed_package import AZURE_PYTHON, PYTHON, ignored
 from hooks import STAND_IN, Project, oldest_python
 
 from development.servicebus_config import ROOT
-from entrypoints import packed
+from engine.runtime import packed
 
 FOLDER = ".python_packages"
 INSTALLED = f"{FOLDER}/lib/site-packages"

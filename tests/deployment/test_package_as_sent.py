@@ -14,7 +14,7 @@ from hooks import Project, oldest_python
 
 from development.servicebus_config import ROOT
 from development.settings import app_settings
-from entrypoints import packed
+from engine.runtime import packed
 from local.ports import Ports
 
 INSTALLED = Path(".python_packages/lib/site-packages")

@@ -12,7 +12,7 @@ from development.servicebus_config import ROOT, config
 from development.settings import app_settings
 from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
-from entrypoints.http import MAX_BODY_BYTES
+from engine.http.responses import MAX_BODY_BYTES
 from local.ports import Ports
 
 PLATFORM = {

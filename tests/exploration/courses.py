@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 import click
 
-from customers import rules as customers
 from development.differential.courses import Courses, wishes
 from engine.decisions import callback_actions as answers
 from engine.decisions.changes import Change
 from engine.decisions.operator_actions import Action
 from engine.domain.submitted_order import OUTSIDE, OnFailure
+from engine.public_api import rules as customers
 from exploration import worlds
 from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore

@@ -13,11 +13,9 @@ from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import customers.triggers
 import shop.triggers
 from alerts import rules as alert_rules
 from bootstrap import bootstrap, functions
-from customers.inbox import QueuedAnswer
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.changes import Event
 from engine.declarations.business import Payload
@@ -31,6 +29,7 @@ from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts, Rules, StepIn, StepKind
 from engine.domain.submitted_order import OnFailure
+from engine.public_api.inbox import QueuedAnswer
 from engine.storage.order_rows import order_of, state_record
 from engine.storage.orders import columns_of_record, of_change, record_of
 from engine.storage.outbox import EVENT
@@ -424,7 +423,7 @@ def handlers():
     engine = app(in_memory(), simulator_enabled=True)
     of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
     other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
-    doors = customers.triggers.routes(other.customers, CLAIMS.doors)
+    doors = engine.public_api.triggers.routes(other.customers, CLAIMS.doors)
     routes = [*shop.triggers.routes(shop_of(engine)), *doors]
     bound = functions(engine, routes).get_functions()
     return {

@@ -245,7 +245,7 @@ EDGE = (
     Mutant(
         statement="OPR-5",
         fault="the operators' API is open to anybody",
-        file="entrypoints/api.py",
+        file="engine/runtime/api.py",
         old="if route.open else func.AuthLevel.FUNCTION",
         new="if route else func.AuthLevel.FUNCTION",
         tests=(f"{INFRA}bicep.py::test_sign_in_leaves_open_what_needs_no_key",),
@@ -253,7 +253,7 @@ EDGE = (
     Mutant(
         statement="FLT-6",
         fault="a function in which something is cancelled gives no answer",
-        file="entrypoints/functions.py",
+        file="engine/runtime/functions.py",
         old="except (asyncio.CancelledError, BaseExceptionGroup) as error:",
         new="except ZeroDivisionError as error:",
         tests=(f"{UNIT}functions.py::test_what_is_cancelled_in_a_function_is_its_failure",),

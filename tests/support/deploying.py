@@ -110,7 +110,7 @@ async def do_everything(stack, client):
     _, listed = await client.request("GET", "/api/operator/alerts")
     for path, more in {
         f"orders/{followed}/erase": {},
-        "customers/find": {"email": "ada@example.com"},
+        "engine/public_api/find": {"email": "ada@example.com"},
         "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
     }.items():
         status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)

@@ -27,8 +27,8 @@ from engine.domain.keys import bucket_of
 from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
+from engine.runtime.functions import in_turn
 from engine.storage.poison import Arrival
-from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
 
 BUCKET = "b01"
@@ -201,7 +201,7 @@ class Street(Scheduling):
         )
 
     async def through_outages(self, function, work, patience_seconds=45.0):
-        """Stands in for the one of `entrypoints`, and keeps its function busy for as long without waiting."""
+        """Stands in for the one of `engine.runtime`, and keeps its function busy for as long without waiting."""
         try:
             return await work()
         except UnavailableError:

@@ -19,11 +19,10 @@ from failing import fault
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
 
-import customers.triggers
 import operators.triggers
 import shop.triggers
-from entrypoints.api import blueprint
-from entrypoints.openapi import description
+from engine.http.openapi import description
+from engine.runtime.api import blueprint
 from kit.memory import in_memory
 
 ROOT = Path(__file__).parent.parent.parent
@@ -53,7 +52,7 @@ def declared():
     engine = app(in_memory())
     return [
         *shop.triggers.routes(shop_of(engine)),
-        *customers.triggers.link_routes(engine.link_service),
+        *engine.public_api.triggers.link_routes(engine.link_service),
         *operators.triggers.routes(engine.operators),
     ]
 

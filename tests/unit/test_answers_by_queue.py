@@ -11,9 +11,9 @@ from asking import ADA, ASKING, SENT
 from builders import ORDER_ID
 
 from bootstrap import bootstrap, functions
-from customers.inbox import MOST_TRIES
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.messages import ANSWERS
+from engine.public_api.inbox import MOST_TRIES
 from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
 from kit import Trial

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-import entrypoints.functions
+import engine.runtime.functions
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.connect import connect
@@ -19,7 +19,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
-from entrypoints.functions import answering
+from engine.runtime.functions import answering
 from kit.memory import in_memory
 from local.host.index import index_functions
 from local.host.settings import AppSettings
@@ -112,7 +112,7 @@ async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_awa
         for name, each in indexed(app, settings).items()
         if hasattr(each.trigger, "schedule")
     }
-    with patch.dict(entrypoints.functions._away, clear=True), caplog.at_level(logging.WARNING):
+    with patch.dict(engine.runtime.functions._away, clear=True), caplog.at_level(logging.WARNING):
         for timer in timers.values():
             await timer.handler(None)
     told = [record.function for record in caplog.records if record.message == "outage.began"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from memory_world import World
 
 from engine.domain.errors import AppError
-from entrypoints.http import problem_of
+from engine.http.responses import problem_of
 from operators.cli import commands, copies
 from operators.cli.client import Api, ApiError, UnreachableError
 from operators.cli.copies import MOST_BYTES, Copier, check, parts

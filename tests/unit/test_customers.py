@@ -10,10 +10,17 @@ import pytest
 from apps import set_to
 from builders import NOW, ORDER_ID, orders, steps
 
-import customers.triggers
 import engine.declarations.business
+import engine.public_api.triggers
 from bootstrap import bootstrap, functions
-from customers.rules import (
+from engine.decisions.operator_actions import BY_NAME
+from engine.declarations.faults import Fault, FaultCode
+from engine.declarations.workflow import DeclarationError
+from engine.domain.causes import Cause, Code
+from engine.domain.errors import InvalidError
+from engine.domain.statuses import Direction
+from engine.http.openapi import description
+from engine.public_api.rules import (
     LARGEST_MESSAGE,
     Beginning,
     IdempotencyKey,
@@ -21,15 +28,8 @@ from customers.rules import (
     payload_of,
     submission,
 )
-from engine.decisions.operator_actions import BY_NAME
-from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError
-from engine.domain.causes import Cause, Code
-from engine.domain.errors import InvalidError
-from engine.domain.statuses import Direction
+from engine.runtime.api import blueprint
 from engine.workflow import Agent, Door, Flow, Model, Operation, Personal, business
-from entrypoints.api import blueprint
-from entrypoints.openapi import description
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory
 from operators.requests import ActRequest
@@ -438,7 +438,7 @@ async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
 
 def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
     """With what each field may be, and the statuses that can come."""
-    routes = customers.triggers.routes(claims.app.customers, CLAIMS.doors)
+    routes = engine.public_api.triggers.routes(claims.app.customers, CLAIMS.doors)
     told = description(routes)
     post = told["paths"]["/api/workflows/claim/orders"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {

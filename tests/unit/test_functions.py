@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 
 from engine.domain.errors import CutOffError, UnavailableError
-from entrypoints.functions import Functions, answering
+from engine.runtime.functions import Functions, answering
 
 CUT_OFF = asyncio.CancelledError()
 TRIGGERS = {

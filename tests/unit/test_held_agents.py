@@ -12,9 +12,9 @@ from scheduling import Scheduling
 from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.domain.keys import buckets
 from engine.domain.orders import Processed
+from engine.http.responses import problem_of
 from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_spoken
 from engine.storage.sweeps import Sweep
-from entrypoints.http import problem_of
 from operators.agents import LONGEST_HOLD
 from operators.requests import HoldRequest, OperatorRequest
 from scheduler.admission import FEW, LATELY

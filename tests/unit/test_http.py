@@ -14,7 +14,7 @@ from engine.domain.errors import (
     UnknownOrderError,
     UnreadableRowError,
 )
-from entrypoints.http import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
+from engine.http.responses import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
 
 AWAY = UnavailableError("table away")
 

@@ -13,7 +13,6 @@ from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
 from builders import NOW, ORDER_ID, orders, steps, transition
 
 from bootstrap import bootstrap, functions
-from customers.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from development.settings import app_settings
 from engine.azure.clock import new_right
 from engine.azure.code import CodeService
@@ -27,8 +26,9 @@ from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesErr
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
+from engine.http.answers import Said
+from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from engine.workflow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
-from entrypoints.answers import Said
 from kit import Trial
 from kit.memory import in_memory
 from local.ports import Ports

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from entrypoints.logs import show_fields
+from engine.runtime.logs import show_fields
 
 
 class Worker(logging.Handler):

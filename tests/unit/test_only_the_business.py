@@ -11,8 +11,8 @@ from shop.catalogue import PRODUCTS
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (
-    *("engine", "entrypoints", "web"),
-    *("submission", "scheduler", "agents", "supervisor", "alerts", "customers", "operators"),
+    *("engine", "web"),
+    *("submission", "scheduler", "agents", "supervisor", "alerts", "operators"),
     "simulator",
 )
 SUFFIXES = (".py", ".js", ".css", ".html")

@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from entrypoints.api import blueprint
+from engine.runtime.api import blueprint
 
 
 async def test_its_text_is_made_once():

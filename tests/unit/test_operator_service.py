@@ -23,13 +23,13 @@ from builders import (
 )
 from pydantic import ValidationError
 
-from customers.rules import RECORDED_WITHIN
 from engine.azure.clock import order_ids, order_time
 from engine.decisions.changes import Change, Event, HistoryEntry
 from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
+from engine.public_api.rules import RECORDED_WITHIN
 from engine.storage.agent_health import AgentHealth
 from engine.storage.tables import Put
 from kit.memory import in_memory

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from engine.domain.errors import UnavailableError
-from entrypoints.functions import LASTS_SECONDS, in_turn, through_outages
+from engine.runtime.functions import LASTS_SECONDS, in_turn, through_outages
 
 
 @pytest.mark.proves("FLT-7", "FLT-8")
@@ -72,7 +72,7 @@ async def test_a_handler_gives_its_message_back_before_somebody_else_gets_it():
         if failures:
             raise failures.pop()
 
-    with patch("entrypoints.functions.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
+    with patch("engine.runtime.functions.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
         await through_outages("f", work)
 
 
@@ -92,7 +92,7 @@ async def test_a_bug_among_outages_is_not_waited_for():
 async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog):
     """Once in a while: an alert counts these lines, and nobody reads the others in time."""
     caplog.set_level(logging.WARNING)
-    with patch("entrypoints.functions.time") as clock:
+    with patch("engine.runtime.functions.time") as clock:
         lasts = LASTS_SECONDS
         for clock.monotonic.return_value in (0, 10, lasts, lasts + 10, 2 * lasts):
             await run("lasting", UnavailableError("store away"))

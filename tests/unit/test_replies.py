@@ -9,8 +9,8 @@ from kept import kept
 
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
+from engine.runtime.unread import Unread
 from engine.storage.poison import PoisonStore
-from entrypoints.unread import Unread
 from kit.memory import MemoryBus, of_columns
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 

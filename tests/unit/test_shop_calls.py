@@ -8,7 +8,7 @@ from apps import app, shop_of
 from builders import ORDER_ID, claimed, orders
 
 from engine.domain.statuses import Outcome
-from entrypoints.api import blueprint
+from engine.runtime.api import blueprint
 from kit.memory import in_memory
 from shop.triggers import routes
 

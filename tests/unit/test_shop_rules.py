@@ -9,11 +9,11 @@ import pytest
 from apps import app, shop_of
 from builders import claimed, orders, steps
 
-from customers.rules import fingerprint
 from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay
+from engine.public_api.rules import fingerprint
 from kit.memory import in_memory
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
 from shop.words import SIMULATED, trying_again

@@ -6,8 +6,8 @@ import pytest
 
 from engine.concurrency import GroupCommit, run_all
 from engine.domain.errors import OutOfTimeError
+from engine.runtime.functions import answering, limited
 from engine.time_limit import time_limit, writing
-from entrypoints.functions import answering, limited
 
 SHORT = 0.05
 

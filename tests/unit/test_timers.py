@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine.domain.errors import UnavailableError
-from entrypoints.functions import in_turn
+from engine.runtime.functions import in_turn
 
 LATENCY = 0.05
 """From the end of a run to the beginning of the next, on Azure."""

@@ -6,7 +6,7 @@ import time
 
 import azure.functions as func
 
-from entrypoints.functions import in_turn
+from engine.runtime.functions import in_turn
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: list[dict] = []

@@ -13,11 +13,11 @@ from pydantic.alias_generators import to_camel
 
 from engine.domain.errors import InvalidError
 from engine.domain.messages import faults_of
-from entrypoints.functions import Functions
-from entrypoints.http import body_of, ok, order_id_of, unless_known
-from entrypoints.models import Parameters
-from entrypoints.openapi import Route, description
-from entrypoints.sign_in import SignIn
+from engine.http.models import Parameters
+from engine.http.openapi import Route, description
+from engine.http.responses import body_of, ok, order_id_of, unless_known
+from engine.http.sign_in import SignIn
+from engine.runtime.functions import Functions
 
 
 def blueprint(routes: Sequence[Route], sign_in: SignIn | None = None) -> func.Blueprint:

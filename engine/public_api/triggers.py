@@ -6,14 +6,14 @@ from typing import Any
 
 import azure.functions as func
 
-from customers.inbox import AnswerInbox
-from customers.links import LinkService
-from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
-from customers.service import CustomerService
 from engine.declarations.business import Door
 from engine.domain.messages import ANSWERS
-from entrypoints.functions import Functions, on_bus, through_outages
-from entrypoints.openapi import Route
+from engine.http.openapi import Route
+from engine.public_api.inbox import AnswerInbox
+from engine.public_api.links import LinkService
+from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
+from engine.public_api.service import CustomerService
+from engine.runtime.functions import Functions, on_bus, through_outages
 
 
 def routes(customers: CustomerService, doors: Iterable[Door]) -> list[Route]:

@@ -19,7 +19,7 @@ from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import Order
 from engine.domain.statuses import Outcome, ProcessState
-from entrypoints.models import Parameters, View
+from engine.http.models import Parameters, View
 
 MIN_KEY, MAX_KEY = 20, 200
 """Length of an `Idempotency-Key`; a key that others can guess would show them its order."""

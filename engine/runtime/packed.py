@@ -4,7 +4,7 @@ import platform
 import sys
 from pathlib import Path
 
-NOTE = Path(__file__).parent.parent / ".python_packages/packed-for.txt"
+NOTE = Path(__file__).parents[2] / ".python_packages/packed-for.txt"
 
 
 def check(note: Path = NOTE) -> None:

@@ -9,13 +9,13 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from customers import rules
-from customers.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.declarations.business import Door, Payload
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
 from engine.domain.orders import Order
 from engine.ports import Clock, TextQueue
+from engine.public_api import rules
+from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.transitions import Transitions
 

@@ -7,18 +7,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from customers.links import ACTOR
 from engine.decisions import callback_actions as answers
 from engine.decisions.changes import Change
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import Order
+from engine.http.answers import Said
 from engine.ports import Bus, Clock
+from engine.public_api.links import ACTOR
+from engine.runtime.unread import Delivered, Unread
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.transitions import Transitions
-from entrypoints.answers import Said
-from entrypoints.unread import Delivered, Unread
 
 log = logging.getLogger(__name__)
 

@@ -28,9 +28,9 @@ from tenacity import (
 )
 
 from engine.domain.errors import CutOffError, UnavailableError
+from engine.http.responses import answers
 from engine.storage.poison import Arrival
 from engine.time_limit import time_limit
-from entrypoints.http import answers
 
 
 def on_storage_queue(message: func.QueueMessage) -> Arrival:

@@ -30,7 +30,7 @@ from engine.domain.errors import (
 )
 from engine.domain.keys import ORDER_ID
 from engine.domain.messages import decode
-from entrypoints.models import Problem
+from engine.http.models import Problem
 
 log = logging.getLogger(__name__)
 

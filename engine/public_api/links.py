@@ -16,10 +16,10 @@ from engine.domain import callback_urls as links
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import Order
+from engine.http.answers import AnswerTaken, Said
+from engine.http.models import Parameters, View
 from engine.ports import Clock
 from engine.storage.transitions import Transitions
-from entrypoints.answers import AnswerTaken, Said
-from entrypoints.models import Parameters, View
 
 log = logging.getLogger(__name__)
 

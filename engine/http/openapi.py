@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from engine.domain.keys import ORDER_ID
-from entrypoints.models import Parameters, Problem, View
+from engine.http.models import Parameters, Problem, View
 
 Schema = dict[str, Any]
 Kind = TypeVar("Kind")

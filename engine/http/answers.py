@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from engine.domain.messages import Text
-from entrypoints.models import Body, View
+from engine.http.models import Body, View
 
 
 class Said(Body):

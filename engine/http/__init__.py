@@ -1,0 +1,1 @@
+"""Calls over HTTP: routes, answers, problem details, the description of the API."""
