@@ -49,7 +49,7 @@ func: $(VENV)/.installed
 	@exec $(BIN)/python -m development.core_tools
 
 operator: $(VENV)/.installed
-	@$(BIN)/python -m operators $(ARGS)
+	@$(BIN)/python -m operations $(ARGS)
 
 test: $(VENV)/.installed-dev local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
 	@$(BIN)/python -m pytest $(ARGS)

@@ -11,10 +11,10 @@ from uuid import uuid4
 import azure.functions as func
 
 import agents.triggers
-import alerts.rules
-import alerts.triggers
 import engine.public_api.triggers
-import operators.triggers
+import operations.alerts.rules
+import operations.alerts.triggers
+import operations.api.triggers
 import scheduler.triggers
 import simulator.triggers
 import submission.service
@@ -23,11 +23,6 @@ import supervisor.triggers
 import web.triggers
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
-from alerts.channel_rules import channels_of
-from alerts.digests import Places, needs_action
-from alerts.notify import Notifier
-from alerts.relay import Relay
-from alerts.watch import Watch
 from engine.alerts.conditions import ConditionStatus
 from engine.azure import Adapters
 from engine.azure.clock import order_ids, order_time
@@ -62,23 +57,28 @@ from engine.storage.submission_keys import PARTITIONS as OF_KEYS
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.sweeps import SweepLog
 from engine.storage.transitions import Transitions
-from operators.agents import AgentDesk
-from operators.alerts import AlertDesk
-from operators.answers import AnswerService
-from operators.bulk import BulkService
-from operators.channels import ChannelDesk
-from operators.copies import CopyDesk
-from operators.explain import ActingRules
-from operators.health import HealthService
-from operators.live import LiveService
-from operators.overview import OverviewService
-from operators.owed import Owed
-from operators.poison import PoisonService
-from operators.retention import RetentionService
-from operators.runs import RunDesk
-from operators.service import OperatorService
-from operators.triggers import OperatorServices
-from operators.vocabulary import OutsideLinks, runbook_of
+from operations.alerts.channel_rules import channels_of
+from operations.alerts.digests import Places, needs_action
+from operations.alerts.notify import Notifier
+from operations.alerts.relay import Relay
+from operations.alerts.watch import Watch
+from operations.api.agents import AgentDesk
+from operations.api.alerts import AlertDesk
+from operations.api.answers import AnswerService
+from operations.api.bulk import BulkService
+from operations.api.channels import ChannelDesk
+from operations.api.copies import CopyDesk
+from operations.api.explain import ActingRules
+from operations.api.health import HealthService
+from operations.api.live import LiveService
+from operations.api.overview import OverviewService
+from operations.api.owed import Owed
+from operations.api.poison import PoisonService
+from operations.api.retention import RetentionService
+from operations.api.runs import RunDesk
+from operations.api.service import OperatorService
+from operations.api.triggers import OperatorServices
+from operations.api.vocabulary import OutsideLinks, runbook_of
 from scheduler.admission import Admission, Capacity
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -120,7 +120,7 @@ class App:
         self.agent_health = AgentHealthLog(table("agents"))
         self.sweeps = SweepLog(table("agents"))
         self.figures = FiguresLog(table("agents"), adapters.new_id)
-        queues = (submission.service.QUEUE, alerts.rules.QUEUE)
+        queues = (submission.service.QUEUE, operations.alerts.rules.QUEUE)
         self.storage_queues = {name: adapters.queue(name) for name in queues}
 
     @cached_property
@@ -568,7 +568,7 @@ def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) 
     functions = func.FunctionApp()
     doors = engine.public_api.triggers.routes(app.customers, app.business.doors)
     links = engine.public_api.triggers.link_routes(app.link_service) if app.links else []
-    called = [*routes, *doors, *links, *operators.triggers.routes(app.operators)]
+    called = [*routes, *doors, *links, *operations.api.triggers.routes(app.operators)]
     calls = api.blueprint(called, app.sign_in)
     # Where services are simulated, visitors look around. Elsewhere they are customers.
     pages = web.triggers.blueprint(Site.read(page), start=app.settings.simulator_enabled)
@@ -585,12 +585,12 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     if app.business.waits_for_answers:
         yield engine.public_api.triggers.answers_from_queue(app.answer_inbox)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(
+    yield operations.alerts.triggers.blueprint(
         app.incoming_alerts, app.poison_store, app.relay, app.watch, app.channels_of
     )
-    yield alerts.triggers.notifying(app.notifier)
-    yield operators.triggers.blueprint(app.operators.retention)
-    yield operators.triggers.given_up(app.poison_store, app.storage_queues, app.bus_queues)
+    yield operations.alerts.triggers.notifying(app.notifier)
+    yield operations.api.triggers.blueprint(app.operators.retention)
+    yield operations.api.triggers.given_up(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield _simulator(app)
 

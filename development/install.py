@@ -20,7 +20,7 @@ COMMAND = """#!/bin/sh
 ' '''
 import sys
 sys.path[0] = {root!r}
-from operators.__main__ import main
+from operations.__main__ import main
 main(prog_name="operators")
 """
 """A program that sh hands to its Python, wherever that lies: a `#!` line takes no spaces, and not every length."""

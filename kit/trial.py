@@ -34,9 +34,9 @@ from kit.exploration.trial import (
     silent,
 )
 from kit.world import World
-from operators.answers import AnswerRequest
-from operators.requests import ActRequest
-from operators.views import OrderView
+from operations.api.answers import AnswerRequest
+from operations.api.requests import ActRequest
+from operations.api.views import OrderView
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """A Monday."""

@@ -31,8 +31,8 @@ from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.orders import columns_of_record, of_change, of_note
 from engine.storage.tables import Delete, Operation, stored_form
 from engine.words import words_of
-from operators import copies, retention
-from operators.requests import OperatorRequest
+from operations.api import copies, retention
+from operations.api.requests import OperatorRequest
 from scheduler.rules import SchedulerRules
 from submission import rules as submission
 from submission.rules import Terms

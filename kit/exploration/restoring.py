@@ -5,8 +5,8 @@ from engine.domain.keys import bucket_of
 from kit.exploration.driving import settled
 from kit.exploration.world import Rows, World
 from kit.memory import MemoryStateStore
-from operators import copies
-from operators.requests import OperatorRequest
+from operations.api import copies
+from operations.api.requests import OperatorRequest
 
 REQUEST = OperatorRequest(operator="grace", note="the tables are gone")
 

@@ -43,9 +43,9 @@ from kit.exploration.ports import (
     Store,
     Sweeps,
 )
-from operators import retention
-from operators.answers import AnswerRequest, AnswerService
-from operators.requests import ActRequest, OperatorRequest
+from operations.api import retention
+from operations.api.answers import AnswerRequest, AnswerService
+from operations.api.requests import ActRequest, OperatorRequest
 from scheduler.admission import Admission
 
 decode = lru_cache(maxsize=10_000)(messages.decode)

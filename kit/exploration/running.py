@@ -10,7 +10,7 @@ from unittest.mock import patch
 from kit.exploration.driving import each_settled, one_after_another
 from kit.exploration.violations import demand
 
-SIDE_BY_SIDE = ("scheduler.service", "supervisor.service", "alerts.relay")
+SIDE_BY_SIDE = ("scheduler.service", "supervisor.service", "operations.alerts.relay")
 
 Passing = Callable[[str], bool]
 
@@ -32,7 +32,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
     instead = {
         **{f"{module}.run_all": one_after_another for module in SIDE_BY_SIDE},
         "engine.storage.orders.settle_all": each_settled,
-        "alerts.relay.settle_all": each_settled,
+        "operations.alerts.relay.settle_all": each_settled,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.FOR_EACH_CALL": 1,
         "supervisor.service.SupervisorService._tell_of_silence": _tells_nobody,

@@ -25,8 +25,8 @@ from engine.storage.poison import Arrival
 from engine.storage.submission_keys import PARTITIONS
 from engine.storage.tables import Delete
 from kit.memory import in_memory
-from operators.requests import FindRequest, OperatorRequest
-from operators.retention import LATE, RUN_TIME, erase
+from operations.api.requests import FindRequest, OperatorRequest
+from operations.api.retention import LATE, RUN_TIME, erase
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -221,8 +221,8 @@ async def test_a_run_that_leaves_what_should_long_be_gone_says_so(kept, caplog, 
 
 async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch):
     """All are removed for as long as there is time, and what is left when it is up is told of."""
-    monkeypatch.setattr("operators.retention.MAX_ALERTS", 2)
-    monkeypatch.setattr("operators.poison.MAX_REMOVED", 2)
+    monkeypatch.setattr("operations.api.retention.MAX_ALERTS", 2)
+    monkeypatch.setattr("operations.api.poison.MAX_REMOVED", 2)
     monkeypatch.setattr("engine.storage.submission_keys.MOST", 2)
     there = app(in_memory())
     kept = Kept(there, there.submission_keys)

@@ -15,8 +15,8 @@ from engine.domain.errors import InvalidError
 from engine.domain.keys import business_keys, key_in, order_key
 from engine.domain.statuses import ProcessState
 from engine.storage.tables import Delete, Put
-from operators.requests import ActRequest, OperatorRequest, OrdersPage
-from operators.retention import erase
+from operations.api.requests import ActRequest, OperatorRequest, OrdersPage
+from operations.api.retention import erase
 from submission import rules
 
 HOSTILE = "|b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W|=a='\u202e\U0001f9a0"

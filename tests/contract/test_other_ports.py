@@ -37,7 +37,7 @@ from engine.storage.poison import Arrival
 from engine.storage.sweeps import Sweep
 from engine.storage.tables import Delete, Put, first
 from kit.memory import MemoryLeadership, MemoryLease
-from operators.requests import AlertsPage
+from operations.api.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce

@@ -16,9 +16,9 @@ from engine.decisions.operator_actions import RUNS
 from engine.domain.history import EVENT_INFO
 from engine.domain.messages import WakeUp
 from engine.domain.statuses import ProcessState, Situation, StepState
-from operators.cli.commands import main
-from operators.requests import OperatorRequest
-from operators.retention import erase
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase
+from operations.cli.commands import main
 
 FOLDERS = (
     "engine",
@@ -27,8 +27,7 @@ FOLDERS = (
     "scheduler",
     "agents",
     "supervisor",
-    "alerts",
-    "operators",
+    "operations",
 )
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())
 QUERIES = {

@@ -130,7 +130,7 @@ def test_a_closed_pipe_is_no_failure_of_the_command(operators):
 def test_what_a_run_installs_is_enough():
     """`make run`, `make func` and `make operator` import nothing that only tests and checks need."""
     python = clean_python(named_in="requirements-local.txt")
-    modules = "development.__main__, development.core_tools, operators.__main__"
+    modules = "development.__main__, development.core_tools, operations.__main__"
     command = [python, "-c", f"import {modules}"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

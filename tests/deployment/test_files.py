@@ -17,7 +17,7 @@ from development.servicebus_config import ROOT, emulator_config
 from engine.azure.settings import Settings
 from engine.declarations.workflow import LONGEST_TIMEOUT
 from engine.runtime.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
-from operators.retention import RUN_TIME
+from operations.api.retention import RUN_TIME
 
 SCHEMAS = Path(__file__).parent / "schemas"
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))

@@ -30,7 +30,7 @@ from exploration.worlds import TESTED
 from kit.exploration.explorer import Limit, explore
 from kit.exploration.moves import forget, moves
 from kit.exploration.world import PARSED_UTC
-from operators import copies, retention
+from operations.api import copies, retention
 from scheduler.rules import SchedulerRules
 from submission import rules as submission
 from supervisor.rules import SupervisorRules

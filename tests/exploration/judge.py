@@ -9,8 +9,8 @@ from engine.domain.table import kind_of
 from kit.exploration.invariants import EVENTS_OF, health_in
 from kit.exploration.moves import begun_by, moves
 from kit.exploration.violations import demand
-from operators import explain as explaining
-from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
+from operations.api import explain as explaining
+from operations.api.explain import ActingRules, Actor, explain, what_comes_otherwise
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules

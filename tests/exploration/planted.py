@@ -14,7 +14,6 @@ from unittest.mock import patch
 from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
-from alerts.relay import Relay
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions
 from engine.decisions import external_event, lists, proceed, repair, requests, transitions, undo
@@ -115,7 +114,8 @@ from exploration.worlds import (
     WorldOf,
 )
 from kit.exploration.ports import Publisher
-from operators.service import OperatorService
+from operations.alerts.relay import Relay
+from operations.api.service import OperatorService
 from scheduler import admission
 from scheduler.admission import Admission
 from scheduler.rules import SchedulerRules

@@ -130,7 +130,7 @@ CHANGED = (
     ),
     changed(
         "an erased order keeps its business keys",
-        "operators/retention.py",
+        "operations/api/retention.py",
         " if key in left)",
         " if key)",
     ),
@@ -149,7 +149,7 @@ CHANGED = (
     # Like a listed difference, and wrong:
     changed(
         "an erased order keeps what a person answered",
-        "operators/retention.py",
+        "operations/api/retention.py",
         "steps = tuple(map(without_personal_data, order.steps))",
         "steps = order.steps",
     ),

@@ -11,8 +11,8 @@ from exploration.judge import Judge, acting_rules
 from exploration.planted import PLANTED, SAID_OF
 from exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 from kit.exploration.explorer import FoundError, explore
-from operators import explain as explaining
-from operators.explain import what_comes
+from operations.api import explain as explaining
+from operations.api.explain import what_comes
 from scheduler.service import WAKE_UP_TIME
 
 pytestmark = pytest.mark.soak

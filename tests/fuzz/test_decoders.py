@@ -14,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shop.triggers
-from alerts import rules as alert_rules
 from bootstrap import bootstrap, functions
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.changes import Event
@@ -38,7 +37,8 @@ from engine.storage.step_rows import EFFECTS, WAITS
 from engine.storage.tables import Insert, Stored, entity, stored_form
 from examples.claims.business import CLAIMS
 from kit.memory import in_memory, of_columns
-from operators.requests import BulkRequest, OperatorRequest, RestoreRequest
+from operations.alerts import rules as alert_rules
+from operations.api.requests import BulkRequest, OperatorRequest, RestoreRequest
 from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault

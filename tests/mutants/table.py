@@ -92,7 +92,7 @@ ROLES = (
     Mutant(
         statement="ALR-2",
         fault="a notice that was not sent is confirmed",
-        file="alerts/relay.py",
+        file="operations/alerts/relay.py",
         old=" for row, fault in deliveries if fault is None]",
         new=" for row, fault in deliveries]",
         tests=(f"{UNIT}relay.py::test_nothing_is_given_up_while_the_whole_bus_is_away",),
@@ -100,7 +100,7 @@ ROLES = (
     Mutant(
         statement="ALR-2",
         fault="a notice is gone before an operator is told of it",
-        file="alerts/relay.py",
+        file="operations/alerts/relay.py",
         old="            await self.store.postpone(",
         new=(
             "            await self.store.confirm(bucket, [row.key])\n"
@@ -132,7 +132,7 @@ ROLES = (
     Mutant(
         statement="SUB-4",
         fault="a poison message is removed before it is put back",
-        file="operators/poison.py",
+        file="operations/api/poison.py",
         old="        await self._put_back(message, text_of(message))",
         new="        await self.poison.remove(queue, message_id)\n"
         "        await self._put_back(message, text_of(message))",
@@ -141,7 +141,7 @@ ROLES = (
     Mutant(
         statement="OPR-1",
         fault="operators see who the customer is",
-        file="operators/views.py",
+        file="operations/api/views.py",
         old="payload=dict(payload.hidden(submitted)),",
         new="payload=dict(submitted),",
         tests=(
@@ -151,7 +151,7 @@ ROLES = (
     Mutant(
         statement="ALR-1",
         fault="what was read before an alert came closes it",
-        file="operators/alerts.py",
+        file="operations/api/alerts.py",
         old="owed = await self.owed.look() if",
         new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
         tests=(f"{UNIT}closing.py::test_what_was_read_before_the_alert_came_closes_none",),

@@ -24,7 +24,7 @@ from engine.domain.messages import (
 )
 from engine.domain.statuses import ProcessState
 from kit.memory import in_memory, of_columns
-from operators.requests import ActRequest
+from operations.api.requests import ActRequest
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Simulator

@@ -111,7 +111,7 @@ async def do_everything(stack, client):
     for path, more in {
         f"orders/{followed}/erase": {},
         "engine/public_api/find": {"email": "ada@example.com"},
-        "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
+        "operations/alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
     }.items():
         status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)
         assert status in (200, 202), answer

@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 from client import Client
 
-from operators.cli.commands import main
+from operations.cli.commands import main
 
 ROOT = Path(__file__).parent.parent.parent
 GRACE = {"operator": "grace", "note": "the cause is mended"}
@@ -56,7 +56,7 @@ class CommandLine:
             )
 
     async def start(self, *arguments: str, **environment: str) -> asyncio.subprocess.Process:
-        """Start `python -m operators` as a process, for a command that is to be watched or killed."""
+        """Start `python -m operations` as a process, for a command that is to be watched or killed."""
         own = os.environ | self._environment | {"PYTHONPATH": str(ROOT)}
         pipe, options = asyncio.subprocess.PIPE, {"cwd": ROOT, "env": own | environment}
         return await asyncio.create_subprocess_exec(

@@ -19,8 +19,8 @@ from builders import (
 
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.states import Failed, Skipped, UnderWay
-from operators.explain import explain
-from operators.requests import ActRequest
+from operations.api.explain import explain
+from operations.api.requests import ActRequest
 
 BY_GRACE = ActRequest(operator="grace", note="a note")
 ROOM = {"payment": ("payment",)}

@@ -1,6 +1,6 @@
 """What is kept as poison, and what operators do with it."""
 
-from operators.poison import PoisonService
+from operations.api.poison import PoisonService
 
 SUBMISSIONS = "order-submissions"
 

@@ -29,7 +29,7 @@ from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.runtime.functions import in_turn
 from engine.storage.poison import Arrival
-from operators.views import listed as listed_as
+from operations.api.views import listed as listed_as
 
 BUCKET = "b01"
 

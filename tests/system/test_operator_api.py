@@ -19,7 +19,7 @@ from failing import fault
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
 
-import operators.triggers
+import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
 from engine.runtime.api import blueprint
@@ -53,7 +53,7 @@ def declared():
     return [
         *shop.triggers.routes(shop_of(engine)),
         *engine.public_api.triggers.link_routes(engine.link_service),
-        *operators.triggers.routes(engine.operators),
+        *operations.api.triggers.routes(engine.operators),
     ]
 
 

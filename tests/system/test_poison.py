@@ -21,7 +21,7 @@ from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.messages import bus_queues
 from engine.storage.poison import Arrival, PoisonStore, id_of
-from operators.poison import GIVEN_UP
+from operations.api.poison import GIVEN_UP
 from shop.business import SHOP
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}

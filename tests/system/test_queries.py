@@ -21,7 +21,7 @@ from engine.domain.keys import bucket_of, buckets
 from engine.storage.agent_health import AgentHealth
 from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Insert
-from operators.requests import OrdersPage
+from operations.api.requests import OrdersPage
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
 

@@ -63,10 +63,10 @@ from engine.workflow import GO_ON, UNDO, Flow, Model, Personal, business
 from engine.workflow.drawing import mermaid
 from kit import Trial
 from kit.memory import in_memory
-from operators.answers import AnswerRequest
-from operators.explain import Actor, explain
-from operators.requests import OperatorRequest
-from operators.retention import erase
+from operations.api.answers import AnswerRequest
+from operations.api.explain import Actor, explain
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase
 
 SECOND = timedelta(seconds=1)
 

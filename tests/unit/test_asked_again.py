@@ -46,8 +46,8 @@ from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
 from kit.memory import in_memory
-from operators.explain import explain
-from operators.requests import OperatorRequest
+from operations.api.explain import explain
+from operations.api.requests import OperatorRequest
 
 WITHIN, PAUSE = timedelta(hours=2), seconds(60)
 BOTH = {"payment": ("payment-backup", "payment")}

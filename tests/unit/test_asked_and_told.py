@@ -10,7 +10,6 @@ from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 from builders import NOW, orders
 
-from alerts.triggers import blueprint
 from engine.alerts import events as alerts
 from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError
@@ -22,8 +21,9 @@ from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
 from kit import Trial
 from kit.memory import of_columns
-from operators.answers import ExtendRequest
-from operators.requests import OperatorRequest, OrdersPage
+from operations.alerts.triggers import blueprint
+from operations.api.answers import ExtendRequest
+from operations.api.requests import OperatorRequest, OrdersPage
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
 QUEUE = "status-example"

@@ -13,7 +13,7 @@ from engine.domain.keys import bucket_of
 from engine.storage.orders import of_change
 from engine.storage.tables import Put
 from kit.memory import in_memory
-from operators.requests import ActRequest, AuditPage, OperatorRequest
+from operations.api.requests import ActRequest, AuditPage, OperatorRequest
 
 GRACE = {"operator": "grace", "note": "a wrong price"}
 

@@ -26,7 +26,7 @@ from engine.storage.orders import ORDER
 from engine.workflow import Agent, Flow, Model, Operation, business
 from kit import Trial
 from kit.trial import BEGINS
-from operators.cli.formatting import order_text
+from operations.cli.formatting import order_text
 from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
 

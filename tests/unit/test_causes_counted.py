@@ -29,9 +29,9 @@ from engine.domain.events import OrderEnded
 from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
 from kit.memory import in_memory
-from operators.alerts import causes
-from operators.overview import waiting_causes
-from operators.requests import FollowRequest, Reading
+from operations.api.alerts import causes
+from operations.api.overview import waiting_causes
+from operations.api.requests import FollowRequest, Reading
 
 
 def id_of(number):

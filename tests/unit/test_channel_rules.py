@@ -3,9 +3,9 @@
 import pytest
 from builders import NOW
 
-from alerts.channel_rules import channels_of
 from engine.alerts.channels import ChannelName, ChannelRule, Severity
 from engine.decisions.changes import Event
+from operations.alerts.channel_rules import channels_of
 
 CONFIGURED = ["mail", "teams", "slack"]
 MAIL, TEAMS, SLACK, SMTP = (

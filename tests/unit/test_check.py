@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from operators.cli.check import Check
-from operators.cli.client import Api, ApiError, KeyRefusedError
+from operations.cli.check import Check
+from operations.cli.client import Api, ApiError, KeyRefusedError
 
 HEALTHY = {"status": "healthy", "dependencies": {"stateStore": "available"}}
 ORDER = {"processState": "Processed", "reason": None}

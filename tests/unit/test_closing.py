@@ -18,9 +18,9 @@ from engine.domain.keys import sortable
 from engine.domain.messages import WakeUp
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.orders import OrderStore
-from operators.alerts import is_over
-from operators.owed import Look
-from operators.requests import ActRequest, AlertsPage
+from operations.api.alerts import is_over
+from operations.api.owed import Look
+from operations.api.requests import ActRequest, AlertsPage
 
 GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"

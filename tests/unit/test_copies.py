@@ -22,9 +22,9 @@ from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.storage.copies import PAGE, Copies, as_json, from_json
 from engine.storage.poison import Arrival
 from engine.storage.tables import Insert
-from operators.copies import Copied, restored
-from operators.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
-from operators.retention import erase
+from operations.api.copies import Copied, restored
+from operations.api.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
+from operations.api.retention import erase
 
 GRACE = {"operator": "grace", "note": "the account is gone"}
 ASKED = OperatorRequest(**GRACE)
@@ -428,7 +428,7 @@ async def test_an_order_whose_chosen_time_is_over_by_now_may_begin():
 
 async def test_the_log_names_who_copied_and_who_restored(caplog):
     """A copy once, however many pages it has."""
-    caplog.set_level("INFO", "operators.copies")
+    caplog.set_level("INFO", "operations.api.copies")
     world = World()
     await restore(later(), await copied(world))
     await world.app.operators.copies.export(ExportRequest(**GRACE, continuation="orders|b01|"))

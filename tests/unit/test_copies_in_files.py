@@ -12,10 +12,10 @@ from memory_world import World
 
 from engine.domain.errors import AppError
 from engine.http.responses import problem_of
-from operators.cli import commands, copies
-from operators.cli.client import Api, ApiError, UnreachableError
-from operators.cli.copies import MOST_BYTES, Copier, check, parts
-from operators.requests import ExportRequest, OperatorRequest, RestoreRequest
+from operations.api.requests import ExportRequest, OperatorRequest, RestoreRequest
+from operations.cli import commands, copies
+from operations.cli.client import Api, ApiError, UnreachableError
+from operations.cli.copies import MOST_BYTES, Copier, check, parts
 
 SIGNED = {"operator": "grace", "note": "every night"}
 ROWS = [{"RowKey": f"{ORDER_ID}|{kind}"} for kind in ("history|000001", "order", "state")]

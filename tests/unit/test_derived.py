@@ -25,7 +25,7 @@ from engine.decisions.operator_actions import Asked
 from engine.domain.orders import Derived
 from engine.domain.statuses import ProcessState
 from engine.domain.submitted_order import OnFailure
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")

@@ -15,8 +15,8 @@ from engine.domain.statuses import Outcome
 from engine.storage.orders import of_change
 from engine.storage.tables import Put
 from kit.memory import in_memory
-from operators.requests import FindRequest, OperatorRequest, OrdersPage
-from operators.retention import erase
+from operations.api.requests import FindRequest, OperatorRequest, OrdersPage
+from operations.api.retention import erase
 
 PROCESSED = orders.processed
 UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)

@@ -16,8 +16,8 @@ from builders import (
 )
 
 from engine.storage.archive import ArchivedOrder
-from operators.requests import OperatorRequest
-from operators.retention import erase, is_over
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase, is_over
 
 ASKED = OperatorRequest(operator="grace", note="asked for it")
 DAY = seconds(86_400)

@@ -17,9 +17,9 @@ from engine.domain.statuses import ProcessState
 from engine.storage import figures
 from engine.storage.figures import Durations, Figures, Tally, figures_of
 from kit.memory import in_memory
-from operators.overview import MAX_STEPS
-from operators.requests import OperatorRequest
-from operators.retention import erase
+from operations.api.overview import MAX_STEPS
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase
 
 LATER = NOW + seconds(42)
 

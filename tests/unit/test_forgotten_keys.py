@@ -44,7 +44,7 @@ from engine.workflow import Agent as BusinessAgent
 from engine.workflow import business as of_flows
 from kit import Trial
 from kit.memory import in_memory
-from operators.requests import ActRequest
+from operations.api.requests import ActRequest
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"

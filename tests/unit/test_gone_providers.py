@@ -27,7 +27,7 @@ from engine.domain.statuses import ProcessState, WhyNot
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
-from operators.explain import Actor, explain
+from operations.api.explain import Actor, explain
 
 
 class Content(Model):

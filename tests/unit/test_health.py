@@ -3,7 +3,7 @@
 import pytest
 
 from engine.domain.errors import NoRightError, QueueRefusedError, UnavailableError
-from operators.health import HealthService
+from operations.api.health import HealthService
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from engine.domain.orders import Processed
 from engine.http.responses import problem_of
 from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_spoken
 from engine.storage.sweeps import Sweep
-from operators.agents import LONGEST_HOLD
-from operators.requests import HoldRequest, OperatorRequest
+from operations.api.agents import LONGEST_HOLD
+from operations.api.requests import HoldRequest, OperatorRequest
 from scheduler.admission import FEW, LATELY
 
 GRACE = {"operator": "grace", "note": "bank maintenance"}
@@ -212,7 +212,7 @@ async def test_what_cannot_be_held_or_released_is_told(world):
 
 async def test_who_held_and_released_an_agent_is_logged_without_the_note(world, caplog):
     """The note is free text."""
-    caplog.set_level("INFO", "operators.agents")
+    caplog.set_level("INFO", "operations.api.agents")
     await world.hold()
     await world.release()
     lines = [(line.message, line.agent, line.operator) for line in caplog.records]

@@ -38,7 +38,7 @@ from engine.domain.statuses import Direction, Outcome, Situation, WhyNot
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
-from operators.requests import ActRequest
+from operations.api.requests import ActRequest
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
 LATER_BY = seconds(60)

@@ -32,8 +32,8 @@ from engine.workflow import Agent, Call, Flow, Later, Model, Nothing, Operation,
 from kit import Trial
 from kit.memory import in_memory
 from local.ports import Ports
-from operators.poison import shown
-from operators.requests import OperatorRequest
+from operations.api.poison import shown
+from operations.api.requests import OperatorRequest
 
 
 class Clerk(Agent):

@@ -10,7 +10,7 @@ from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import LISTS
 from engine.domain.statuses import Outcome
 from kit.memory import in_memory
-from operators.requests import OrdersPage
+from operations.api.requests import OrdersPage
 
 AT_WORK = partial(steps.running, complete_by=NOW + seconds(60))
 AWAITED = partial(steps.awaiting_external_answer, complete_by=NOW + seconds(60))

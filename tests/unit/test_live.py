@@ -27,8 +27,8 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth
 from engine.storage.sweeps import Sweep
 from kit.memory import MemoryTable, in_memory
-from operators.live import MOST_SHOWN, Stands, newest
-from operators.owed import Look
+from operations.api.live import MOST_SHOWN, Stands, newest
+from operations.api.owed import Look
 
 new_order_id = order_ids(8)
 

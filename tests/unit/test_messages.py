@@ -14,7 +14,6 @@ from builders import NOW, ORDER_ID, WORKFLOWS, answer, orders, seconds, steps
 from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
-from alerts.rules import read, successor
 from engine.alerts import events as alerts
 from engine.decisions.changes import Event
 from engine.decisions.requests import _without
@@ -46,6 +45,7 @@ from engine.domain.messages import (
 )
 from engine.domain.work_index import IndexRow
 from engine.words import words_of
+from operations.alerts.rules import read, successor
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
 

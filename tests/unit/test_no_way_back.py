@@ -20,7 +20,7 @@ from engine.workflow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN
 from kit import Trial
-from operators.cli.formatting import order_text
+from operations.cli.formatting import order_text
 from simulator.samples import sample_order
 
 POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)

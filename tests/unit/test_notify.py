@@ -6,8 +6,6 @@ from unittest.mock import patch
 import pytest
 from builders import NOW, ORDER_ID, seconds
 
-from alerts.digests import LONGEST_PAUSE, MAX_ENTRIES, MAX_MESSAGES, SHORTEST_PAUSE, Places
-from alerts.notify import TOO_MANY_TRIES, Notifier
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.alerts.digests import Status
@@ -17,7 +15,15 @@ from engine.domain.errors import ChannelAwayError, ChannelRefusedError, Unavaila
 from engine.storage.alert_log import AlertLog
 from engine.storage.notifications import Notifications
 from kit.memory import of_columns
-from operators.channels import ChannelDesk
+from operations.alerts.digests import (
+    LONGEST_PAUSE,
+    MAX_ENTRIES,
+    MAX_MESSAGES,
+    SHORTEST_PAUSE,
+    Places,
+)
+from operations.alerts.notify import TOO_MANY_TRIES, Notifier
+from operations.api.channels import ChannelDesk
 
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})
@@ -172,7 +178,7 @@ async def test_what_needs_an_action_comes_first_and_of_too_many_the_number_is_gi
 async def test_more_than_fits_into_a_digest_comes_with_the_next(house):
     """What a digest reports stands in one column."""
     await house.alert(*range(10))
-    with patch("alerts.digests.MAX_CHARACTERS", 180):
+    with patch("operations.alerts.digests.MAX_CHARACTERS", 180):
         await house.send()
     assert await house.waiting() == [5]
     house.now += INTERVAL
@@ -370,7 +376,7 @@ async def test_a_condition_is_in_the_next_message_however_many_alerts_wait(house
     await house.condition(2, ConditionStatus.RESOLVED, key="submissions")
     house.now += seconds(60)
     await house.alert(*range(100, 200))
-    with patch("alerts.digests.MAX_CHARACTERS", 6000):
+    with patch("operations.alerts.digests.MAX_CHARACTERS", 6000):
         await house.send()
     (digest,) = house.channels[0].sent
     assert digest.others > 0
@@ -384,7 +390,7 @@ async def test_of_too_many_alerts_those_that_wait_longest_are_sent_first(house):
     await house.alert(9)
     house.now += seconds(1)
     await house.alert(1, 2)
-    with patch("alerts.digests.MAX_CHARACTERS", 100):
+    with patch("operations.alerts.digests.MAX_CHARACTERS", 100):
         await house.send()
     assert "orders/b01-9" in abouts(house.channels[0].sent[0])
     assert await house.waiting() != [0]

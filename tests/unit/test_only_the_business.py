@@ -12,7 +12,7 @@ from shop.catalogue import PRODUCTS
 ROOT = Path(__file__).parents[2]
 ENGINE = (
     *("engine", "web"),
-    *("submission", "scheduler", "agents", "supervisor", "alerts", "operators"),
+    *("submission", "scheduler", "agents", "supervisor", "operations"),
     "simulator",
 )
 SUFFIXES = (".py", ".js", ".css", ".html")

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from kit.memory import in_memory
-from operators.cli import commands, formatting
-from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
-from operators.requests import HoldRequest, OperatorRequest
-from operators.views import order_view
+from operations.api.requests import HoldRequest, OperatorRequest
+from operations.api.views import order_view
+from operations.cli import commands, formatting
+from operations.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
 

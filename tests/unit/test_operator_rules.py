@@ -41,8 +41,8 @@ from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from operators.requests import ActRequest, OperatorRequest
-from operators.views import StepStateView, order_view
+from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.views import StepStateView, order_view
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 LATER = NOW + seconds(1)

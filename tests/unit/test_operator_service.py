@@ -33,10 +33,9 @@ from engine.public_api.rules import RECORDED_WITHIN
 from engine.storage.agent_health import AgentHealth
 from engine.storage.tables import Put
 from kit.memory import in_memory
-from operators.alerts import AcknowledgeRequest
-from operators.bulk import meant_by
-from operators.cli.formatting import order_text
-from operators.requests import (
+from operations.api.alerts import AcknowledgeRequest
+from operations.api.bulk import meant_by
+from operations.api.requests import (
     ActRequest,
     AlertsPage,
     BulkRequest,
@@ -48,7 +47,8 @@ from operators.requests import (
     Search,
     Where,
 )
-from operators.retention import erase
+from operations.api.retention import erase
+from operations.cli.formatting import order_text
 
 RESUBMIT = BY_NAME["resubmit"]
 
@@ -393,7 +393,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     for number in range(1, 5):
         await record(made, number, orders.new())
     await made.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
-    with patch("operators.owed.MAX_COUNTED", 2):
+    with patch("operations.api.owed.MAX_COUNTED", 2):
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
         "Error": (1, False),
@@ -473,7 +473,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
         await failed(made, number)
     meant = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
     seen, pages, continuation = [], 0, None
-    with patch("operators.service.MAX_LOOKED_AT", 2):
+    with patch("operations.api.service.MAX_LOOKED_AT", 2):
         while pages == 0 or continuation:
             page = await made.orders.list(OrdersPage(limit=2, continuation=continuation, **asked))
             assert len(page.orders) <= 2

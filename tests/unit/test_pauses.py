@@ -39,7 +39,7 @@ from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.orders import Pending, Processing
 from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
 from kit import Trial
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 from shop.business import SHOP
 
 GRACE = OperatorRequest(operator="grace", note="n")

@@ -26,7 +26,7 @@ from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
 from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
 from engine.domain.submitted_order import OnFailure, Priority
-from operators.requests import ActRequest, OperatorRequest
+from operations.api.requests import ActRequest, OperatorRequest
 
 HOURS = timedelta(hours=6)
 SOON = NOW + seconds(8)

@@ -22,14 +22,14 @@ from engine.domain.errors import ConflictError, InvalidError, QueueRefusedError,
 from engine.domain.keys import bucket_of, history_key
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import Insert
-from operators.requests import ActRequest
+from operations.api.requests import ActRequest
 from scheduler.admission import LOOK_INTERVAL
 
 SMALL = {
     "engine.storage.claim_lanes.PAGE": 8,
     "engine.storage.claim_lanes.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
-    "alerts.relay.PAGE": 8,
+    "operations.alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
     "scheduler.admission.FEW": 8,
 }

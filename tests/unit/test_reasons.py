@@ -25,7 +25,7 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AttemptFault
 from engine.words import words_of
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"

@@ -16,9 +16,6 @@ from builders import NOW, ORDER_ID, seconds
 from kept import kept
 from owed import events_owed, owed
 
-from alerts.relay import PAGE
-from alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
-from alerts.triggers import blueprint
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage
@@ -26,6 +23,9 @@ from engine.storage import outbox
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import entity
 from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
+from operations.alerts.relay import PAGE
+from operations.alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
+from operations.alerts.triggers import blueprint
 
 BUCKET = "b00"
 

@@ -39,7 +39,7 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 

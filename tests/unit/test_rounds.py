@@ -25,7 +25,7 @@ from engine.domain.orders import InError, Order, Processed
 from engine.domain.states import Failed, Undoing, Undone
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import MAX_KEPT
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 KEY = f"{ORDER_ID}:payment"
 REQUEST = OperatorRequest(operator="grace", note="the customer has a new card")

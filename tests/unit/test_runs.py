@@ -15,10 +15,10 @@ from engine.decisions.operator_actions import RUNS
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage.sweeps import Sweep
-from operators.cli import commands
-from operators.cli.client import Api
-from operators.requests import OperatorRequest
-from operators.runs import RunDesk
+from operations.api.requests import OperatorRequest
+from operations.api.runs import RunDesk
+from operations.cli import commands
+from operations.cli.client import Api
 
 GRACE = OperatorRequest(operator="grace", note="the timer does not come")
 LONG = timedelta(days=2)
@@ -68,7 +68,7 @@ async def test_retention_by_hand_removes_what_is_old():
 
 async def test_a_run_names_its_operator_in_the_log_also_if_it_fails(caplog):
     """It is told before the work begins; the outage is the caller's to see."""
-    caplog.set_level("INFO", "operators.runs")
+    caplog.set_level("INFO", "operations.api.runs")
 
     async def away():
         raise UnavailableError

@@ -22,7 +22,7 @@ from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from engine.storage.claim_lanes import PAGE
 from engine.storage.poison import Arrival
-from operators.requests import ActRequest
+from operations.api.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
 

@@ -21,7 +21,7 @@ from engine.domain.statuses import Outcome
 from engine.storage.outbox import notices_of
 from examples.grown.business import GROWN
 from kit import Trial
-from operators.requests import BulkRequest, Where
+from operations.api.requests import BulkRequest, Where
 
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)

@@ -10,7 +10,7 @@ from engine.decisions.changes import HistoryEntry
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from kit import Trial
 from kit.memory import in_memory
-from operators.requests import BulkRequest, HoldRequest, OrdersPage
+from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
 
 
 class Content(Model):

@@ -32,7 +32,7 @@ from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import AgentHealth, AttemptFault
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 
 @pytest.mark.proves("SUP-3")

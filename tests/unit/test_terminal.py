@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from operators.cli.client import ApiError, UnreachableError
-from operators.cli.commands import given_time
-from operators.cli.formatting import alerts_table, orders_table, out_of_reach, poison_table
-from operators.cli.terminal import IN_UTC, as_json, in_zone, printable, show, table, verbatim
+from operations.cli.client import ApiError, UnreachableError
+from operations.cli.commands import given_time
+from operations.cli.formatting import alerts_table, orders_table, out_of_reach, poison_table
+from operations.cli.terminal import IN_UTC, as_json, in_zone, printable, show, table, verbatim
 
 OBEYED = {
     "an escape sequence": "\x1b[2J\x1b]0;title\x07",
@@ -196,7 +196,7 @@ def test_a_watched_command_waits_for_an_app_that_is_away(monkeypatch, capsys):
             raise answer
         return answer
 
-    monkeypatch.setattr("operators.cli.terminal.time.sleep", pauses.append)
+    monkeypatch.setattr("operations.cli.terminal.time.sleep", pauses.append)
     with pytest.raises(ApiError, match="gone"):
         show(draw, in_json=False, every=2)
     said = capsys.readouterr()

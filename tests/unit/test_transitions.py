@@ -13,8 +13,8 @@ from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.statuses import ProcessState, WhyNot
 from engine.storage.transitions import Transitions
 from kit.memory import in_memory
-from operators.requests import OperatorRequest
-from operators.retention import erase
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

@@ -39,7 +39,7 @@ from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
-from operators.requests import ActRequest, OperatorRequest
+from operations.api.requests import ActRequest, OperatorRequest
 
 LATER = NOW + seconds(1)
 INSTANT = timedelta(microseconds=1)

@@ -3,7 +3,6 @@
 import pytest
 from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
-from alerts.digests import TITLES
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, Alert
 from engine.decisions.changes import Event
@@ -11,10 +10,11 @@ from engine.decisions.lists import LISTS, situation_in
 from engine.decisions.operator_actions import possible, possible_at
 from engine.domain import statuses as life
 from engine.domain.statuses import Mark, Outcome
-from operators.alerts import causes
-from operators.cli import commands
-from operators.views import order_view
-from operators.vocabulary import RUNBOOK, OutsideLinks, vocabulary
+from operations.alerts.digests import TITLES
+from operations.api.alerts import causes
+from operations.api.views import order_view
+from operations.api.vocabulary import RUNBOOK, OutsideLinks, vocabulary
+from operations.cli import commands
 
 
 def events_that(said):

@@ -27,7 +27,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Delete, stored_form
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 from shop.business import ORDER, SHOP
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))

@@ -26,9 +26,9 @@ from engine.storage.agent_health import KEPT, AgentHealthLog
 from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
 from engine.storage.transitions import Transitions
-from operators import views
-from operators.explain import ActingRules, Explanation, accepted, explain, unreadable
-from operators.requests import (
+from operations.api import views
+from operations.api.explain import ActingRules, Explanation, accepted, explain, unreadable
+from operations.api.requests import (
     ActRequest,
     AuditPage,
     OperatorRequest,
@@ -36,7 +36,7 @@ from operators.requests import (
     OutcomeRequest,
     Search,
 )
-from operators.views import (
+from operations.api.views import (
     Acted,
     ActedView,
     AuditList,
@@ -48,7 +48,7 @@ from operators.views import (
     agenda_page,
     cut,
 )
-from operators.vocabulary import NOWHERE, OutsideLinks, Vocabulary, vocabulary
+from operations.api.vocabulary import NOWHERE, OutsideLinks, Vocabulary, vocabulary
 
 log = logging.getLogger(__name__)
 

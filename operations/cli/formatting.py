@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable
 
-from operators.cli.client import Json
-from operators.cli.terminal import in_zone, printable, table, verbatim
+from operations.cli.client import Json
+from operations.cli.terminal import in_zone, printable, table, verbatim
 
 MAX_SHOWN = 20
 """Maximum number of orders of a dry run that are listed."""

@@ -33,10 +33,10 @@ from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.orders import OrderStore
 from engine.storage.transitions import Transitions
-from operators import views
-from operators.requests import BulkRequest, Where
-from operators.service import asked_for
-from operators.views import ListedOrder, agenda_page
+from operations.api import views
+from operations.api.requests import BulkRequest, Where
+from operations.api.service import asked_for
+from operations.api.views import ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
 

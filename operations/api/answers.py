@@ -21,8 +21,8 @@ from engine.features.external_events import without_personal_data
 from engine.http.answers import AnswerTaken, Said
 from engine.http.models import View
 from engine.storage.transitions import Transitions
-from operators.requests import OperatorRequest
-from operators.views import Acted
+from operations.api.requests import OperatorRequest
+from operations.api.views import Acted
 
 log = logging.getLogger(__name__)
 

@@ -14,21 +14,21 @@ from engine.domain.messages import DEAD_LETTERS
 from engine.http.openapi import Route
 from engine.runtime.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from engine.storage.poison import PoisonStore
-from operators.agents import AgentDesk
-from operators.alerts import AlertDesk
-from operators.answers import AnswerService
-from operators.bulk import BulkService
-from operators.channels import ChannelDesk
-from operators.copies import CopyDesk
-from operators.health import HealthService
-from operators.live import LiveService
-from operators.overview import OverviewService
-from operators.poison import GIVEN_UP, PoisonService, source_of
-from operators.requests import ActRequest, OperatorRequest
-from operators.retention import RetentionService
-from operators.runs import Ran, RunDesk
-from operators.service import OperatorService
-from operators.views import Acted
+from operations.api.agents import AgentDesk
+from operations.api.alerts import AlertDesk
+from operations.api.answers import AnswerService
+from operations.api.bulk import BulkService
+from operations.api.channels import ChannelDesk
+from operations.api.copies import CopyDesk
+from operations.api.health import HealthService
+from operations.api.live import LiveService
+from operations.api.overview import OverviewService
+from operations.api.poison import GIVEN_UP, PoisonService, source_of
+from operations.api.requests import ActRequest, OperatorRequest
+from operations.api.retention import RetentionService
+from operations.api.runs import Ran, RunDesk
+from operations.api.service import OperatorService
+from operations.api.views import Acted
 
 EVERY_HOUR = "0 17 * * * *"
 

@@ -37,8 +37,8 @@ from engine.domain.work_index import first_need
 from engine.http.models import View
 from engine.storage.agent_health import AgentHealth, closed_until, fault_of
 from engine.words import CLOCK, words_of
-from operators.agents import closed_in_words, load_in_words
-from operators.views import StepStateView, step_state_view
+from operations.api.agents import closed_in_words, load_in_words
+from operations.api.views import StepStateView, step_state_view
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."

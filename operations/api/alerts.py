@@ -23,9 +23,9 @@ from engine.domain.work_index import WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
-from operators.owed import Look, Owed
-from operators.requests import AlertsPage, Key, OperatorRequest
-from operators.views import cut
+from operations.api.owed import Look, Owed
+from operations.api.requests import AlertsPage, Key, OperatorRequest
+from operations.api.views import cut
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from engine.domain.messages import DEAD_LETTERS, BusMessage
 from engine.http.models import View
 from engine.ports import Bus, TextQueue
 from engine.storage.poison import PoisonMessage, PoisonStore
-from operators.requests import KEY, OperatorRequest, PoisonPage
-from operators.views import cut
+from operations.api.requests import KEY, OperatorRequest, PoisonPage
+from operations.api.views import cut
 
 log = logging.getLogger(__name__)
 

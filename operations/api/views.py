@@ -36,7 +36,7 @@ from engine.history_words import words_of_event
 from engine.http.models import View
 from engine.storage.orders import OrderStore
 from engine.words import words_of
-from operators.vocabulary import ACCEPTED
+from operations.api.vocabulary import ACCEPTED
 
 WAITS = (*(state for state in STATES if issubclass(state, Wait)), LateEffectsPossible)
 """The states in which a step waits; the last one is of an undo alone."""

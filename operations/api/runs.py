@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from engine.http.models import View
-from operators.requests import OperatorRequest
+from operations.api.requests import OperatorRequest
 
 log = logging.getLogger(__name__)
 

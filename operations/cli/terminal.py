@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from operators.cli.client import UnreachableError
+from operations.cli.client import UnreachableError
 
 IN_UTC = "operators.in_utc"
 """Where a command's context keeps that its user wants times in UTC."""

@@ -25,7 +25,7 @@ from engine.storage.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_j
 from engine.storage.orders import loaded, record_of
 from engine.storage.tables import Stored
 from engine.storage.transitions import Transitions
-from operators.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
+from operations.api.requests import CopiedRows, ExportRequest, OperatorRequest, RestoreRequest
 
 log = logging.getLogger(__name__)
 

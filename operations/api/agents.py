@@ -20,7 +20,7 @@ from engine.storage.agent_health import (
     silent_since,
 )
 from engine.words import CLOCK
-from operators.requests import HoldRequest, OperatorRequest
+from operations.api.requests import HoldRequest, OperatorRequest
 
 log = logging.getLogger(__name__)
 

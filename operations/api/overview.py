@@ -14,11 +14,11 @@ from engine.storage import outbox
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
-from operators.agents import HeldAgent, held_agent
-from operators.owed import Look, Owed
-from operators.poison import PoisonService
-from operators.requests import SHARED, FollowRequest, Reading
-from operators.views import ListedOrder, listed
+from operations.api.agents import HeldAgent, held_agent
+from operations.api.owed import Look, Owed
+from operations.api.poison import PoisonService
+from operations.api.requests import SHARED, FollowRequest, Reading
+from operations.api.views import ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=2)
 """How long a reading of the agenda is reused, so that several open pages share its cost."""

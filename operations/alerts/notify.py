@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from alerts import digests
-from alerts.digests import Places
 from engine.alerts.digests import Digest
 from engine.concurrency import run_all
 from engine.domain.errors import (
@@ -23,6 +21,8 @@ from engine.domain.errors import (
 from engine.ports import Channel, Clock
 from engine.storage.notifications import ChannelState, Notifications, known
 from engine.storage.tables import Stored
+from operations.alerts import digests
+from operations.alerts.digests import Places
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from alerts import rules
-from alerts.rules import Delivery
 from engine.concurrency import results_of, run_all, settle_all
 from engine.decisions.changes import Event
 from engine.domain.errors import UnavailableError
@@ -14,6 +12,8 @@ from engine.domain.work_index import IndexRow
 from engine.ports import Bus, Clock, EventPublisher
 from engine.storage import outbox
 from engine.storage.orders import OrderStore
+from operations.alerts import rules
+from operations.alerts.rules import Delivery
 
 log = logging.getLogger(__name__)
 

@@ -23,11 +23,11 @@ from engine.storage.clock_guard import ClockGuard
 from engine.storage.figures import FiguresLog, minute_of
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.transitions import Transitions
-from operators import views
-from operators.overview import SHOWN
-from operators.poison import PoisonService
-from operators.requests import FindRequest, OperatorRequest
-from operators.views import Acted, ListedOrder
+from operations.api import views
+from operations.api.overview import SHOWN
+from operations.api.poison import PoisonService
+from operations.api.requests import FindRequest, OperatorRequest
+from operations.api.views import Acted, ListedOrder
 
 log = logging.getLogger(__name__)
 

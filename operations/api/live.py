@@ -17,10 +17,10 @@ from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
 from engine.storage.sweeps import Sweep, SweepLog
-from operators.overview import RECENT
-from operators.owed import Look, Owed
-from operators.requests import SHARED, Reading
-from operators.views import ListedOrder, listed
+from operations.api.overview import RECENT
+from operations.api.owed import Look, Owed
+from operations.api.requests import SHARED, Reading
+from operations.api.views import ListedOrder, listed
 
 SHARED_FOR = timedelta(seconds=0.5)
 """How long a reading of the agenda is reused: on one machine a page looks once a second."""

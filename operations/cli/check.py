@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from operators.cli.client import Api, ApiError, Json, KeyRefusedError
+from operations.cli.client import Api, ApiError, Json, KeyRefusedError
 
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
 SIMULATOR = "/simulator"

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from uuid import uuid4
 
-from operators.cli.client import Api, ApiError, Json, UnreachableError
+from operations.cli.client import Api, ApiError, Json, UnreachableError
 
 FORMAT = 1
 """The version of the file's form."""

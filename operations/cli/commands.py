@@ -27,11 +27,11 @@ from engine.decisions.operator_actions import (
     Words,
 )
 from engine.domain.statuses import MEANINGS, Outcome, Situation
-from operators.cli import formatting, terminal
-from operators.cli.check import Check
-from operators.cli.client import Api, ApiError, Json
-from operators.cli.copies import Copier, ids_in
-from operators.cli.terminal import IN_UTC, in_zone, printable, show, table, verbatim, zone
+from operations.cli import formatting, terminal
+from operations.cli.check import Check
+from operations.cli.client import Api, ApiError, Json
+from operations.cli.copies import Copier, ids_in
+from operations.cli.terminal import IN_UTC, in_zone, printable, show, table, verbatim, zone
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

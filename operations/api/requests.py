@@ -14,7 +14,7 @@ from engine.domain.keys import ORDER_ID
 from engine.domain.messages import Moment, OrderId, Seen, StepName, Text
 from engine.domain.statuses import Outcome
 from engine.http.models import Body, Parameters
-from operators.views import ListedOrder
+from operations.api.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """The characters of row keys; a matching text may still name no row."""

@@ -5,16 +5,16 @@ from functools import partial
 
 import azure.functions as func
 
-from alerts.notify import Notifier
-from alerts.relay import Relay
-from alerts.rules import QUEUE, read
-from alerts.watch import Watch
 from engine.alerts.events import NEWS
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError
 from engine.runtime.functions import Functions, in_turn, on_storage_queue, through_outages
 from engine.storage.alert_log import AlertLog
 from engine.storage.poison import Arrival, PoisonStore
+from operations.alerts.notify import Notifier
+from operations.alerts.relay import Relay
+from operations.alerts.rules import QUEUE, read
+from operations.alerts.watch import Watch
 
 
 def blueprint(

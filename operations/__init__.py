@@ -1,0 +1,1 @@
+"""What operators use: alerts, the API, the command line."""

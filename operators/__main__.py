@@ -1,6 +1,0 @@
-"""`python -m operators`: the operators' command line. A set-up installs it as `operators` too."""
-
-from operators.cli.commands import main
-
-if __name__ == "__main__":
-    main(prog_name="operators")
