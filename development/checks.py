@@ -23,7 +23,7 @@ OF_THE_FRONT = ("engine.http", "engine.public_api", "engine.runtime", "engine.st
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
     *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
-    *("local", "development", "bootstrap", "kit"),
+    *("local", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.
 

@@ -1,4 +1,4 @@
-"""All Azure SDK and environment access; the same ports in memory are `kit/memory.py`."""
+"""All Azure SDK and environment access; the same ports in memory are `testkit/memory.py`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ def _as_configured() -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """One implementation of each port, from `engine.azure.connect` or `kit.memory`."""
+    """One implementation of each port, from `engine.azure.connect` or `testkit.memory`."""
 
     table: Callable[[str], Table]
     """Returns the table of this name, always the same object."""

@@ -4,7 +4,7 @@ import pytest
 
 from engine.workflow import InvalidError
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
-from kit import Trial
+from testkit import Trial
 
 CLAIM = Claim(
     claim_number="C-2041",

@@ -3,7 +3,7 @@
 import pytest
 
 from examples.claims.business import CLAIMS
-from kit import Seen, Trial
+from testkit import Seen, Trial
 
 
 def nothing_is_paid_unapproved(claim: Seen) -> None:

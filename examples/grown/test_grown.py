@@ -7,7 +7,7 @@ import pytest
 from engine.workflow import InvalidError
 from engine.workflow.drawing import mermaid
 from examples.grown.business import GROWN, Approval, Claim, Photographs, PolicyHolder
-from kit import Seen, Trial, TrialOrder
+from testkit import Seen, Trial, TrialOrder
 
 ROOF = Claim(
     claim_number="C-2041",

@@ -7,7 +7,7 @@ from transports import Recorder
 from engine.azure.connect import connect
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,9 @@ from engine.storage.figures import Figures
 from engine.storage.poison import Arrival
 from engine.storage.submission_keys import PARTITIONS
 from engine.storage.tables import Delete
-from kit.memory import in_memory
 from operations.api.requests import FindRequest, OperatorRequest
 from operations.api.retention import LATE, RUN_TIME, erase
+from testkit.memory import in_memory
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

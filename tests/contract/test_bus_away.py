@@ -15,7 +15,7 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import AgentRequest
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 QUEUE = "shipping-requests"
 

@@ -36,11 +36,11 @@ from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival
 from engine.storage.sweeps import Sweep
 from engine.storage.tables import Delete, Put, first
-from kit.memory import MemoryLeadership, MemoryLease
 from operations.api.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
+from testkit.memory import MemoryLeadership, MemoryLease
 
 
 def alert(number: int) -> Event:

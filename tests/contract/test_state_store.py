@@ -34,9 +34,9 @@ from engine.storage import outbox
 from engine.storage.archive import Archive
 from engine.storage.tables import Delete, Insert, Put, columns_of, entity
 from engine.storage.transitions import Transitions
-from kit.memory import MemoryStateStore, in_memory
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
+from testkit.memory import MemoryStateStore, in_memory
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"

@@ -3,7 +3,7 @@
 import sys
 
 from exploration.worlds import EXPLORED, WorldOf
-from kit.exploration.explorer import Explored, explore
+from testkit.exploration.explorer import Explored, explore
 
 
 def main(wanted: str) -> None:

@@ -6,7 +6,7 @@ from exploration import table
 from exploration.judge import Judge
 from exploration.planted import PLANTED
 from exploration.worlds import HAPPENS
-from kit.exploration.explorer import explore
+from testkit.exploration.explorer import explore
 
 
 def each(worlds):

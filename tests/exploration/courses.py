@@ -27,13 +27,13 @@ from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.public_api import rules as customers
 from exploration import worlds
 from exploration.worlds import TESTED
-from kit.exploration.explorer import Limit, explore
-from kit.exploration.moves import forget, moves
-from kit.exploration.world import PARSED_UTC
 from operations.api import copies, retention
 from scheduler.rules import SchedulerRules
 from submission import rules as submission
 from supervisor.rules import SupervisorRules
+from testkit.exploration.explorer import Limit, explore
+from testkit.exploration.moves import forget, moves
+from testkit.exploration.world import PARSED_UTC
 
 LONGEST_COURSE = 150
 ON_FAILURE = {

@@ -6,14 +6,14 @@ from engine.decisions.operator_actions import BY_NAME, possible
 from engine.domain.orders import PROCESS_STATE, InError
 from engine.domain.states import UnderWay
 from engine.domain.table import kind_of
-from kit.exploration.invariants import EVENTS_OF, health_in
-from kit.exploration.moves import begun_by, moves
-from kit.exploration.violations import demand
 from operations.api import explain as explaining
 from operations.api.explain import ActingRules, Actor, explain, what_comes_otherwise
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
+from testkit.exploration.invariants import EVENTS_OF, health_in
+from testkit.exploration.moves import begun_by, moves
+from testkit.exploration.violations import demand
 
 ACT_OF = {event: act for act in BY_NAME if act in EVENTS_OF for event in EVENTS_OF[act]}
 

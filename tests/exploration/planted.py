@@ -113,7 +113,6 @@ from exploration.worlds import (
     WITHOUT,
     WorldOf,
 )
-from kit.exploration.ports import Publisher
 from operations.alerts.relay import Relay
 from operations.api.service import OperatorService
 from scheduler import admission
@@ -124,6 +123,7 @@ from submission import rules as submission_rules
 from supervisor import rules as supervisor_rules
 from supervisor import service as supervisor_service
 from supervisor.service import SupervisorService
+from testkit.exploration.ports import Publisher
 
 NOT_VALID = Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
 
@@ -174,7 +174,7 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
         else:
             rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.row)
 
-    return patch("kit.memory._apply", apply)
+    return patch("testkit.memory._apply", apply)
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:

@@ -25,8 +25,8 @@ from exploration.worlds import (
     _wait,
     needed,
 )
-from kit.exploration.explorer import Limit, explore
-from kit.exploration.moves import forget, moves
+from testkit.exploration.explorer import Limit, explore
+from testkit.exploration.moves import forget, moves
 
 LENGTH = 150
 """How many events a random course has at most."""

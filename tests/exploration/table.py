@@ -9,9 +9,9 @@ from engine.domain.keys import history_key
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 from engine.domain.table import TABLE, Event, kind_of, name_of
-from kit.exploration.moves import Move
-from kit.exploration.violations import demand
-from kit.exploration.world import World
+from testkit.exploration.moves import Move
+from testkit.exploration.violations import demand
+from testkit.exploration.world import World
 
 OF_STEP: Mapping[type[Any], tuple[Event, ...]] = {
     e.StepStarted: (Event.START, Event.CONDITION_MET),

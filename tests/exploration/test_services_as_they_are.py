@@ -13,8 +13,8 @@ from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from exploration.planted import PLANTED
 from exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
-from kit import FoundError, Trial
-from kit.exploration.explorer import explore
+from testkit import FoundError, Trial
+from testkit.exploration.explorer import explore
 
 SERVICES = {STRIPE_LIKE: "~:1", CARRIER_LIKE: "~"}
 """With what an idempotency key ends after a refusal and a resubmit: of a new round, or of the same."""

@@ -18,9 +18,9 @@ from engine.workflow import Door as Door_
 from engine.workflow import Flow, Model, Operation, Personal
 from engine.workflow import business as flow_business
 from exploration.planted import PLANTED
-from kit import FoundError, Trial
-from kit.exploration.trial import FAULTS
 from scheduler.admission import Admission
+from testkit import FoundError, Trial
+from testkit.exploration.trial import FAULTS
 
 
 def step(name, agent, *after, **more):
@@ -92,7 +92,7 @@ def test_an_exploration_stops_at_its_bound_and_says_what_it_has_covered(capsys):
 
 def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, capsys):
     """In a terminal, or as the author wants, and beside the output of the test (newcomer C, `explore`)."""
-    monkeypatch.setattr("kit.trial.SECONDS_BETWEEN", 0)
+    monkeypatch.setattr("testkit.trial.SECONDS_BETWEEN", 0)
     for in_terminal, progress, expected in (
         (False, None, False), (False, True, True), (True, None, True), (True, False, False),
     ):  # fmt: skip
@@ -102,7 +102,7 @@ def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, cap
         assert said.out == f"{explored}\n"
         assert bool(said.err) == expected
         assert len(said.err.splitlines()) <= explored.states
-    monkeypatch.setattr("kit.trial.SECONDS_BETWEEN", 3600)
+    monkeypatch.setattr("testkit.trial.SECONDS_BETWEEN", 3600)
     Trial(IN_SEQUENCE).explore(states=20, progress=True)
     assert capsys.readouterr().err == ""
 

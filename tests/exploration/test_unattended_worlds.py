@@ -5,7 +5,7 @@ import pytest
 from engine.domain.orders import Processed
 from exploration.closure import each, explored_to_closure
 from exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
-from kit.exploration.explorer import replay
+from testkit.exploration.explorer import replay
 
 
 @pytest.mark.parametrize("world", each(UNATTENDED))

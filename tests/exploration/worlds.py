@@ -13,13 +13,13 @@ from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.backoff import interval_after
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.domain.work_index import IndexRow
-from kit.exploration.deployment import Deployment
-from kit.exploration.moves import INSTANT, sent
-from kit.exploration.ports import ASK_AGAIN
-from kit.exploration.running import running
-from kit.exploration.world import Rows, World
-from kit.world import settings_for
 from scheduler.service import WAKE_UP_TIME
+from testkit.exploration.deployment import Deployment
+from testkit.exploration.moves import INSTANT, sent
+from testkit.exploration.ports import ASK_AGAIN
+from testkit.exploration.running import running
+from testkit.exploration.world import Rows, World
+from testkit.world import settings_for
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"

@@ -36,7 +36,6 @@ from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.step_rows import EFFECTS, WAITS
 from engine.storage.tables import Insert, Stored, entity, stored_form
 from examples.claims.business import CLAIMS
-from kit.memory import in_memory, of_columns
 from operations.alerts import rules as alert_rules
 from operations.api.requests import BulkRequest, OperatorRequest, RestoreRequest
 from shop.business import Content
@@ -44,6 +43,7 @@ from shop.rules import Purchase
 from simulator.rules import Call, Fault
 from simulator.samples import Trial
 from submission.rules import Terms, new_order, read
+from testkit.memory import in_memory, of_columns
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -7,8 +7,8 @@ from transports import Recorder
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
-from kit.memory import of_columns
 from simulator.ledger import Ledger
+from testkit.memory import of_columns
 
 
 @pytest.fixture

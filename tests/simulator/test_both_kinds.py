@@ -23,11 +23,11 @@ from engine.domain.messages import (
     responses_queue,
 )
 from engine.domain.statuses import ProcessState
-from kit.memory import in_memory, of_columns
 from operations.api.requests import ActRequest
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Simulator
+from testkit.memory import in_memory, of_columns
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"

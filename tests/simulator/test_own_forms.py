@@ -16,13 +16,13 @@ from engine.azure.remote import HttpRemoteService
 from engine.declarations.service_forms import Route
 from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest
-from kit import Trial
-from kit.memory import of_columns
 from local.host.routes import encoded_anew, percent_decoded
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, action_of, call_of, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Simulator
 from simulator.triggers import blueprint
+from testkit import Trial
+from testkit.memory import of_columns
 
 CHARGE = {"amount": 1200, "currency": "eur"}
 SHIPMENT = {"address": "1 Main Street"}

@@ -7,10 +7,10 @@ from builders import seconds
 from simulated_world import World
 
 from engine.domain.errors import UnavailableError
-from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.rules import BUSY_FOR_SECONDS
 from simulator.service import FAULT_CACHE_SECONDS
+from testkit.memory import of_columns
 
 
 class WatchedLedger(Ledger):

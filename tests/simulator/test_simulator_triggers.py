@@ -6,9 +6,9 @@ import azure.functions as func
 import pytest
 
 from engine.domain.errors import UnavailableError
-from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.triggers import blueprint
+from testkit.memory import of_columns
 
 CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
 

@@ -7,7 +7,7 @@ from apps import app
 from builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
 
 from engine.domain.messages import AgentReply, AgentRequest
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 MARGIN = seconds(0.5)
 CALL_TIMEOUT = seconds(2)

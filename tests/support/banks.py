@@ -8,7 +8,7 @@ from itertools import count
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from kit.checks import Told
+from testkit.checks import Told
 
 UNDOES = {"/recall": "/pay"}
 CONTENT = {"amount": "10.00"}

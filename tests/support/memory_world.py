@@ -5,7 +5,7 @@ from dataclasses import replace
 from apps import app
 from builders import NOW, ORDER_ID
 
-from kit.memory import MemoryLeadership, MemoryLease, in_memory
+from testkit.memory import MemoryLeadership, MemoryLease, in_memory
 
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'

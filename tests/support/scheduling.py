@@ -13,7 +13,7 @@ from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.messages import AgentRequest, decode, requests_queue
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 NEEDS = ("payment", "inventory", "shipping")
 

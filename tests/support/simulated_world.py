@@ -7,12 +7,12 @@ from datetime import datetime
 from builders import NOW, ORDER_ID, seconds
 
 from engine.declarations.business import Business
-from kit.memory import MemoryTextQueue
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
 from simulator.samples import sample_order
 from simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
+from testkit.memory import MemoryTextQueue
 
 EVERY_SERVICE = tuple(agent.name for agent in SHOP.agents)
 

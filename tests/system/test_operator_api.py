@@ -23,7 +23,7 @@ import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
 from engine.runtime.api import blueprint
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 ROOT = Path(__file__).parent.parent.parent
 GRACE = {"operator": "grace", "note": "mended"}

@@ -13,7 +13,7 @@ from waiting import eventually
 
 from bench.usage import usage
 from development.business import named
-from kit import Trial
+from testkit import Trial
 
 CLAIMS, APP = named("examples.claims.business:CLAIMS")
 ROUNDS, ORDERS = 10, 60

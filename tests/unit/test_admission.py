@@ -17,7 +17,6 @@ from engine.storage.agent_health import (
     closed_until,
     silent_since,
 )
-from kit.memory import of_columns
 from scheduler.admission import (
     ANNOUNCED_FOR,
     FEW,
@@ -29,6 +28,7 @@ from scheduler.admission import (
     limit,
     said_in,
 )
+from testkit.memory import of_columns
 
 MOST = 200
 CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))

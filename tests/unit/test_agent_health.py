@@ -25,7 +25,7 @@ from engine.domain.messages import AgentRequest
 from engine.storage import agent_health, sweeps
 from engine.storage.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of
 from engine.storage.tables import MAX_CHARACTERS, Put, stored_form
-from kit.memory import of_columns
+from testkit.memory import of_columns
 
 
 @pytest.fixture

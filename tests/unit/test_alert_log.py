@@ -12,7 +12,7 @@ from engine.alerts.events import Acknowledgement
 from engine.decisions.changes import Event
 from engine.domain.errors import ConflictError
 from engine.storage.alert_log import AlertLog
-from kit.memory import of_columns
+from testkit.memory import of_columns
 
 STALLS = Condition(
     key="submissions", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW

@@ -9,9 +9,9 @@ import pytest
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.settings import Settings
-from kit.memory import in_memory
 from local.ports import Ports
 from shop.business import SHOP
+from testkit.memory import in_memory
 
 KNOWN = [{}, {"If-None-Match": "*"}]
 BODIES = [b"", b"{}"]

@@ -61,12 +61,12 @@ from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
 from engine.workflow import GO_ON, UNDO, Flow, Model, Personal, business
 from engine.workflow.drawing import mermaid
-from kit import Trial
-from kit.memory import in_memory
 from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
+from testkit import Trial
+from testkit.memory import in_memory
 
 SECOND = timedelta(seconds=1)
 

@@ -16,8 +16,8 @@ from engine.domain.messages import ANSWERS
 from engine.public_api.inbox import MOST_TRIES
 from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
-from kit import Trial
-from kit.memory import in_memory
+from testkit import Trial
+from testkit.memory import in_memory
 
 PICTURES = SENT.model_dump(mode="json")
 

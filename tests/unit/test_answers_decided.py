@@ -23,7 +23,7 @@ from engine.domain.states import Completed, CoolingDown, Waiting
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
-from kit import Trial
+from testkit import Trial
 
 GRACE = Asked(operator="grace", note="they called", step="pictures")
 WORKFLOWS = ASKING.workflows

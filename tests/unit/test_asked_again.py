@@ -45,9 +45,9 @@ from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Deferred, Failed, Undoing
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
-from kit.memory import in_memory
 from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
+from testkit.memory import in_memory
 
 WITHIN, PAUSE = timedelta(hours=2), seconds(60)
 BOTH = {"payment": ("payment-backup", "payment")}

@@ -19,11 +19,11 @@ from engine.storage.alert_log import AlertLog
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
-from kit import Trial
-from kit.memory import of_columns
 from operations.alerts.triggers import blueprint
 from operations.api.answers import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
+from testkit import Trial
+from testkit.memory import of_columns
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
 QUEUE = "status-example"

@@ -18,8 +18,8 @@ from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
-from kit import Trial, services
 from shop.business import ORDER
+from testkit import Trial, services
 
 PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))
 """As long as a step has unless somebody says otherwise."""

@@ -12,8 +12,8 @@ from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of
 from engine.storage.orders import of_change
 from engine.storage.tables import Put
-from kit.memory import in_memory
 from operations.api.requests import ActRequest, AuditPage, OperatorRequest
+from testkit.memory import in_memory
 
 GRACE = {"operator": "grace", "note": "a wrong price"}
 

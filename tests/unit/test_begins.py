@@ -24,11 +24,11 @@ from engine.domain.statuses import WhyNot
 from engine.domain.submitted_order import OnFailure
 from engine.storage.orders import ORDER
 from engine.workflow import Agent, Flow, Model, Operation, business
-from kit import Trial
-from kit.trial import BEGINS
 from operations.cli.formatting import order_text
 from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
+from testkit import Trial
+from testkit.trial import BEGINS
 
 DAY = timedelta(days=1)
 TOMORROW = NOW + DAY

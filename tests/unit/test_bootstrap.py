@@ -20,11 +20,11 @@ from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
 from engine.runtime.functions import answering
-from kit.memory import in_memory
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
 from shop.business import SHOP
+from testkit.memory import in_memory
 
 MEANT_FOR = {
     "AGENT_MARGIN_SECONDS": "1.5",

@@ -28,10 +28,10 @@ from engine.decisions.operator_actions import Asked
 from engine.domain.events import OrderEnded
 from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
-from kit.memory import in_memory
 from operations.api.alerts import causes
 from operations.api.overview import waiting_causes
 from operations.api.requests import FollowRequest, Reading
+from testkit.memory import in_memory
 
 
 def id_of(number):

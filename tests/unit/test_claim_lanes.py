@@ -11,7 +11,7 @@ from engine.domain.keys import newest_first, sortable
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE, BucketLook
-from kit.memory import MemoryStateStore
+from testkit.memory import MemoryStateStore
 
 BUCKET = "b00"
 SINCE, UNTIL = sortable(NOW), sortable(NOW + seconds(60))

@@ -40,9 +40,9 @@ from engine.workflow import (
     TryAgain,
     business,
 )
-from kit.memory import in_memory
 from local.ports import Ports
 from simulator.samples import sample_order
+from testkit.memory import in_memory
 
 
 class Sum(Model):

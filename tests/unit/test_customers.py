@@ -31,9 +31,9 @@ from engine.public_api.rules import (
 from engine.runtime.api import blueprint
 from engine.workflow import Agent, Door, Flow, Model, Operation, Personal, business
 from examples.claims.business import CLAIMS
-from kit.memory import in_memory
 from operations.api.requests import ActRequest
 from shop.business import SHOP
+from testkit.memory import in_memory
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 STORM = {

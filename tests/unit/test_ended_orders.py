@@ -14,9 +14,9 @@ from engine.domain.keys import bucket_of, newest_first
 from engine.domain.statuses import Outcome
 from engine.storage.orders import of_change
 from engine.storage.tables import Put
-from kit.memory import in_memory
 from operations.api.requests import FindRequest, OperatorRequest, OrdersPage
 from operations.api.retention import erase
+from testkit.memory import in_memory
 
 PROCESSED = orders.processed
 UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)

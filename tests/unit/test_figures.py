@@ -16,10 +16,10 @@ from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage import figures
 from engine.storage.figures import Durations, Figures, Tally, figures_of
-from kit.memory import in_memory
 from operations.api.overview import MAX_STEPS
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
+from testkit.memory import in_memory
 
 LATER = NOW + seconds(42)
 

@@ -12,7 +12,7 @@ from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
 from engine.workflow import Agent, Flow, Model, Operation, Personal, Text, business
 from engine.workflow.examples import example_of
-from kit import Trial
+from testkit import Trial
 
 
 class Size(StrEnum):

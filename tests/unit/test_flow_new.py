@@ -18,8 +18,8 @@ from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode
 from engine.domain.statuses import ProcessState
 from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
-from kit.memory import in_memory
 from local.ports import Ports
+from testkit.memory import in_memory
 
 NAMES = (f"lease-{number}" for number in count())
 """One for each test: what is imported once stays."""

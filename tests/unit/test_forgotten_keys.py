@@ -42,9 +42,9 @@ from engine.words import words_of
 from engine.workflow import ERROR, Flow, Model, Operation, Text
 from engine.workflow import Agent as BusinessAgent
 from engine.workflow import business as of_flows
-from kit import Trial
-from kit.memory import in_memory
 from operations.api.requests import ActRequest
+from testkit import Trial
+from testkit.memory import in_memory
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"

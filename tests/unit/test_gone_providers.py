@@ -26,8 +26,8 @@ from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import ProcessState, WhyNot
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
-from kit import Trial
 from operations.api.explain import Actor, explain
+from testkit import Trial
 
 
 class Content(Model):

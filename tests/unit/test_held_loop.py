@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from builders import NOW, seconds
 
-from kit.loop import HeldLoop
+from testkit.loop import HeldLoop
 
 DAY = 86_400
 

@@ -1,4 +1,4 @@
-"""`python -m kit.check`: what it finds at a service that keeps the contract, and at others."""
+"""`python -m testkit.check`: what it finds at a service that keeps the contract, and at others."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ from simulated_world import World
 
 from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
-from kit.check import FAILS, NOT_TRIED, WORKS, main
-from kit.checks import Service, Told, Verdict, findings
-from kit.keys import MemoryKeys
-from kit.memory import of_columns
-from kit.receiver import Receiver
 from simulator.ledger import Ledger
+from testkit.check import FAILS, NOT_TRIED, WORKS, main
+from testkit.checks import Service, Told, Verdict, findings
+from testkit.keys import MemoryKeys
+from testkit.memory import of_columns
+from testkit.receiver import Receiver
 
 OTHER = {"amount": "11.00"}
 REFUSED = {"amount": None}

@@ -29,11 +29,11 @@ from engine.domain.states import Completed, Deferred
 from engine.http.answers import Said
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from engine.workflow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
-from kit import Trial
-from kit.memory import in_memory
 from local.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
+from testkit import Trial
+from testkit.memory import in_memory
 
 
 class Clerk(Agent):

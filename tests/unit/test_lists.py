@@ -9,8 +9,8 @@ from builders import NOW, orders, seconds, some, steps, transition
 from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import LISTS
 from engine.domain.statuses import Outcome
-from kit.memory import in_memory
 from operations.api.requests import OrdersPage
+from testkit.memory import in_memory
 
 AT_WORK = partial(steps.running, complete_by=NOW + seconds(60))
 AWAITED = partial(steps.awaiting_external_answer, complete_by=NOW + seconds(60))

@@ -26,9 +26,9 @@ from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth
 from engine.storage.sweeps import Sweep
-from kit.memory import MemoryTable, in_memory
 from operations.api.live import MOST_SHOWN, Stands, newest
 from operations.api.owed import Look
+from testkit.memory import MemoryTable, in_memory
 
 new_order_id = order_ids(8)
 

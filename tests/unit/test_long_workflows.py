@@ -9,7 +9,7 @@ import pytest
 
 from engine.declarations.workflow import MAX_STEPS
 from engine.workflow import Agent, Flow, Model, Operation, business
-from kit.exploration import turns
+from testkit.exploration import turns
 
 
 class Parcel(Model):

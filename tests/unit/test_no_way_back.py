@@ -19,9 +19,9 @@ from engine.words import words_of
 from engine.workflow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
 from examples.claims.business import CLAIMS
 from examples.grown.business import GROWN
-from kit import Trial
 from operations.cli.formatting import order_text
 from simulator.samples import sample_order
+from testkit import Trial
 
 POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
 BUYING = (step("pay"), POINTS, step("mail", "points", on_failure=OnFailure.UNDO))

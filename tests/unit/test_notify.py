@@ -14,7 +14,6 @@ from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from engine.storage.alert_log import AlertLog
 from engine.storage.notifications import Notifications
-from kit.memory import of_columns
 from operations.alerts.digests import (
     LONGEST_PAUSE,
     MAX_ENTRIES,
@@ -24,6 +23,7 @@ from operations.alerts.digests import (
 )
 from operations.alerts.notify import TOO_MANY_TRIES, Notifier
 from operations.api.channels import ChannelDesk
+from testkit.memory import of_columns
 
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})

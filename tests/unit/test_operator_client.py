@@ -12,11 +12,11 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
 
-from kit.memory import in_memory
 from operations.api.requests import HoldRequest, OperatorRequest
 from operations.api.views import order_view
 from operations.cli import commands, formatting
 from operations.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
+from testkit.memory import in_memory
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
 

@@ -32,7 +32,6 @@ from engine.domain.statuses import Outcome, ProcessState
 from engine.public_api.rules import RECORDED_WITHIN
 from engine.storage.agent_health import AgentHealth
 from engine.storage.tables import Put
-from kit.memory import in_memory
 from operations.api.alerts import AcknowledgeRequest
 from operations.api.bulk import meant_by
 from operations.api.requests import (
@@ -49,6 +48,7 @@ from operations.api.requests import (
 )
 from operations.api.retention import erase
 from operations.cli.formatting import order_text
+from testkit.memory import in_memory
 
 RESUBMIT = BY_NAME["resubmit"]
 

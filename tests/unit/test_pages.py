@@ -10,8 +10,8 @@ import pytest
 from apps import app as engine
 
 from bootstrap import functions
-from kit.memory import in_memory
 from shop.business import PAGE
+from testkit.memory import in_memory
 from web.triggers import Page, Site, blueprint
 
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,7 @@ from judging import Case, step
 from owed import events_owed
 from scheduling import Scheduling, only
 
-import kit.services
+import testkit.services
 from engine.azure.code import NO_ROOM, ROOM_AFTER
 from engine.decisions.callback_actions import Answer, answered
 from engine.domain import work_index
@@ -38,9 +38,9 @@ from engine.domain.keys import sortable
 from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.orders import Pending, Processing
 from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPending, Waiting
-from kit import Trial
 from operations.api.requests import OperatorRequest
 from shop.business import SHOP
+from testkit import Trial
 
 GRACE = OperatorRequest(operator="grace", note="n")
 BEFORE = NOW - timedelta(hours=1)
@@ -319,8 +319,8 @@ def test_an_agent_without_a_free_place_makes_no_loop():
             raise NotTriedError(NO_ROOM, ROOM_AFTER)
         return await whole(self, request, timeout_seconds)
 
-    whole, self_is_full = kit.services._ServiceInMemory.call, True
-    with patch.object(kit.services._ServiceInMemory, "call", call):
+    whole, self_is_full = testkit.services._ServiceInMemory.call, True
+    with patch.object(testkit.services._ServiceInMemory, "call", call):
         trial = Trial(SHOP, buckets=1)
         order = trial.submit(SHOP.sample.payload, SHOP.sample.workflow)
         assert len(calls) <= len(order.steps)

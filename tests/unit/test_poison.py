@@ -15,10 +15,10 @@ from engine.domain.errors import RefusedError, UnavailableError, UnknownMessageE
 from engine.domain.messages import DEAD_LETTERS
 from engine.storage.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
 from engine.storage.tables import Put
-from kit.memory import in_memory
 from operations.api.poison import GIVEN_UP, PoisonView, source_of
 from operations.api.requests import OperatorRequest, PoisonPage
 from operations.api.triggers import given_up
+from testkit.memory import in_memory
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from banks import CONTENT, UNDOES, Bank, ask
 
-from kit.keys import MemoryKeys, SqliteKeys
-from kit.receiver import MAX_BYTES, Receiver
+from testkit.keys import MemoryKeys, SqliteKeys
+from testkit.receiver import MAX_BYTES, Receiver
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 

@@ -22,10 +22,10 @@ from engine.domain.messages import BusMessage
 from engine.storage import outbox
 from engine.storage.orders import columns_of_record
 from engine.storage.tables import entity
-from kit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from operations.alerts.relay import PAGE
 from operations.alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
 from operations.alerts.triggers import blueprint
+from testkit.memory import MemoryBus, MemoryEventPublisher, in_memory
 
 BUCKET = "b00"
 

@@ -14,7 +14,7 @@ from engine.storage.archive import Archive
 from engine.storage.orders import OrderStore
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.tables import entity, stored_form
-from kit.memory import MemoryTable, of_columns
+from testkit.memory import MemoryTable, of_columns
 
 LATER = NOW + seconds(1)
 BUCKET = bucket_of(ORDER_ID)

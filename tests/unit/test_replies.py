@@ -11,8 +11,8 @@ from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableE
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
 from engine.runtime.unread import Unread
 from engine.storage.poison import PoisonStore
-from kit.memory import MemoryBus, of_columns
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
+from testkit.memory import MemoryBus, of_columns
 
 THREE = [
     answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"})

@@ -9,13 +9,13 @@ from development.settings import app_settings
 from engine.azure.schedules import schedule_faults, span_faults
 from engine.azure.settings import SCHEDULES, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
-from kit.memory import in_memory
 from local.host.host_json import HostJson, seconds_of
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.host.timer import parse_schedule
 from local.ports import Ports
 from shop.business import SHOP
+from testkit.memory import in_memory
 
 SETTING = "SUPERVISOR_SCHEDULE"
 INTERVAL = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"

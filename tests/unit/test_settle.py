@@ -20,8 +20,8 @@ from engine.domain.states import Completed, Failed, Running, Waiting
 from engine.domain.statuses import Outcome
 from engine.storage.outbox import notices_of
 from examples.grown.business import GROWN
-from kit import Trial
 from operations.api.requests import BulkRequest, Where
+from testkit import Trial
 
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)

@@ -8,9 +8,9 @@ from builders import NOW, orders, seconds, some, steps, transition
 
 from engine.decisions.changes import HistoryEntry
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
-from kit import Trial
-from kit.memory import in_memory
 from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
+from testkit import Trial
+from testkit.memory import in_memory
 
 
 class Content(Model):

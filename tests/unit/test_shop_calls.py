@@ -9,8 +9,8 @@ from builders import ORDER_ID, claimed, orders
 
 from engine.domain.statuses import Outcome
 from engine.runtime.api import blueprint
-from kit.memory import in_memory
 from shop.triggers import routes
+from testkit.memory import in_memory
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 PURCHASE = {

@@ -14,9 +14,9 @@ from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import decode
 from engine.domain.states import UnderWay
 from engine.public_api.rules import fingerprint
-from kit.memory import in_memory
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
 from shop.words import SIMULATED, trying_again
+from testkit.memory import in_memory
 
 PURCHASE = {
     "customer": {"name": "Ada", "email": "ada@example.com"},

@@ -16,9 +16,9 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.azure.slowdown import slowdown_in
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
-from kit.memory import in_memory
 from local.ports import Ports
 from shop.business import SHOP
+from testkit.memory import in_memory
 
 USUAL, SLOW = USUAL_SECONDS, 3.5 * USUAL_SECONDS
 

@@ -1,7 +1,7 @@
 """The business: it can start, takes back what it does, and asks each service for the right thing."""
 
 from examples.start import business
-from kit import Trial
+from testkit import Trial
 
 ADA = business.Customer(name="Ada", email="ada@example.com")
 CONTENT = business.Content(customer=ADA, item="a bicycle")

@@ -17,7 +17,7 @@ from engine.domain.errors import UnavailableError
 from engine.domain.messages import WakeUp
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
-from kit.memory import MemoryLease
+from testkit.memory import MemoryLease
 
 LEASE = timedelta(seconds=30)
 PAGE = 10

@@ -12,9 +12,9 @@ from engine.decisions.changes import Change, HistoryEntry, NotClaimed
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.statuses import ProcessState, WhyNot
 from engine.storage.transitions import Transitions
-from kit.memory import in_memory
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
+from testkit.memory import in_memory
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

@@ -14,10 +14,10 @@ from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import WakeUp
 from engine.workflow import business
 from examples.claims.business import CLAIMS, Claim, PolicyHolder
-from kit import Trial
-from kit.trial import BEGINS
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
 from shop.business import SHOP
+from testkit import Trial
+from testkit.trial import BEGINS
 
 STORM = Claim(
     claim_number="C-2041",

@@ -15,7 +15,7 @@ from engine.domain.keys import buckets, sortable
 from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE
 from engine.storage.sweeps import Sweep
-from kit.memory import in_memory
+from testkit.memory import in_memory
 
 
 def watching(store, sweeps, conditions, now=NOW):

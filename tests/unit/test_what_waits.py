@@ -12,9 +12,9 @@ from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.workflow import Flow, business
-from kit import Trial, TrialOrder
-from kit.memory import in_memory
-from kit.trial import BEGINS
+from testkit import Trial, TrialOrder
+from testkit.memory import in_memory
+from testkit.trial import BEGINS
 
 HOUR = timedelta(hours=1)
 GRACE = Asked(operator="grace", note="the customer asked for it")

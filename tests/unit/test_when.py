@@ -16,7 +16,7 @@ from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
-from kit import Trial
+from testkit import Trial
 
 ASSESS = step("assess")
 

@@ -10,11 +10,11 @@ from engine.declarations.business import Agent
 from engine.domain.errors import AnswersLaterError, InvalidLinkError, RefusedError
 from engine.domain.messages import AgentRequest
 from engine.domain.orders import Pending, Processing
-from kit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
-from kit.exploration.driving import Handler, Job, Raised
-from kit.exploration.turns import BEING_DONE, NOT_STARTED
-from kit.exploration.violations import demand
-from kit.exploration.world import World
+from testkit.exploration.deployment import CALL_BACK, CALL_BACK_REFUSAL
+from testkit.exploration.driving import Handler, Job, Raised
+from testkit.exploration.turns import BEING_DONE, NOT_STARTED
+from testkit.exploration.violations import demand
+from testkit.exploration.world import World
 
 SERVICE = "service"
 """The slot in which a service answers over a link."""

@@ -63,14 +63,14 @@ from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth, hold_of
-from kit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
-from kit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
-from kit.exploration.due import may_go_on
-from kit.exploration.roles import decode
-from kit.exploration.told import OF_ENDS, check_alert, check_notices, stands, unsent
-from kit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependents, ready
-from kit.exploration.violations import demand
-from kit.exploration.world import Sent, World
+from testkit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
+from testkit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
+from testkit.exploration.due import may_go_on
+from testkit.exploration.roles import decode
+from testkit.exploration.told import OF_ENDS, check_alert, check_notices, stands, unsent
+from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependents, ready
+from testkit.exploration.violations import demand
+from testkit.exploration.world import Sent, World
 
 GIVES_BACK = {"recovered", "put-back", "waits"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}

@@ -12,10 +12,10 @@ from engine.declarations.business import Business
 from engine.domain.errors import AcceptedError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
-from kit.memory import of_columns
 from simulator.ledger import Ledger
 from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated
 from simulator.service import Answer, Simulator
+from testkit.memory import of_columns
 
 NEVER_MS = 30_000
 """After this time the connection of a call that hangs breaks, if the caller waits for so long."""

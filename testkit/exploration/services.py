@@ -7,10 +7,10 @@ from engine.azure.answers import LONGEST_PAUSE
 from engine.declarations.business import Agent
 from engine.domain.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
-from kit.exploration import callbacks, invariants
-from kit.exploration.driving import Answer, Handler, Raised, Returned
-from kit.exploration.ports import ASK_AGAIN
-from kit.exploration.world import World
+from testkit.exploration import callbacks, invariants
+from testkit.exploration.driving import Answer, Handler, Raised, Returned
+from testkit.exploration.ports import ASK_AGAIN
+from testkit.exploration.world import World
 
 Outcome = tuple[str, World, Answer, bool]
 """What it is called, the world then, what the handler learns, and whether it is a fault."""

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from engine.decisions.changes import HistoryEntry
-from kit.exploration.invariants import check, check_end, has_ended
-from kit.exploration.moves import Move, forget, moves
-from kit.exploration.world import World
+from testkit.exploration.invariants import check, check_end, has_ended
+from testkit.exploration.moves import Move, forget, moves
+from testkit.exploration.world import World
 
 
 @dataclass(kw_only=True)

@@ -23,8 +23,11 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Business
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission, decode, json_text
-from kit.exploration.explorer import Limit
-from kit.exploration.trial import (
+from operations.api.answers import AnswerRequest
+from operations.api.requests import ActRequest
+from operations.api.views import OrderView
+from testkit.exploration.explorer import Limit
+from testkit.exploration.trial import (
     ORDER_ID,
     Coverage,
     Seen,
@@ -33,10 +36,7 @@ from kit.exploration.trial import (
     explore_order,
     silent,
 )
-from kit.world import World
-from operations.api.answers import AnswerRequest
-from operations.api.requests import ActRequest
-from operations.api.views import OrderView
+from testkit.world import World
 
 BEGINS = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """A Monday."""

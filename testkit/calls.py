@@ -20,7 +20,7 @@ from engine.azure.services import credential_of
 from engine.declarations.business import Agent, is_simulated
 from engine.declarations.credentials import ClientCertificate, EntraToken
 from engine.domain.messages import AgentRequest
-from kit.checks import Told
+from testkit.checks import Told
 
 SHORTEST = 0.1
 """The seconds between two calls at least, whatever the service asks for."""

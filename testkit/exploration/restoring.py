@@ -2,11 +2,11 @@
 
 from engine.decisions.actions.restore import Copied
 from engine.domain.keys import bucket_of
-from kit.exploration.driving import settled
-from kit.exploration.world import Rows, World
-from kit.memory import MemoryStateStore
 from operations.api import copies
 from operations.api.requests import OperatorRequest
+from testkit.exploration.driving import settled
+from testkit.exploration.world import Rows, World
+from testkit.memory import MemoryStateStore
 
 REQUEST = OperatorRequest(operator="grace", note="the tables are gone")
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
-from kit.exploration.driving import each_settled, one_after_another
-from kit.exploration.violations import demand
+from testkit.exploration.driving import each_settled, one_after_another
+from testkit.exploration.violations import demand
 
 SIDE_BY_SIDE = ("scheduler.service", "supervisor.service", "operations.alerts.relay")
 

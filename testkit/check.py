@@ -1,4 +1,4 @@
-"""Tries whether a service keeps the contract that its agent relies on: `python -m kit.check`."""
+"""Tries whether a service keeps the contract of its agent: `python -m testkit.check`."""
 
 import argparse
 import asyncio
@@ -14,8 +14,8 @@ from engine.declarations.business import Agent
 from engine.declarations.service_forms import Form
 from engine.domain.errors import RejectedError, TransientError
 from engine.domain.messages import OPERATION
-from kit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
-from kit.checks import Service, Verdict, findings
+from testkit.calls import BUILT_FOR_THE_APP, Caller, NotCalledError, declared, remote, setting
+from testkit.checks import Service, Verdict, findings
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 WORKS, FAILS, NOT_TRIED = 0, 1, 2
@@ -102,7 +102,7 @@ def _agreed(service: Service, url: str) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m kit.check", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m testkit.check", description=__doc__)
     parser.add_argument(
         "url",
         nargs="?",

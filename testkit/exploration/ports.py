@@ -12,8 +12,8 @@ from engine.domain.errors import CircuitOpenError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
 from engine.storage.orders import OrderStore
-from kit.exploration.deployment import Answer
-from kit.exploration.driving import Effect, Tape
+from testkit.exploration.deployment import Answer
+from testkit.exploration.driving import Effect, Tape
 
 RETRY_AFTER = timedelta(seconds=2)
 ASK_AGAIN = timedelta(seconds=3)

@@ -14,7 +14,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.orders import PROCESS_STATE, InError, Order
 from engine.domain.states import PATTERN_STATE, Skipped
 from engine.domain.submitted_order import OUTSIDE
-from kit.exploration.deployment import (
+from testkit.exploration.deployment import (
     ANSWER,
     CUSTOMER_CANCEL,
     ERASE,
@@ -23,11 +23,11 @@ from kit.exploration.deployment import (
     RESTORE,
     Deployment,
 )
-from kit.exploration.explorer import Explored, Limit, explore
-from kit.exploration.moves import Move, sent
-from kit.exploration.running import running
-from kit.exploration.told import stands
-from kit.exploration.world import World
+from testkit.exploration.explorer import Explored, Limit, explore
+from testkit.exploration.moves import Move, sent
+from testkit.exploration.running import running
+from testkit.exploration.told import stands
+from testkit.exploration.world import World
 
 MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE, RESTORE)
 """What people may do beside the operators' actions on orders."""

@@ -28,9 +28,9 @@ from engine.domain.messages import (
 from engine.domain.work_index import WorkItemKind
 from engine.storage.poison import Arrival
 from engine.storage.tables import ETags, Operation
-from kit.loop import HeldLoop
-from kit.memory import MemoryBus, MemoryEventPublisher, MemoryTable, in_memory, of_columns
-from kit.services import Services
+from testkit.loop import HeldLoop
+from testkit.memory import MemoryBus, MemoryEventPublisher, MemoryTable, in_memory, of_columns
+from testkit.services import Services
 
 T = TypeVar("T")
 

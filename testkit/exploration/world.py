@@ -21,11 +21,11 @@ from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
 from engine.storage.order_rows import StateRecord
-from kit.exploration.beliefs import text_of_belief
-from kit.exploration.deployment import Deployment
-from kit.exploration.driving import Handler, settled
-from kit.memory import MemoryStateStore
 from scheduler.admission import Admission
+from testkit.exploration.beliefs import text_of_belief
+from testkit.exploration.deployment import Deployment
+from testkit.exploration.driving import Handler, settled
+from testkit.memory import MemoryStateStore
 
 
 class Rows(dict[str, tuple[int, Any]]):

@@ -18,8 +18,12 @@ from engine.domain.steps import Step
 from engine.http.answers import Said
 from engine.public_api.links import Right
 from engine.storage.transitions import Transitions
-from kit.exploration.beliefs import recalled
-from kit.exploration.deployment import (
+from operations.api import retention
+from operations.api.answers import AnswerRequest, AnswerService
+from operations.api.requests import ActRequest, OperatorRequest
+from scheduler.admission import Admission
+from testkit.exploration.beliefs import recalled
+from testkit.exploration.deployment import (
     CALL_BACK,
     CALLS_BACK,
     CUSTOMER_CANCEL,
@@ -29,8 +33,8 @@ from kit.exploration.deployment import (
     SAYS,
     Deployment,
 )
-from kit.exploration.driving import Handler, Job, Tape
-from kit.exploration.ports import (
+from testkit.exploration.driving import Handler, Job, Tape
+from testkit.exploration.ports import (
     AgentHealths,
     Bus,
     CircuitBreaker,
@@ -43,10 +47,6 @@ from kit.exploration.ports import (
     Store,
     Sweeps,
 )
-from operations.api import retention
-from operations.api.answers import AnswerRequest, AnswerService
-from operations.api.requests import ActRequest, OperatorRequest
-from scheduler.admission import Admission
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""

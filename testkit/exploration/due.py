@@ -11,9 +11,9 @@ from engine.domain.keys import sortable
 from engine.domain.orders import Order, Pending, Processing
 from engine.domain.states import AtWork, Failed, UnderWay
 from engine.domain.work_index import IndexRow, WorkItemKind
-from kit.exploration.turns import ready
-from kit.exploration.world import World
 from scheduler.service import WAKE_UP_TIME
+from testkit.exploration.turns import ready
+from testkit.exploration.world import World
 
 
 def is_due(world: World, kind: str, now: datetime) -> bool:

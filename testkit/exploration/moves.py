@@ -17,9 +17,10 @@ from engine.domain.orders import Order
 from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import OPERATOR, AgentHealth, AttemptFault
-from kit.exploration import callbacks, invariants, restoring
-from kit.exploration.beliefs import closed_until, next_look, text_of_belief
-from kit.exploration.deployment import (
+from scheduler.service import WAKE_UP_TIME
+from testkit.exploration import callbacks, invariants, restoring
+from testkit.exploration.beliefs import closed_until, next_look, text_of_belief
+from testkit.exploration.deployment import (
     CALL_BACK,
     CUSTOMER_CANCEL,
     ERASE,
@@ -28,7 +29,7 @@ from kit.exploration.deployment import (
     RESTORE,
     Deployment,
 )
-from kit.exploration.driving import (
+from testkit.exploration.driving import (
     Answer,
     Effect,
     Ended,
@@ -40,16 +41,15 @@ from kit.exploration.driving import (
     run,
     settled,
 )
-from kit.exploration.due import is_due, may_go_on, polled_from
-from kit.exploration.ports import RETRY_AFTER
-from kit.exploration.roles import begin
-from kit.exploration.services import Outcome, outcomes_of_call, with_effect
-from kit.exploration.side_by_side import check_room, check_turn
-from kit.exploration.told import OF_ENDS, check_published
-from kit.exploration.violations import ViolationError
-from kit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
-from kit.memory import MemoryStateStore
-from scheduler.service import WAKE_UP_TIME
+from testkit.exploration.due import is_due, may_go_on, polled_from
+from testkit.exploration.ports import RETRY_AFTER
+from testkit.exploration.roles import begin
+from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
+from testkit.exploration.side_by_side import check_room, check_turn
+from testkit.exploration.told import OF_ENDS, check_published
+from testkit.exploration.violations import ViolationError
+from testkit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
+from testkit.memory import MemoryStateStore
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")

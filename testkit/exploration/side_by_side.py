@@ -6,10 +6,10 @@ from engine.domain.states import UnderWay
 from engine.domain.steps import StepIn
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
-from kit.exploration.driving import Handler, Returned
-from kit.exploration.due import may_go_on
-from kit.exploration.violations import demand
-from kit.exploration.world import Sent, World
+from testkit.exploration.driving import Handler, Returned
+from testkit.exploration.due import may_go_on
+from testkit.exploration.violations import demand
+from testkit.exploration.world import Sent, World
 
 
 def check_turn(world: World, handler: Handler, change: Change) -> None:

@@ -19,8 +19,8 @@ from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.words import words_of
-from kit.exploration.violations import demand
-from kit.exploration.world import World
+from testkit.exploration.violations import demand
+from testkit.exploration.world import World
 
 ENDS_TOLD = {
     "processed": "order-completed",
