@@ -43,10 +43,6 @@ class HistoryEntry:
         """The events in words."""
         return in_words(self.events)
 
-    def also(self, *further: HistoryEvent) -> "HistoryEntry":
-        """Return the entry with further events."""
-        return replace(self, events=(*self.events, *further))
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:

@@ -108,8 +108,8 @@ ORDER_TABLE: Mapping[OrderEvent, frozenset[tuple[type[OrderState], type[OrderSta
 class InvalidOrderTransitionError(AppError):
     """The order cannot change so in its state."""
 
-    def __init__(self, event: OrderEvent, before: OrderState, why: str = "") -> None:
-        super().__init__(f"{event} of an order in {type(before).__name__}{why and f': {why}'}")
+    def __init__(self, event: OrderEvent, before: OrderState) -> None:
+        super().__init__(f"{event} is not allowed for an order in {type(before).__name__}")
         self.event, self.before = event, before
 
 
@@ -373,7 +373,7 @@ class Order:
         Raises `InvalidOrderTransitionError` while an attempt is under way (SCH-12).
         """
         if self.has_any(UnderWay):
-            raise InvalidOrderTransitionError(OrderEvent.END, self.state, "a step is under way")
+            raise InvalidOrderTransitionError(OrderEvent.END, self.state)
         return replace(self._with_state(OrderEvent.END, InError(outcome)), cause=cause)
 
     def request_undo(self, cause: Cause) -> "Order":

@@ -860,7 +860,7 @@ def tells_of_a_step_again() -> AbstractContextManager[Any]:
     def notices_of(before, after, entry, address=None):
         done = after.in_state(states.Completed)
         again = (StepCompleted(step=step.name, attempt=step.counts.attempts) for step in done)
-        return original_notices_of(before, after, entry.also(*again))
+        return original_notices_of(before, after, replace(entry, events=(*entry.events, *again)))
 
     return patch.object(outbox, "notices_of", notices_of)
 

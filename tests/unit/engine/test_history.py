@@ -121,6 +121,7 @@ EACH = {
     OrderEnded(
         outcome=Outcome.UNDONE, cause=refusal("cancelled by an operator")
     ): "cancelled by an operator",
+    OrderEnded(outcome=Outcome.FAILED, step="stock"): "stock: None",
     ReplyRefused(
         step="stock", attempt=1, cause=refusal("the step is Completed")
     ): "the step is Completed",

@@ -134,7 +134,9 @@ def test_a_refusal_is_a_failure_by_the_rule_of_the_step():
     """ANS-3: it ends the order, undoes it, or lets it go on (SCH-13)."""
     ended = recorded(AWAITED, event=NO, state=BY)
     assert ended.after.state == InError(Outcome.FAILED)
-    assert only_step(ended).cause.facts["detail"] == "too dear"
+    cause = only_step(ended).cause
+    assert cause.facts["detail"] == "too dear"
+    assert ended.events[0] == e.StepFailed(step="approve", attempt=0, cause=cause)
     rules = {"on_failure": OnFailure.GO_ON}
     optional = recorded(external(AwaitingExternalEvent(UP), **rules), event=NO, state=BY)
     assert optional.after.state == Pending()

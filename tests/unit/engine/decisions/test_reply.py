@@ -53,6 +53,11 @@ def received(*steps, by=None, at=NOW, over="bank", reply=DONE, **changes):
     return receive(changed(it, it, NOW), delivery, at, CAPACITY, by or scheduler())
 
 
+def cause_of(transition):
+    """The cause that the history has of the failure of the step."""
+    return next(event.cause for event in transition.events if isinstance(event, e.StepFailed))
+
+
 def test_a_valid_reply_completes_the_step_and_the_order_goes_on():
     """SCH-5: what the workflow keeps of the result is there for later steps."""
     done = received(by=REMEMBERS, reply=reply(result={"reference": "r", "other": 1}))
@@ -114,6 +119,7 @@ def test_a_refusal_gives_the_order_up():
     failed = received(reply=reply("failed", reason="card declined"))
     assert only_step(failed).cause.facts["detail"] == "card declined"
     assert failed.after.state == InError(Outcome.FAILED)
+    assert cause_of(failed) == only_step(failed).cause
     optional = received(running(on_failure=OnFailure.GO_ON), reply=reply("failed"))
     assert isinstance(only_step(optional).state, Skipped)
     assert kinds(optional) == [e.StepFailed, e.OptionalStepFailed, e.OrderProcessed]
@@ -124,8 +130,11 @@ def test_the_cause_of_a_refusal_has_the_type_and_the_code_of_the_service():
     named = {"type": "card_error", "code": "expired"}
     refused = only_step(received(reply=reply("failed", reason="no", **named)))
     assert refused.cause.facts == {"detail": "no", **named}
-    gateway = only_step(received(reply=reply("failed", reason="no", for_operator=True, **named)))
-    assert gateway.cause.facts == {"detail": "no"}
+    gateway = received(reply=reply("failed", reason="no", for_operator=True, **named))
+    assert only_step(gateway).cause.facts == {"detail": "no"}
+    assert cause_of(gateway) == only_step(gateway).cause
+    silent = only_step(received(reply=reply("failed")))
+    assert silent.cause.facts == {"detail": ""}
 
 
 def test_a_refusal_is_for_good_where_the_service_remembers_it():
@@ -144,6 +153,7 @@ def test_a_result_that_cannot_be_kept_is_no_refusal():
     long = received(by=REMEMBERS, reply=reply(result={"reference": "x" * MAX_KEPT}))
     assert only_step(long).effect == InDoubt(key=KEY)
     assert only_step(long).cause.code is Code.RESULT_TOO_LONG
+    assert cause_of(long) == only_step(long).cause
 
 
 def test_accepted_work_is_asked_for_again():
@@ -154,6 +164,9 @@ def test_accepted_work_is_asked_for_again():
     assert only_step(deferred).answer_by == LATER
     assert deferred.after.state == Pending()
     assert kinds(deferred) == [e.AttemptDeferred, e.Requeued]
+    assert not only_step(deferred).effect.unanswered
+    accepted = reply("notTried", accepted=True, retry_after=3600.0, in_doubt=True)
+    assert only_step(received(by=REMEMBERS, reply=accepted)).effect.unanswered
 
 
 def test_a_request_that_was_not_made_comes_again():

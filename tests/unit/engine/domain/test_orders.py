@@ -27,6 +27,7 @@ from engine.domain.orders import (
     Hold,
     InError,
     InvalidOrderTransitionError,
+    OrderEvent,
     Pending,
     Processed,
     Processing,
@@ -220,8 +221,9 @@ def test_every_other_way_is_refused():
 def test_no_order_ends_while_an_attempt_is_under_way():
     """SCH-12: no running step is left without somebody who looks at it."""
     for under_way in (running(), external(AwaitingExternalEvent(UP))):
-        with pytest.raises(InvalidOrderTransitionError):
-            order(under_way).end(Outcome.FAILED, DECLINED)
+        with pytest.raises(InvalidOrderTransitionError) as refused:
+            order(under_way, state=BY).end(Outcome.FAILED, DECLINED)
+        assert (refused.value.event, refused.value.before) == (OrderEvent.END, BY)
 
 
 def test_each_change_of_an_order_is_one_of_its_table():
