@@ -13,6 +13,7 @@ from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import engine.public_api.triggers
 import shop.triggers
 from bootstrap import bootstrap, functions
 from engine.azure.messaging.queues import NO_XML
@@ -420,12 +421,12 @@ def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlat
 
 def handlers():
     """Every HTTP function of the app, on parts in memory."""
-    engine = app(in_memory(), simulator_enabled=True)
+    made = app(in_memory(), simulator_enabled=True)
     of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
     other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
     doors = engine.public_api.triggers.routes(other.customers, CLAIMS.doors)
-    routes = [*shop.triggers.routes(shop_of(engine)), *doors]
-    bound = functions(engine, routes).get_functions()
+    routes = [*shop.triggers.routes(shop_of(made)), *doors]
+    bound = functions(made, routes).get_functions()
     return {
         each.get_function_name(): each.get_user_function()
         for each in bound

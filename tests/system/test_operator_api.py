@@ -19,6 +19,7 @@ from failing import fault
 from submitting import new_order_id, submit
 from waiting import PATIENCE_SECONDS, eventually
 
+import engine.public_api.triggers
 import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
@@ -49,11 +50,11 @@ CHECKS = (
 @cache
 def declared():
     """What the app declares of its routes."""
-    engine = app(in_memory())
+    made = app(in_memory())
     return [
-        *shop.triggers.routes(shop_of(engine)),
-        *engine.public_api.triggers.link_routes(engine.link_service),
-        *operations.api.triggers.routes(engine.operators),
+        *shop.triggers.routes(shop_of(made)),
+        *engine.public_api.triggers.link_routes(made.link_service),
+        *operations.api.triggers.routes(made.operators),
     ]
 
 
