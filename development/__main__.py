@@ -34,7 +34,7 @@ Environment:
   HTTP_PORT 7071, BLOB_PORT 10000, QUEUE_PORT 10001, TABLE_PORT 10002, AMQP_PORT 5672,
   BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080, CHANNELS_PORT 7081, SMTP_PORT 7025   where the parts listen
   DATA_DIR .data            where the data lies; it survives a restart
-  BUSINESS shop.business:SHOP   whose app runs: examples.claims.business:CLAIMS, or one of your own
+  BUSINESS shop.business:SHOP   whose app runs: samples.claims.business:CLAIMS, or one of your own
   HOSTS 1                   how many functions hosts share the work
   HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
   LOCAL_FUNCTION_PROCESSES one

@@ -229,7 +229,7 @@ FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
 def to_be_deployed(name: str) -> Business:
     """Return the business that is to be deployed; raises `StackError` where that cannot be."""
     business, _ = to_run(name)
-    if name.startswith("examples."):
+    if name.startswith("samples."):
         raise StackError(Fault(DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE, name))
     return business
 

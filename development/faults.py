@@ -29,7 +29,7 @@ class DevelopmentCode(Code):
     EXAMPLE_NOT_DEPLOYABLE = (
         "example-not-deployable",
         (),
-        "{place} is an example, and examples/ is not deployed. Copy its folder out of examples/ first.",
+        "{place} is an example, and samples/ is not deployed. Copy its folder out of samples/ first.",
     )
     FILE_UNREADABLE = (
         "file-unreadable",

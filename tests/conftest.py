@@ -39,7 +39,7 @@ LONGEST = (
     "tests/system/test_dependencies_away.py",
     "tests/system/test_versions_and_clocks.py",
     "tests/exploration/test_unattended_worlds.py",
-    "examples/grown/test_grown.py",
+    "samples/claims_with_approvals/test_grown.py",
 )
 """What takes longest begins first."""
 

@@ -14,7 +14,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     ALWAYS: (
         "tests/exploration",
         "tests/unit/test_differential.py",
-        "examples/claims/test_explored.py",
+        "samples/claims/test_explored.py",
     ),
     "kills": ("tests/stack/test_matrix.py",),
     "outages": (
@@ -34,7 +34,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     ),
     "pages": ("tests/browser",),
     "businesses": (
-        "examples/grown",
+        "samples/claims_with_approvals",
         "tests/deployment",
         "tests/system/test_check.py",
         "tests/system/test_generated_client.py",
@@ -66,8 +66,8 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/unit/test_what_waits.py",
     ),
     NIGHTLY: (
-        "examples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",
-        "examples/grown/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
+        "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",
+        "samples/claims_with_approvals/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
         "local/tests/broker/test_broker_soak.py",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
         "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",

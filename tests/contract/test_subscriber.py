@@ -14,7 +14,7 @@ from builders import NOW
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, submission_rejected
 
-SCRIPT = ROOT / "examples/subscriber/read_alerts.py"
+SCRIPT = ROOT / "samples/subscriber/read_alerts.py"
 REJECTED = submission_rejected(None, "no JSON", "submission:1", NOW)
 WAITING = replace(
     REJECTED,

@@ -36,9 +36,9 @@ from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.step_rows import EFFECTS, WAITS
 from engine.storage.tables import Insert, Stored, entity, stored_form
-from examples.claims.business import CLAIMS
 from operations.alerts import rules as alert_rules
 from operations.api.requests import BulkRequest, OperatorRequest, RestoreRequest
+from samples.claims.business import CLAIMS
 from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from simulator.rules import (
     Call,

@@ -8,7 +8,7 @@ from simulated_world import EVERY_SERVICE
 
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import Submission, decode
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from simulator.samples import Trial, sample_order, simulated_agents
 

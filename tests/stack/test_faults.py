@@ -73,10 +73,10 @@ def test_settings_of_the_app_replace_the_defaults_but_connections_do_not(monkeyp
 
 def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
     """Their addresses are settings that a person may replace, too."""
-    monkeypatch.setenv("BUSINESS", "examples.claims.business:CLAIMS")
+    monkeypatch.setenv("BUSINESS", "samples.claims.business:CLAIMS")
     monkeypatch.setenv("BANK_URL", "http://a-bank")
     config = config_from_environment()
-    assert config.app == ROOT / "examples/claims"
+    assert config.app == ROOT / "samples/claims"
     assert [agent.address for agent in config.agents] == ["ASSESSOR_URL", "BANK_URL"]
     assert config.settings == {"BANK_URL": "http://a-bank"}
 
@@ -114,10 +114,10 @@ def test_a_reader_has_two_minutes_to_mend_a_service_that_hangs(tmp_path):
     [
         ("shop.business:SHOP", "api/products"),
         (
-            "examples.claims.business:CLAIMS",
+            "samples.claims.business:CLAIMS",
             '/api/workflows/claim/orders -d \'{"claimNumber": "C-1000',
         ),
-        ("examples.start.business:START", "development submit '{\""),
+        ("samples.minimal.business:START", "development submit '{\""),
     ],
 )
 def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):

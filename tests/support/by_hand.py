@@ -7,7 +7,7 @@ from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
 from engine.workflow import COOLDOWN, UNDO
-from examples.claims.business import CLAIMS, Claim, worth_something
+from samples.claims.business import CLAIMS, Claim, worth_something
 from shop.business import SHOP, Content, only_our_products
 
 

@@ -1,4 +1,4 @@
-"""The grown claims on the whole system: each way through `examples/grown`, all of them at once."""
+"""The grown claims on the whole system: each way through `samples/claims_with_approvals`, all of them at once."""
 
 import asyncio
 import inspect
@@ -9,7 +9,7 @@ from client import QUICK
 from stacks import running
 
 from development.business import named
-from examples.grown import test_grown
+from samples.claims_with_approvals import test_grown
 
 pytestmark = pytest.mark.soak
 
@@ -171,8 +171,8 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 async def gone(tmp_path_factory):
-    """All ways, begun at once on what `BUSINESS=examples.grown.business:GROWN make run` starts."""
-    business, app = named("examples.grown.business:GROWN")
+    """All ways, begun at once on what `BUSINESS=samples.claims_with_approvals.business:GROWN make run` starts."""
+    business, app = named("samples.claims_with_approvals.business:GROWN")
     folder = tmp_path_factory.mktemp("stack")
     async with running(folder, app=app, agents=business.agents, settings=TIMES) as (stack, client):
         begun = ((way, way(GrownClaim(stack, client))) for way in WAYS)

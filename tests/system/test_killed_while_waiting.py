@@ -9,7 +9,7 @@ from claiming import GRACE, PICTURES, GrownClaim
 from client import KILLED, QUICK
 from stacks import running
 
-from examples.grown.business import GROWN
+from samples.claims_with_approvals.business import GROWN
 
 pytestmark = pytest.mark.soak
 

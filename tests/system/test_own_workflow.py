@@ -19,11 +19,11 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 from development.business import named
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
-PLACE, START = "examples/claims", "examples/start"
+PLACE, START = "samples/claims", "samples/minimal"
 SHOWN = re.compile(
     r"`(?P<file>[\w/]+\.py)`[^\n]*:$|^```python\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
 )
@@ -41,8 +41,8 @@ PATIENT = {"FAILURE_THRESHOLD": "20", "COOLDOWN_SECONDS": "2"}
 
 @pytest.fixture(scope="module")
 async def claims(tmp_path_factory):
-    """What `BUSINESS=examples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
-    business, app = named("examples.claims.business:CLAIMS")
+    """What `BUSINESS=samples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
+    business, app = named("samples.claims.business:CLAIMS")
     folder = tmp_path_factory.mktemp("stack")
     async with running(
         folder, app=app, agents=business.agents, settings=KILLED | PATIENT
@@ -85,7 +85,7 @@ def test_what_the_page_shows_is_in_the_files_that_it_names():
 def test_the_entry_of_the_example_is_that_of_a_new_business():
     """Nothing but the names differs."""
     new, own = ((ROOT / place / "function_app.py").read_text() for place in (START, PLACE))
-    assert new.replace("examples.start", "examples.claims").replace("START", "CLAIMS") == own
+    assert new.replace("samples.minimal", "samples.claims").replace("START", "CLAIMS") == own
 
 
 @pytest.mark.soak

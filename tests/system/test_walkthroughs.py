@@ -16,7 +16,7 @@ from stacks import running
 from development.settings import WATCHED
 
 ROOT = Path(__file__).parent.parent.parent
-EXAMPLE = ROOT / "examples/follow_an_order.py"
+EXAMPLE = ROOT / "samples/follow_an_order.py"
 OPERATE, README = "docs/operate.md", "README.md"
 PAGES = {OPERATE: 20, README: 15}
 """How many steps each has at least: following it cannot succeed by finding nothing to do.

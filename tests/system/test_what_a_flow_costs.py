@@ -15,7 +15,7 @@ from bench.usage import usage
 from development.business import named
 from testkit import Trial
 
-CLAIMS, APP = named("examples.claims.business:CLAIMS")
+CLAIMS, APP = named("samples.claims.business:CLAIMS")
 ROUNDS, ORDERS = 10, 60
 ON_THE_STACK, WARM_UP = 200, 20
 

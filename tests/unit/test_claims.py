@@ -9,7 +9,7 @@ from engine.declarations.business import offers_of
 from engine.domain.errors import InvalidError
 from engine.domain.messages import json_text
 from engine.domain.submitted_order import ERASED, OnFailure
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 from simulator.rules import simulated
 
 (CLAIM,) = CLAIMS.workflows.all

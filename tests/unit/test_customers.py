@@ -30,8 +30,8 @@ from engine.public_api.rules import (
 )
 from engine.runtime.api import blueprint
 from engine.workflow import Agent, Door, Flow, Model, Operation, Personal, business
-from examples.claims.business import CLAIMS
 from operations.api.requests import ActRequest
+from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from testkit.memory import in_memory
 

@@ -17,9 +17,9 @@ from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Agent
 from engine.declarations.credentials import ApiKey, ClientCredentials
-from examples.claims.business import CLAIMS
 from local.faults import Fault
 from local.ports import StackError
+from samples.claims.business import CLAIMS
 from shop.business import SHOP
 
 PLACES = [CHOICE, APP, *FILES]
@@ -204,9 +204,9 @@ def test_the_command_says_what_it_did(root, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("examples.claims.business:CLAIMS", DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE),
+        ("samples.claims.business:CLAIMS", DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE),
         ("bench.workflows:MEASURED", DevelopmentCode.BUSINESS_WITHOUT_APP),
-        ("examples.claims.test_claims:CLAIMS", DevelopmentCode.BUSINESS_WITHOUT_APP),
+        ("samples.claims.test_claims:CLAIMS", DevelopmentCode.BUSINESS_WITHOUT_APP),
         ("shop.business:TEA", DevelopmentCode.BUSINESS_UNKNOWN),
     ],
 )
@@ -223,7 +223,7 @@ def test_what_cannot_be_deployed_is_said(name, code):
 
 def test_a_business_is_a_folder_with_its_entry(tmp_path):
     """Wherever it lies."""
-    assert {"shop", "examples.claims"} <= set(packages(ROOT))
+    assert {"shop", "samples.claims"} <= set(packages(ROOT))
     for name in ("rental", "companies/of/mine", "tests/no", ".venv/no", "half"):
         (tmp_path / name).mkdir(parents=True)
         for file in ("__init__.py", "business.py", "function_app.py"):
@@ -235,7 +235,7 @@ def test_a_business_is_a_folder_with_its_entry(tmp_path):
 def test_a_business_is_found_by_its_name_and_its_app_beside_it():
     """The app of the business that is deployed is the repository's own."""
     assert named(DEPLOYED)[1] is None
-    business, app = named("examples.claims.business:CLAIMS")
+    business, app = named("samples.claims.business:CLAIMS")
     assert [agent.name for agent in business.agents] == ["assessor", "bank"]
     assert app
     assert app.name == "claims"
@@ -268,7 +268,7 @@ SAID = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
 
 def test_each_business_that_a_page_starts_is_that_of_the_app_that_runs():
     """Or `make run` would start another one beside it, and say nothing."""
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/*.md")]
     names = {name for page in pages for name in SAID.findall(page.read_text())}
     assert len(names) > 1
     for name in names:

@@ -45,7 +45,7 @@ def test_nothing_of_the_example_is_left_in_it(root):
     assert sorted(path.name for path in (root / "car_rental").iterdir()) == files
     for path in (*root.glob("car_rental/*.py"), root / names.test):
         assert "START" not in path.read_text()
-        assert "examples" not in path.read_text()
+        assert "samples" not in path.read_text()
 
 
 def test_it_is_a_business_with_one_workflow_of_its_name(root):

@@ -17,9 +17,9 @@ from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from engine.workflow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
-from examples.claims.business import CLAIMS
-from examples.grown.business import GROWN
 from operations.cli.formatting import order_text
+from samples.claims.business import CLAIMS
+from samples.claims_with_approvals.business import GROWN
 from simulator.samples import sample_order
 from testkit import Trial
 

@@ -19,8 +19,8 @@ from engine.domain.orders import InError, Pending
 from engine.domain.states import Completed, Failed, Running, Waiting
 from engine.domain.statuses import Outcome
 from engine.storage.outbox import notices_of
-from examples.grown.business import GROWN
 from operations.api.requests import BulkRequest, Where
+from samples.claims_with_approvals.business import GROWN
 from testkit import Trial
 
 STOCK = step("stock")

@@ -1,6 +1,6 @@
 """The business: it can start, takes back what it does, and asks each service for the right thing."""
 
-from examples.start import business
+from samples.minimal import business
 from testkit import Trial
 
 ADA = business.Customer(name="Ada", email="ada@example.com")

@@ -8,7 +8,7 @@ from builders import NOW
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Finding, found
 from engine.domain.clocks import ClockSkew
-from examples.subscriber import read_alerts
+from samples.subscriber import read_alerts
 
 WAITS = alerts.stalled(
     found(None, Finding(key="orders-waiting", reason="they wait", since=NOW), NOW)

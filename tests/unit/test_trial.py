@@ -13,8 +13,8 @@ from engine.alerts.events import STALLED
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import WakeUp
 from engine.workflow import business
-from examples.claims.business import CLAIMS, Claim, PolicyHolder
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
+from samples.claims.business import CLAIMS, Claim, PolicyHolder
 from shop.business import SHOP
 from testkit import Trial
 from testkit.trial import BEGINS

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from typing import Any
 
-import examples.grown.business
+import samples.claims_with_approvals.business
 from engine.declarations.workflow import Workflow, Workflows
 from engine.domain.submitted_order import Order
-from examples.grown.business import GROWN
+from samples.claims_with_approvals.business import GROWN
 
 LATER = timedelta(seconds=25)
 """More than what is killed takes to come back."""
@@ -32,5 +32,5 @@ DATED = Workflow(
     steps=(replace(TELL, uses=(), after=(), request=letter, begins=after_a_while),),
 )
 known = Workflows(*GROWN.workflows.all, DATED)
-examples.grown.business.GROWN = replace(GROWN, workflows=known)
-app = import_module("examples.grown.function_app").app
+samples.claims_with_approvals.business.GROWN = replace(GROWN, workflows=known)
+app = import_module("samples.claims_with_approvals.function_app").app

@@ -1,6 +1,6 @@
 """Prints the events of the Event Grid topic from a Storage Queue of your own, each event once.
 
-    python examples/subscriber/read_alerts.py --queue my-alerts [--once]
+    python samples/subscriber/read_alerts.py --queue my-alerts [--once]
 
 `QUEUE_ACCOUNT` is the address of the queue service, such as
 `https://mystorage.queue.core.windows.net`, which is called as the identity that is signed in, or a

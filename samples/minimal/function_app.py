@@ -4,8 +4,8 @@ from bootstrap import bootstrap, functions
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.runtime.logs import show_fields
-from examples.grown.business import GROWN
+from samples.minimal.business import START
 
 show_fields()
-settings = Settings.read(GROWN.agents)
-app = functions(bootstrap(settings, GROWN, connect(settings)))
+settings = Settings.read(START.agents)
+app = functions(bootstrap(settings, START, connect(settings)))

@@ -4,8 +4,8 @@ from bootstrap import bootstrap, functions
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.runtime.logs import show_fields
-from examples.start.business import START
+from samples.claims_with_approvals.business import GROWN
 
 show_fields()
-settings = Settings.read(START.agents)
-app = functions(bootstrap(settings, START, connect(settings)))
+settings = Settings.read(GROWN.agents)
+app = functions(bootstrap(settings, GROWN, connect(settings)))

@@ -1,6 +1,6 @@
 """Submits an order as a trusted system does, and prints the notices from a private queue (ALR-2).
 
-Against the embedded stack (`make run`) it needs no settings: `python examples/follow_an_order.py`.
+Against the embedded stack (`make run`) it needs no settings: `python samples/follow_an_order.py`.
 Elsewhere, set the connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and in `REPLY_TO` a
 queue of your own whose name begins with `status-`. Each listener should have its own queue: a
 notice that another listener holds comes late.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 from testkit import Seen, Trial
 
 

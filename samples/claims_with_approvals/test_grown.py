@@ -6,7 +6,7 @@ import pytest
 
 from engine.workflow import InvalidError
 from engine.workflow.drawing import mermaid
-from examples.grown.business import GROWN, Approval, Claim, Photographs, PolicyHolder
+from samples.claims_with_approvals.business import GROWN, Approval, Claim, Photographs, PolicyHolder
 from testkit import Seen, Trial, TrialOrder
 
 ROOF = Claim(
@@ -174,7 +174,7 @@ def test_a_claim_is_cancelled_while_it_waits() -> None:
 
 
 def test_its_drawing_is_in_the_readme() -> None:
-    """As `python -m engine.workflow draw examples.grown.business:GROWN` prints it."""
+    """As `python -m engine.workflow draw` prints it."""
     (workflow,) = GROWN.workflows.all
     assert mermaid(workflow) in Path(__file__).with_name("README.md").read_text()
 

@@ -4,7 +4,7 @@ from bootstrap import bootstrap, functions
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.runtime.logs import show_fields
-from examples.claims.business import CLAIMS
+from samples.claims.business import CLAIMS
 
 show_fields()
 settings = Settings.read(CLAIMS.agents)

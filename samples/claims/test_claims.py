@@ -3,7 +3,7 @@
 import pytest
 
 from engine.workflow import InvalidError
-from examples.claims.business import CLAIMS, Claim, PolicyHolder
+from samples.claims.business import CLAIMS, Claim, PolicyHolder
 from testkit import Trial
 
 CLAIM = Claim(
