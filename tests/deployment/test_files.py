@@ -188,7 +188,7 @@ def test_the_pipeline_shows_what_it_will_change_and_tries_what_it_deployed():
     azd = [line for line in ran if line.startswith("azd ")]
     assert [line.split("--")[0].split()[1] for line in azd[1:]] == ["provision"] * 2 + ["deploy"]
     assert "--preview" in azd[1]
-    assert "operators" in ran[-1] + job["steps"][-1]["run"]
+    assert "operations" in ran[-1] + job["steps"][-1]["run"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -60,7 +60,7 @@ class CommandLine:
         own = os.environ | self._environment | {"PYTHONPATH": str(ROOT)}
         pipe, options = asyncio.subprocess.PIPE, {"cwd": ROOT, "env": own | environment}
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "operators", *arguments, stdout=pipe, stderr=pipe, **options
+            sys.executable, "-m", "operations", *arguments, stdout=pipe, stderr=pipe, **options
         )
 
     async def act(self, action: str, order_id: str, **more: str) -> str:

@@ -65,7 +65,12 @@ async def told(stack, step):
     key = {"OPERATOR_URL": stack.http_url, "OPERATOR_KEY": stack.operator_key}
     for command in commands:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "operators", *shlex.split(command), cwd=ROOT, env=os.environ | key
+            sys.executable,
+            "-m",
+            "operations",
+            *shlex.split(command),
+            cwd=ROOT,
+            env=os.environ | key,
         )
         assert await process.wait() == 0, command
 
