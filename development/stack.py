@@ -22,7 +22,7 @@ ALERTS = "operator-alerts"
 LAYOUT = Layout(oldest=9, newest=9, remedy="empty the folder with `make clean`")
 """What the data folder holds. Raise both numbers when rows or messages change: no data are converted."""
 ROWS = "9-1bbfbc38f9e56bc7"
-"""The fingerprint of the rows and messages of this layout; `tests/unit/test_layout.py` computes it."""
+"""The fingerprint of the rows and messages of this layout; `tests/repository/test_layout.py` computes it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

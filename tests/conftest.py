@@ -27,8 +27,8 @@ ALL_OF_THEM = 8
 LONGEST = (
     "tests/system/test_long_outages.py",
     "local/tests/conformance/test_settling.py",
-    "tests/unit/test_poisoned_neighbours.py",
-    "tests/unit/test_what_waits.py",
+    "tests/scale/test_poisoned_neighbours.py",
+    "tests/scale/test_what_waits.py",
     "shared stack 1",
     "shared stack 2",
     "shared stack 3",
@@ -42,6 +42,9 @@ LONGEST = (
     "samples/claims_with_approvals/test_grown.py",
 )
 """What takes longest begins first."""
+
+OF_MILLISECONDS = ("unit", "app", "repository")
+"""The folders of unit tests."""
 
 UNIT_SECONDS = 20 if os.environ.get("MUTANT_UNDER_TEST") else 120
 """How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon. Many
@@ -144,7 +147,7 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in set(left_out)]
     items.sort(key=_place)
     for item in items:
-        if folder_of(item.nodeid).endswith("unit") and not item.get_closest_marker("soak"):
+        if folder_of(item.nodeid).endswith(OF_MILLISECONDS) and not item.get_closest_marker("soak"):
             item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
 
 

@@ -13,7 +13,7 @@ NIGHTLY = "nightly"
 SLICES: Mapping[str, Sequence[str]] = {
     ALWAYS: (
         "tests/exploration",
-        "tests/unit/test_differential.py",
+        "tests/unit/development/test_differential.py",
         "samples/claims/test_explored.py",
     ),
     "kills": ("tests/stack/test_matrix.py",),
@@ -42,8 +42,8 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/system/test_own_workflow.py",
         "tests/system/test_walkthroughs.py",
         "tests/system/test_workflows.py",
-        "tests/unit/test_code.py",
-        "tests/unit/test_flow.py",
+        "tests/unit/engine/declarations/test_activities.py",
+        "tests/unit/engine/workflow/test_steps.py",
     ),
     "platform": ("local/tests", "tests/stack/test_busy_machine.py", "tests/stack/test_runner.py"),
     "sizes": (
@@ -58,12 +58,12 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/system/test_operator_api.py",
         "tests/system/test_queries.py",
         "tests/system/test_what_a_flow_costs.py",
-        "tests/unit/test_agents_away.py",
-        "tests/unit/test_at_the_door.py",
-        "tests/unit/test_fair_scheduling.py",
-        "tests/unit/test_many_processes.py",
-        "tests/unit/test_poisoned_neighbours.py",
-        "tests/unit/test_what_waits.py",
+        "tests/scale/test_agents_away.py",
+        "tests/scale/test_closed_gateway.py",
+        "tests/scale/test_fair_scheduling.py",
+        "tests/scale/test_many_processes.py",
+        "tests/scale/test_poisoned_neighbours.py",
+        "tests/scale/test_what_waits.py",
     ),
     NIGHTLY: (
         "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",

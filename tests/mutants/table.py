@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import Mutant, Where
 
-UNIT, CONTRACT = "tests/unit/test_", "tests/contract/test_"
+UNIT, APP, CONTRACT = "tests/unit/", "tests/app/test_", "tests/contract/test_"
 INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "local/tests/host/test_"
 BROKER = "local/tests/broker/test_broker_queue_rules.py"
-PAGES = f"{UNIT}pages.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
+PAGES = f"{UNIT}web/test_triggers.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
 EXACT_TIMES = f"{BROKER}::test_queue_rules_hold_at_exact_times"
 DEPLOYED = "tests/deployment/snapshots/default.json"
 """What the template deploys, as the compiler has worked it out: the tests check their rules on it."""
@@ -17,7 +17,7 @@ STATE_ACCOUNT = """\
     "allowSharedKeyAccess": """
 ALERT_RULES = f"{INFRA}alert_queries.py::test_each_rule_fires_for_what_it_says"
 LEADS = f"{CONTRACT}other_ports.py::test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed"
-BUS_FAULT = f"{UNIT}bus.py::test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along"
+BUS_FAULT = f"{UNIT}engine/azure/messaging/test_bus.py::test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along"
 
 ROLES = (
     Mutant(
@@ -26,7 +26,9 @@ ROLES = (
         file="engine/storage/transitions.py",
         old="                if not await self._commit(change):",
         new="                await self._send(change)\n                if not await self._commit(change):",
-        tests=(f"{UNIT}transitions.py::test_a_claim_that_was_not_written_sends_nothing",),
+        tests=(
+            f"{UNIT}engine/storage/test_transitions.py::test_a_claim_that_was_not_written_sends_nothing",
+        ),
     ),
     Mutant(
         statement="FLT-7",
@@ -34,14 +36,14 @@ ROLES = (
         file="engine/storage/transitions.py",
         old="            if await self.store.committed(change):\n                return True\n",
         new="",
-        tests=(f"{UNIT}services.py::test_a_lost_answer_is_not_taken_for_a_lost_race",),
+        tests=(f"{APP}services.py::test_a_lost_answer_is_not_taken_for_a_lost_race",),
     ),
     Mutant(
         fault="the log says what operators and services wrote",
         file="engine/storage/transitions.py",
         old='"event": change.entry.event,',
         new='"event": change.entry.event, "detail": change.entry.detail,',
-        tests=(f"{UNIT}services.py::test_the_log_says_nothing_that_a_service_or_a_person_wrote",),
+        tests=(f"{APP}services.py::test_the_log_says_nothing_that_a_service_or_a_person_wrote",),
     ),
     Mutant(
         statement="FLT-12",
@@ -77,7 +79,7 @@ ROLES = (
         old="        if state_key(order.order_id) in others:",
         new="        await self._table.submit_each(bucket, [Delete(key) for key in history])\n"
         "        if state_key(order.order_id) in others:",
-        tests=(f"{UNIT}removals.py::test_an_order_is_there_with_its_whole_history_or_is_gone",),
+        tests=(f"{APP}removals.py::test_an_order_is_there_with_its_whole_history_or_is_gone",),
     ),
     Mutant(
         statement="ALR-2",
@@ -85,9 +87,7 @@ ROLES = (
         file="engine/storage/outbox.py",
         old=":{after.version}:{number}",
         new=":{after.version}",
-        tests=(
-            f"{UNIT}notices_of_changes.py::test_the_sender_is_told_what_happens_and_nothing_else",
-        ),
+        tests=(f"{APP}notices.py::test_the_sender_is_told_what_happens_and_nothing_else",),
     ),
     Mutant(
         statement="ALR-2",
@@ -95,7 +95,9 @@ ROLES = (
         file="operations/alerts/relay.py",
         old=" for row, fault in deliveries if fault is None]",
         new=" for row, fault in deliveries]",
-        tests=(f"{UNIT}relay.py::test_nothing_is_given_up_while_the_whole_bus_is_away",),
+        tests=(
+            f"{UNIT}operations/alerts/test_relay.py::test_nothing_is_given_up_while_the_whole_bus_is_away",
+        ),
     ),
     Mutant(
         statement="ALR-2",
@@ -106,7 +108,9 @@ ROLES = (
             "            await self.store.confirm(bucket, [row.key])\n"
             "            await self.store.postpone("
         ),
-        tests=(f"{UNIT}relay.py::test_a_notice_is_given_up_only_together_with_its_alert",),
+        tests=(
+            f"{UNIT}operations/alerts/test_relay.py::test_a_notice_is_given_up_only_together_with_its_alert",
+        ),
     ),
     Mutant(
         statement="SUB-4",
@@ -115,7 +119,7 @@ ROLES = (
         old='raise UnavailableError("the order was refused as if',
         new='return print("the order was refused as if',
         tests=(
-            f"{UNIT}services.py::test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there",
+            f"{APP}services.py::test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there",
         ),
     ),
     Mutant(
@@ -126,7 +130,7 @@ ROLES = (
         new="        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
         "        store = self.transitions.store\n        rejection",
         tests=(
-            f"{UNIT}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",
+            f"{APP}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",
         ),
     ),
     Mutant(
@@ -136,7 +140,9 @@ ROLES = (
         old="        await self._put_back(message, text_of(message))",
         new="        await self.poison.remove(queue, message_id)\n"
         "        await self._put_back(message, text_of(message))",
-        tests=(f"{UNIT}poison.py::test_a_message_that_cannot_be_put_back_is_not_removed",),
+        tests=(
+            f"{UNIT}operations/api/test_poison.py::test_a_message_that_cannot_be_put_back_is_not_removed",
+        ),
     ),
     Mutant(
         statement="OPR-1",
@@ -145,7 +151,7 @@ ROLES = (
         old="payload=dict(payload.hidden(submitted)),",
         new="payload=dict(submitted),",
         tests=(
-            f"{UNIT}operator_rules.py::test_the_full_view_shows_the_documented_properties_and_no_personal_data",
+            f"{UNIT}engine/decisions/test_operator_actions.py::test_the_full_view_shows_the_documented_properties_and_no_personal_data",
         ),
     ),
     Mutant(
@@ -154,7 +160,9 @@ ROLES = (
         file="operations/api/alerts.py",
         old="owed = await self.owed.look() if",
         new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
-        tests=(f"{UNIT}closing.py::test_what_was_read_before_the_alert_came_closes_none",),
+        tests=(
+            f"{UNIT}operations/api/test_alerts.py::test_what_was_read_before_the_alert_came_closes_none",
+        ),
     ),
     Mutant(
         statement="SUP-5",
@@ -163,7 +171,7 @@ ROLES = (
         old="if not await self.leadership.acquire():",
         new="if await self.leadership.acquire() is None:",
         tests=(
-            f"{UNIT}supervisor_service.py::test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept",
+            f"{UNIT}supervisor/test_service.py::test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept",
         ),
     ),
     Mutant(
@@ -172,7 +180,7 @@ ROLES = (
         file="supervisor/service.py",
         old="while self.leadership.held():",
         new="while found or self.leadership.held():",
-        tests=(f"{UNIT}supervisor_service.py::test_a_sweep_ends_where_the_lease_was_lost",),
+        tests=(f"{UNIT}supervisor/test_service.py::test_a_sweep_ends_where_the_lease_was_lost",),
     ),
     Mutant(
         statement="FLT-7",
@@ -181,7 +189,7 @@ ROLES = (
         old="        except UnavailableError:\n            raise\n",
         new="",
         tests=(
-            f"{UNIT}supervisor_service.py::test_a_sweep_that_could_not_see_to_every_bucket_is_none[recovering]",
+            f"{UNIT}supervisor/test_service.py::test_a_sweep_that_could_not_see_to_every_bucket_is_none[recovering]",
         ),
     ),
     Mutant(
@@ -191,7 +199,7 @@ ROLES = (
         old="return await self.clock_guard.agrees()",
         new="return True",
         tests=(
-            f"{UNIT}clocks.py::test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right",
+            f"{APP}clocks.py::test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right",
         ),
     ),
     Mutant(
@@ -200,7 +208,9 @@ ROLES = (
         file="scheduler/triggers.py",
         old="ids if all(ids) else [None] * len(ids)",
         new="ids",
-        tests=(f"{UNIT}replies.py::test_a_stranger_without_an_id_costs_no_reply_its_order",),
+        tests=(
+            f"{UNIT}scheduler/test_triggers.py::test_a_stranger_without_an_id_costs_no_reply_its_order",
+        ),
     ),
     Mutant(
         statement="FLT-12",
@@ -208,7 +218,9 @@ ROLES = (
         file="scheduler/triggers.py",
         old="            await self._later(reply, agent, why)",
         new="            raise",
-        tests=(f"{UNIT}replies.py::test_a_reply_that_cannot_be_acted_on_comes_again_alone",),
+        tests=(
+            f"{UNIT}scheduler/test_triggers.py::test_a_reply_that_cannot_be_acted_on_comes_again_alone",
+        ),
     ),
     Mutant(
         statement="AGT-4",
@@ -217,7 +229,7 @@ ROLES = (
         old="        if not self._is_too_late(request):\n            message",
         new="        if reply:\n            message",
         tests=(
-            f"{UNIT}agent_service.py::test_an_answer_is_passed_on_until_a_margin_before_complete_by",
+            f"{UNIT}agents/test_service.py::test_an_answer_is_passed_on_until_a_margin_before_complete_by",
         ),
     ),
     Mutant(
@@ -226,7 +238,9 @@ ROLES = (
         file="agents/protection.py",
         old="self._slots.release()",
         new="pass",
-        tests=(f"{UNIT}call_limits.py::test_no_more_calls_are_in_flight_than_the_service_takes",),
+        tests=(
+            f"{UNIT}agents/test_bulkhead.py::test_no_more_calls_are_in_flight_than_the_service_takes",
+        ),
     ),
     Mutant(
         statement="UND-2",
@@ -235,7 +249,7 @@ ROLES = (
         old="late, was_called=again, was_accepted=False)",
         new="late, was_called=False, was_accepted=False)",
         tests=(
-            f"{UNIT}agent_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
+            f"{UNIT}agents/test_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
         ),
     ),
 )
@@ -256,7 +270,9 @@ EDGE = (
         file="engine/runtime/functions.py",
         old="except (asyncio.CancelledError, BaseExceptionGroup) as error:",
         new="except ZeroDivisionError as error:",
-        tests=(f"{UNIT}functions.py::test_what_is_cancelled_in_a_function_is_its_failure",),
+        tests=(
+            f"{UNIT}engine/runtime/test_functions.py::test_what_is_cancelled_in_a_function_is_its_failure",
+        ),
     ),
     Mutant(
         fault="the sweep does not give up a turn that comes too late",
@@ -264,7 +280,7 @@ EDGE = (
         old='await in_turn("supervisor_sweep", ',
         new='await (lambda _, work: work())("supervisor_sweep", ',
         tests=(
-            f"{UNIT}bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",
+            f"{UNIT}test_bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",
         ),
     ),
     Mutant(
@@ -273,14 +289,16 @@ EDGE = (
         file="bootstrap.py",
         old="self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
         new="agent.calls_in_flight",
-        tests=(f"{UNIT}bootstrap.py::test_how_much_may_be_asked_of_a_service_is_a_setting",),
+        tests=(f"{UNIT}test_bootstrap.py::test_how_much_may_be_asked_of_a_service_is_a_setting",),
     ),
     Mutant(
         fault="a row is written although somebody else has changed it",
         file="engine/azure/tables/wire.py",
         old="If-Match: {etag}",
         new="If-Match: *",
-        tests=(f"{UNIT}wire.py::test_each_part_of_a_transaction_says_what_azure_demands",),
+        tests=(
+            f"{UNIT}engine/azure/tables/test_wire.py::test_each_part_of_a_transaction_says_what_azure_demands",
+        ),
     ),
     Mutant(
         statement="SUB-2",
@@ -300,7 +318,7 @@ EDGE = (
         old="more = _continuation(answer.headers)",
         new='more = _continuation(answer.headers) if _json_of(answer)["value"] else None',
         tests=(
-            f"{UNIT}wire.py::test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short",
+            f"{UNIT}engine/azure/tables/test_wire.py::test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short",
         ),
     ),
     Mutant(
@@ -309,7 +327,7 @@ EDGE = (
         file="engine/azure/failures.py",
         old="PASSING = {408, 429}",
         new="PASSING = {408}",
-        tests=(f"{UNIT}failures.py::test_every_status_has_one_meaning",),
+        tests=(f"{UNIT}engine/azure/test_failures.py::test_every_status_has_one_meaning",),
     ),
     Mutant(
         statement="SUP-5",
@@ -317,7 +335,9 @@ EDGE = (
         file="engine/azure/lease.py",
         old="self._until = asked_at +",
         new="self._until = self._monotonic() +",
-        tests=(f"{UNIT}lease.py::test_a_lease_counts_from_before_it_was_asked_for",),
+        tests=(
+            f"{UNIT}engine/azure/test_lease.py::test_a_lease_counts_from_before_it_was_asked_for",
+        ),
     ),
     Mutant(
         statement="SUP-5",
@@ -335,7 +355,7 @@ EDGE = (
         old="                break  # it goes with the next batch",
         new="                outcomes.append(None)\n                continue",
         tests=(
-            f"{UNIT}bus.py::test_what_does_not_fit_into_a_batch_goes_with_the_next_one[by size]",
+            f"{UNIT}engine/azure/messaging/test_bus.py::test_what_does_not_fit_into_a_batch_goes_with_the_next_one[by size]",
         ),
     ),
     Mutant(
@@ -361,14 +381,18 @@ EDGE = (
         file="engine/azure/messaging/event_grid.py",
         old='azure_errors("Event Grid", UnavailableError)',
         new='azure_errors("Event Grid")',
-        tests=(f"{UNIT}failures.py::test_a_topic_or_a_queue_that_is_not_there_is_away",),
+        tests=(
+            f"{UNIT}engine/azure/test_failures.py::test_a_topic_or_a_queue_that_is_not_there_is_away",
+        ),
     ),
     Mutant(
         fault="a service hears from the calls for other customers",
         file="engine/azure/connections.py",
         old="cookie_jar=aiohttp.DummyCookieJar(),",
         new="",
-        tests=(f"{UNIT}remote_service.py::test_a_service_hears_nothing_from_the_calls_before",),
+        tests=(
+            f"{UNIT}engine/azure/test_remote.py::test_a_service_hears_nothing_from_the_calls_before",
+        ),
     ),
     Mutant(
         statement="AGT-3",
@@ -376,7 +400,9 @@ EDGE = (
         file="engine/azure/remote.py",
         old="self.form.key_header: request.idempotency_key",
         new="self.form.key_header: request.request_id",
-        tests=(f"{UNIT}remote_service.py::test_a_call_names_its_order_its_step_and_its_key",),
+        tests=(
+            f"{UNIT}engine/azure/test_remote.py::test_a_call_names_its_order_its_step_and_its_key",
+        ),
     ),
     Mutant(
         statement="AGT-1",
@@ -384,7 +410,9 @@ EDGE = (
         file="engine/azure/remote.py",
         old="allow_redirects=False",
         new="allow_redirects=True",
-        tests=(f"{UNIT}remote_service.py::test_a_call_goes_where_it_is_sent_and_nowhere_else",),
+        tests=(
+            f"{UNIT}engine/azure/test_remote.py::test_a_call_goes_where_it_is_sent_and_nowhere_else",
+        ),
     ),
     Mutant(
         fault="Event Grid gets the role of who reads a queue",
@@ -445,7 +473,7 @@ EDGE = (
         old='("base-uri", "form-action", "frame-ancestors")',
         new='("base-uri", "form-action")',
         tests=(
-            f"{UNIT}pages.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",
+            f"{UNIT}web/test_triggers.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",
         ),
     ),
     Mutant(

@@ -1,6 +1,6 @@
 """Alerts reach people over mail and webhooks: none is lost, none comes too often, and no channel delays another.
 
-In `make test` one channel hangs; `tests/unit/test_notify.py` has repeats after a crash, and the interval.
+In `make test` one channel hangs; `tests/unit/operations/alerts/test_notify.py` has repeats after a crash, and the interval.
 """
 
 from collections import defaultdict

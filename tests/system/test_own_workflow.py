@@ -104,7 +104,7 @@ async def test_the_page_leads_to_a_running_business(claims, copy):
 @pytest.mark.soak
 def test_all_unit_tests_pass_in_what_the_page_leads_to(copy):
     """None of them needs more of the claims than the page makes."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/unit"]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/unit", "tests/app"]
     ran = subprocess.run(
         command, cwd=copy, env=os.environ, capture_output=True, text=True, check=False
     )

@@ -42,7 +42,7 @@ CLAIMERS = 2
 """The wake-ups' host and the poll's."""
 
 pytestmark = pytest.mark.soak
-"""`tests/unit/test_many_processes.py` and `tests/unit/test_agents_away.py` have the same in memory."""
+"""`tests/scale/test_many_processes.py` and `tests/scale/test_agents_away.py` have the same in memory."""
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ SETTINGS = QUICK | {
 }
 
 pytestmark = pytest.mark.soak
-"""`tests/contract/test_other_ports.py` has the lease, `tests/unit/test_supervisor_service.py` what a sweep does without it,
+"""`tests/contract/test_other_ports.py` has the lease, `tests/unit/supervisor/test_service.py` what a sweep does without it,
 and the exploration two supervisors that recover one order."""
 
 

@@ -27,7 +27,7 @@ def test_each_entry_of_the_table_is_there():
         ("tests/exploration/test_planted.py::test_a[x/y::z]", ["always"]),
         ("tests/browser/test_drill.py::test_a", ["pages"]),
         ("tests/browser_of_old/test_a.py::test_a", []),
-        ("tests/unit/test_hold.py::test_a", []),
+        ("tests/app/test_hold.py::test_a", []),
     ],
 )
 def test_a_test_is_in_the_slice_that_names_its_folder_or_file(test, found):

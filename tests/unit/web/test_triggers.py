@@ -14,7 +14,7 @@ from shop.business import PAGE
 from testkit.memory import in_memory
 from web.triggers import Page, Site, blueprint
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE_OF_SHOP = Page(path="shop", title="Shop", folder=PAGE)
 SITE = Site.read(PAGE_OF_SHOP)
 WITHOUT_PAGE = Site.read()

@@ -201,7 +201,7 @@ def test_the_supervisor_knows_no_workflow():
     """Importing the supervisor imports no workflow: the rules it needs stand in the steps."""
     known = "any(name.startswith(('engine.declarations.workflow', 'shop')) for name in sys.modules)"
     code = f"import supervisor.triggers, sys; sys.exit({known})"
-    root = Path(__file__).parent.parent.parent
+    root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
