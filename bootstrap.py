@@ -21,7 +21,9 @@ import submission.service
 import submission.triggers
 import supervisor.triggers
 import web.triggers
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
+from agents.bulkhead import Bulkhead
+from agents.circuit_breaker import CircuitBreaker
+from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts.conditions import ConditionStatus
 from engine.azure import Adapters

@@ -10,7 +10,9 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
+from agents.bulkhead import Bulkhead
+from agents.circuit_breaker import CircuitBreaker
+from agents.health import HealthReporter
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents.protection import HealthReporter
+from agents.health import HealthReporter
 from engine.decisions.changes import Change, Event, Note
 from engine.domain.errors import CircuitOpenError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage

@@ -26,7 +26,7 @@ from builders import (
     turn_back,
 )
 
-from agents.protection import CircuitBreaker
+from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
 from engine.decisions.callback_actions import Answer, answered
 from engine.decisions.changes import Change, HistoryEntry

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from agents import rules as agent_rules
-from agents.protection import HealthReporter
+from agents.health import HealthReporter
 from agents.service import AgentService
 from engine.alerts import events as alerts
 from engine.decisions import claim as claim_decisions

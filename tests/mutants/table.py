@@ -235,7 +235,7 @@ ROLES = (
     Mutant(
         statement="AGT-10",
         fault="a call that has ended keeps its place",
-        file="agents/protection.py",
+        file="agents/bulkhead.py",
         old="self._slots.release()",
         new="pass",
         tests=(

@@ -18,7 +18,7 @@ from builders import (
 )
 from scheduling import Scheduling, only, step
 
-from agents.protection import MOST_BEGUN
+from agents.health import MOST_BEGUN
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import Workflow

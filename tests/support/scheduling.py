@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from apps import app
 from builders import NOW, answer_to, orders, seconds, some
 
-from agents.protection import MOST_BEGUN, Rate
+from agents.health import MOST_BEGUN, Rate
 from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.messages import AgentRequest, decode, requests_queue

@@ -12,7 +12,7 @@ import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 
-from agents.protection import Bulkhead
+from agents.bulkhead import Bulkhead
 from engine.domain.errors import AskedToWaitError, TransientError
 
 IN_FLIGHT = 2

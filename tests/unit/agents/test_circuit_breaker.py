@@ -7,7 +7,7 @@ from builders import NOW, ORDER_ID
 from clocks import Clock
 
 from agents import rules
-from agents.protection import CircuitBreaker
+from agents.circuit_breaker import CircuitBreaker
 from engine.domain.errors import NotTriedError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
 

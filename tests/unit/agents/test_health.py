@@ -10,15 +10,8 @@ from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 from clocks import Clock
 
-from agents.protection import (
-    INTERVAL,
-    MAX_SAID,
-    MOST_BEGUN,
-    MOST_TEXTS,
-    SWEPT_BY,
-    CircuitBreaker,
-    HealthReporter,
-)
+from agents.circuit_breaker import CircuitBreaker
+from agents.health import INTERVAL, MAX_SAID, MOST_BEGUN, MOST_TEXTS, SWEPT_BY, HealthReporter
 from engine.domain.errors import TransientError, UnavailableError
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest
@@ -345,10 +338,10 @@ async def test_a_table_that_does_not_answer_stops_no_request_for_long(
     reporter, recorded, monkeypatch
 ):
     """Who waits for it goes on after a while; who comes within a second need not wait."""
-    monkeypatch.setattr("agents.protection.PATIENCE", seconds(0.01))
+    monkeypatch.setattr("agents.health.PATIENCE", seconds(0.01))
     recorded.may_write.clear()
     await reporter.begins(request())
-    monkeypatch.setattr("agents.protection.PATIENCE", seconds(3600))
+    monkeypatch.setattr("agents.health.PATIENCE", seconds(3600))
     await reporter.begins(request())
     assert await recorded.since(NOW) == []
     recorded.may_write.set()

@@ -1,0 +1,35 @@
+"""The bulkhead of a remote service: a limit of calls in flight (WRK-2)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+from engine.domain.errors import NotTriedError
+from engine.ports import Clock
+
+SOON = timedelta(seconds=1)
+"""Delay before a request may come again that found no free slot in time."""
+
+
+class Bulkhead:
+    """Limits the calls that one process has in flight at a service."""
+
+    def __init__(self, *, in_flight: int, clock: Clock) -> None:
+        self.in_flight = in_flight
+        self._clock = clock
+        self._slots = asyncio.Semaphore(in_flight)
+
+    @asynccontextmanager
+    async def turn(self, latest: datetime) -> AsyncIterator[None]:
+        """Hold the slot of one call; raises `NotTriedError` if none is free by `latest`."""
+        left = (latest - self._clock()).total_seconds()
+        try:
+            async with asyncio.timeout(left):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise NotTriedError("too many calls are in flight", SOON) from None
+        try:
+            yield
+        finally:
+            self._slots.release()
