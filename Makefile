@@ -77,7 +77,7 @@ bicep: $(VENV)/.installed
 	@$(BIN)/python -m development.parameters
 
 explore: $(VENV)/.installed-dev
-	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
+	@$(BIN)/python -m tests.exploration $(ARGS)
 
 differential: $(VENV)/.installed-dev
 	@$(BIN)/python -m development.differential --base '$(or $(BASE),HEAD)' $(ARGS)

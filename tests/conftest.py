@@ -8,18 +8,15 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 gc.disable()  # what is loaded stays: to look through it for garbage took half of the time in which tests are collected
-pytest.register_assert_rewrite(
-    "claiming", "client", "failing", "inspection", "private_queue", "reading", "waiting"
-)
-
-from client import QUICK  # noqa: E402 - what is asserted is rewritten from here on
-from progress import Progress, folder_of  # noqa: E402
-from stacks import APP, running  # noqa: E402
-from starts import STARTED, count_starts  # noqa: E402
+pytest.register_assert_rewrite("tests.support", "local.tests.support")
 
 from development.stack import Stack, StackConfig  # noqa: E402
 from local.proxies import bypass_proxies  # noqa: E402
+from local.tests.support.starts import STARTED, count_starts  # noqa: E402
 from tests.slices import FINISHED, SLICES, faults, slices_of  # noqa: E402
+from tests.support.client import QUICK  # noqa: E402 - what is asserted is rewritten from here on
+from tests.support.progress import Progress, folder_of  # noqa: E402
+from tests.support.stacks import APP, running  # noqa: E402
 
 ALL_OF_THEM = 8
 """Workers for a whole run, on two cores: most of them wait at any time. A part of the tests needs none."""

@@ -5,7 +5,6 @@ Each is taken at the width of a phone and of a desk, in light and dark. Somebody
 
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,15 +12,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from playwright.async_api import Browser, Page
+
+from tests.support.browsers import KEY, browser, browser_here
+from tests.support.client import Client
+from tests.support.moving import record
+from tests.support.stacks import running
+
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "local/tests/support")]
-
-from browsers import KEY, browser, browser_here  # noqa: E402 - the tests' support is no package
-from client import Client  # noqa: E402
-from moving import record  # noqa: E402
-from playwright.async_api import Browser, Page  # noqa: E402
-from stacks import running  # noqa: E402
-
 FOLDER = ROOT / ".pictures"
 README = {"full-overview-1440-light": "overview.png", "order-again-1440-light": "order.png"}
 """What the README shows, as far as a screen shows it, stands in `docs/pictures`."""

@@ -4,15 +4,14 @@ from functools import partial
 
 import pytest
 
-pytest.register_assert_rewrite("queue_user", "waiting")
-
-from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
+pytest.register_assert_rewrite("local.tests.support.queue_user", "local.tests.support.waiting")
 
 from local.alone import make_queues  # noqa: E402
 from local.broker_config import configuration  # noqa: E402
 from local.ports import Ports  # noqa: E402
 from local.proxies import bypass_proxies  # noqa: E402
 from local.stack import Stack, StackConfig, Topic  # noqa: E402
+from local.tests.support.bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
 
 EVENTS = "events"
 """The Storage Queue to which the topic delivers."""

@@ -3,8 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from apps import app
-from builders import NOW, ORDER_ID, claimed, orders, some
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import BY_NAME, Asked
@@ -14,6 +12,8 @@ from engine.storage.orders import of_change
 from engine.storage.tables import Put
 from operations.api.requests import ActRequest, AuditPage, OperatorRequest
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, claimed, orders, some
 
 GRACE = {"operator": "grace", "note": "a wrong price"}
 

@@ -4,20 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import resubmit
-from apps import app
-from builders import (
-    NOW,
-    ORDER_ID,
-    answer,
-    claimed,
-    orders,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    transition,
-)
 from pydantic import ValidationError
 
 from engine.alerts import events as alerts
@@ -32,6 +18,20 @@ from operations.api.alerts import causes
 from operations.api.overview import waiting_causes
 from operations.api.requests import FollowRequest, Reading
 from testkit.memory import in_memory
+from tests.support.acting import resubmit
+from tests.support.apps import app
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    claimed,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    transition,
+)
 
 
 def id_of(number):

@@ -1,9 +1,18 @@
 """A step that times out says what the service said last (SUP-3, ALR-1)."""
 
-import acting as operator_rules
 import pytest
-from acting import told
-from builders import (
+
+from engine.domain.causes import Cause, Code
+from engine.domain.messages import request_id_of
+from engine.domain.states import Completed, Running, UndoPending
+from engine.domain.statuses import Outcome, ProcessState
+from engine.domain.submitted_order import OnFailure
+from engine.storage.agent_health import AttemptFault
+from engine.words import words_of
+from operations.api.requests import OperatorRequest
+from tests.support import acting as operator_rules
+from tests.support.acting import told
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     THRESHOLD,
@@ -17,15 +26,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-
-from engine.domain.causes import Cause, Code
-from engine.domain.messages import request_id_of
-from engine.domain.states import Completed, Running, UndoPending
-from engine.domain.statuses import Outcome, ProcessState
-from engine.domain.submitted_order import OnFailure
-from engine.storage.agent_health import AttemptFault
-from engine.words import words_of
-from operations.api.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"

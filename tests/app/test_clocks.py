@@ -4,10 +4,6 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import NOW, TOLERANCE, answer_to, orders, refusal, seconds, some, transition
-from clocks import Host
-from owed import events_owed
-from scheduling import Scheduling, only
 from ulid import ULID
 
 from engine.decisions.changes import Change, HistoryEntry
@@ -19,6 +15,19 @@ from engine.domain.orders import Hold, Order, Processed, Processing
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
 from engine.storage.clock_guard import TELL_AGAIN_SECONDS
+from tests.support.builders import (
+    NOW,
+    TOLERANCE,
+    answer_to,
+    orders,
+    refusal,
+    seconds,
+    some,
+    transition,
+)
+from tests.support.clocks import Host
+from tests.support.owed import events_owed
+from tests.support.scheduling import Scheduling, only
 
 FAR = 70.0
 SHORT = 0.1

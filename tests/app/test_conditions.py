@@ -4,9 +4,6 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from acting import cancel, resubmit
-from faults import without_lines
-from judging import BY_GRACE, NO_ROOM, Case, step
 
 from engine.decisions.changes import NotClaimed
 from engine.declarations.faults import Fault, FaultCode
@@ -17,6 +14,9 @@ from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
 from testkit import Trial
+from tests.support.acting import cancel, resubmit
+from tests.support.faults import without_lines
+from tests.support.judging import BY_GRACE, NO_ROOM, Case, step
 
 ASSESS = step("assess")
 

@@ -5,26 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import cancel, resubmit
-from agency import OPEN_FOR, Agency
-from apps import app
-from builders import (
-    NOW,
-    ORDER_ID,
-    acting_rules,
-    answer,
-    begun_by,
-    claimed,
-    fault_of_all,
-    orders,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-    timed_out,
-    turn_back,
-)
 
 from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
@@ -48,6 +28,26 @@ from engine.words import words_of
 from operations.api.explain import explain
 from operations.api.requests import OperatorRequest
 from testkit.memory import in_memory
+from tests.support.acting import cancel, resubmit
+from tests.support.agency import OPEN_FOR, Agency
+from tests.support.apps import app
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    acting_rules,
+    answer,
+    begun_by,
+    claimed,
+    fault_of_all,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+    timed_out,
+    turn_back,
+)
 
 WITHIN, PAUSE = timedelta(hours=2), seconds(60)
 BOTH = {"payment": ("payment-backup", "payment")}

@@ -3,9 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from acting import act as acted
-from acting import cancel, hold, hurry, release, resubmit
-from builders import (
+
+from engine.decisions import callback_actions as answers
+from engine.decisions.callback_actions import Answer
+from engine.decisions.changes import HistoryEntry
+from engine.decisions.operator_actions import Asked
+from engine.domain.orders import Derived
+from engine.domain.statuses import ProcessState
+from engine.domain.submitted_order import OnFailure
+from operations.api.requests import OperatorRequest
+from tests.support.acting import act as acted
+from tests.support.acting import cancel, hold, hurry, release, resubmit
+from tests.support.builders import (
     NOW,
     TIMEOUT,
     answer,
@@ -17,15 +26,6 @@ from builders import (
     supervisor,
     transition,
 )
-
-from engine.decisions import callback_actions as answers
-from engine.decisions.callback_actions import Answer
-from engine.decisions.changes import HistoryEntry
-from engine.decisions.operator_actions import Asked
-from engine.domain.orders import Derived
-from engine.domain.statuses import ProcessState
-from engine.domain.submitted_order import OnFailure
-from operations.api.requests import OperatorRequest
 
 LATER = NOW + seconds(7)
 GRACE = Asked(operator="grace", note="a note")

@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, orders, seconds, some
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.lists import ENDED_LISTS, LISTS, of_list, state_in
@@ -17,6 +15,8 @@ from engine.storage.tables import Put
 from operations.api.requests import FindRequest, OperatorRequest, OrdersPage
 from operations.api.retention import erase
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, PAYLOAD, orders, seconds, some
 
 PROCESSED = orders.processed
 UNDONE = partial(orders.in_error, outcome=Outcome.UNDONE)

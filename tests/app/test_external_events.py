@@ -7,33 +7,6 @@ from datetime import datetime, timedelta
 
 import azure.functions as func
 import pytest
-from apps import set_to
-from asking import (
-    ADA,
-    ASKING,
-    BOTH,
-    DAYS,
-    SENT,
-    YES,
-    Approval,
-    Pictures,
-    Question,
-    Request,
-    Work,
-    office,
-)
-from builders import (
-    NOW,
-    ORDER_ID,
-    SOMEWHERE,
-    TOLERANCE,
-    acting_rules,
-    index_rows,
-    orders,
-    refusal,
-    steps,
-)
-from faults import without_lines
 
 from bootstrap import bootstrap, functions
 from engine.alerts.events import STALLED
@@ -67,6 +40,33 @@ from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit import Trial
 from testkit.memory import in_memory
+from tests.support.apps import set_to
+from tests.support.asking import (
+    ADA,
+    ASKING,
+    BOTH,
+    DAYS,
+    SENT,
+    YES,
+    Approval,
+    Pictures,
+    Question,
+    Request,
+    Work,
+    office,
+)
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    SOMEWHERE,
+    TOLERANCE,
+    acting_rules,
+    index_rows,
+    orders,
+    refusal,
+    steps,
+)
+from tests.support.faults import without_lines
 
 SECOND = timedelta(seconds=1)
 

@@ -4,25 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import act, cancel, resubmit, skip, told
-from apps import app
-from builders import (
-    COOLDOWN,
-    NOW,
-    ORDER_ID,
-    PAYLOAD,
-    THRESHOLD,
-    TIMEOUT,
-    answer,
-    orders,
-    refusal,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-    timed_out,
-)
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import possible
@@ -45,6 +26,25 @@ from engine.workflow import business as of_flows
 from operations.api.requests import ActRequest
 from testkit import Trial
 from testkit.memory import in_memory
+from tests.support.acting import act, cancel, resubmit, skip, told
+from tests.support.apps import app
+from tests.support.builders import (
+    COOLDOWN,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    THRESHOLD,
+    TIMEOUT,
+    answer,
+    orders,
+    refusal,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+    timed_out,
+)
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"

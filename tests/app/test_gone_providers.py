@@ -4,19 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import (
-    LONGEST_UPGRADE,
-    NOW,
-    acting_rules,
-    answer,
-    claimed,
-    orders,
-    scheduler,
-    steps,
-    timed_out,
-)
-from builders import supervisor as recovery
-from judging import Case, step
 
 from engine.decisions.changes import NotClaimed
 from engine.declarations import business as core_business
@@ -28,6 +15,19 @@ from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from operations.api.explain import Actor, explain
 from testkit import Trial
+from tests.support.builders import (
+    LONGEST_UPGRADE,
+    NOW,
+    acting_rules,
+    answer,
+    claimed,
+    orders,
+    scheduler,
+    steps,
+    timed_out,
+)
+from tests.support.builders import supervisor as recovery
+from tests.support.judging import Case, step
 
 
 class Content(Model):

@@ -1,21 +1,6 @@
 """Holding an order and releasing it, and raising its priority."""
 
 import pytest
-from acting import cancel, hold, hurry, release, told
-from builders import (
-    NOW,
-    TIMEOUT,
-    TOLERANCE,
-    answer,
-    claimed,
-    index_rows,
-    orders,
-    scheduler,
-    seconds,
-    steps,
-    supervisor,
-    timed_out,
-)
 
 from engine.decisions.changes import NotClaimed
 from engine.domain.errors import RefusedError
@@ -39,6 +24,21 @@ from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
 from operations.api.requests import ActRequest
+from tests.support.acting import cancel, hold, hurry, release, told
+from tests.support.builders import (
+    NOW,
+    TIMEOUT,
+    TOLERANCE,
+    answer,
+    claimed,
+    index_rows,
+    orders,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+    timed_out,
+)
 
 GRACE = ActRequest(operator="grace", note="a wrong price")
 LATER_BY = seconds(60)

@@ -3,8 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from acting import cancel, resubmit
-from builders import (
+
+from engine.decisions.changes import Change
+from engine.declarations.business import Agent
+from engine.domain.effects import InDoubt, NotDone
+from engine.domain.messages import AgentRequest, decode
+from engine.domain.orders import InError, Order, Processed
+from engine.domain.states import Failed, Undoing, Undone
+from engine.domain.statuses import Outcome
+from engine.domain.submitted_order import MAX_KEPT
+from operations.api.requests import OperatorRequest
+from tests.support.acting import cancel, resubmit
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     answer,
@@ -16,16 +26,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-
-from engine.decisions.changes import Change
-from engine.declarations.business import Agent
-from engine.domain.effects import InDoubt, NotDone
-from engine.domain.messages import AgentRequest, decode
-from engine.domain.orders import InError, Order, Processed
-from engine.domain.states import Failed, Undoing, Undone
-from engine.domain.statuses import Outcome
-from engine.domain.submitted_order import MAX_KEPT
-from operations.api.requests import OperatorRequest
 
 KEY = f"{ORDER_ID}:payment"
 REQUEST = OperatorRequest(operator="grace", note="the customer has a new card")

@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from agency import MARGIN, Agency
-from builders import ORDER_ID, TIMEOUT, seconds
 
 from engine.domain.errors import NotTriedError, TransientError
 from engine.domain.texts import without_particulars
 from engine.storage.agent_health import AttemptFault
+from tests.support.agency import MARGIN, Agency
+from tests.support.builders import ORDER_ID, TIMEOUT, seconds
 
 DOWN = "503 down"
 

@@ -3,14 +3,14 @@
 from functools import partial
 
 import pytest
-from apps import app
-from builders import NOW, orders, seconds, some, steps, transition
 
 from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import LISTS
 from engine.domain.statuses import Outcome
 from operations.api.requests import OrdersPage
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, orders, seconds, some, steps, transition
 
 AT_WORK = partial(steps.running, complete_by=NOW + seconds(60))
 AWAITED = partial(steps.awaiting_external_answer, complete_by=NOW + seconds(60))

@@ -1,7 +1,6 @@
 """Causes as a newer version of the app may write them, with facts that this one does not know."""
 
 import pytest
-from builders import NOW, ORDER_ID, orders, steps
 
 from engine.decisions.changes import HistoryEntry
 from engine.decisions.lists import summary
@@ -12,6 +11,7 @@ from engine.storage.order_rows import order_of, state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
 from engine.words import words_of
+from tests.support.builders import NOW, ORDER_ID, orders, steps
 
 FURTHER = {"code": "refused", "facts": {"detail": "no", "advice": "call us"}}
 RENAMED = {"code": "refused", "facts": {"text": "no"}}

@@ -5,12 +5,7 @@ from datetime import timedelta
 
 import azure.functions as func
 import pytest
-from agency import Agency
 from azure.functions.servicebus import ServiceBusMessage
-from builders import LONGEST_UPGRADE, NOW, ORDER_ID, TIMEOUT, answer, seconds
-from kept import kept
-from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
-from owed import events_owed
 
 import agents.triggers
 from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
@@ -20,6 +15,11 @@ from engine.storage.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import LONGEST_PAUSE, SHORTEST_PAUSE
 from submission.service import QUEUE
+from tests.support.agency import Agency
+from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, TIMEOUT, answer, seconds
+from tests.support.kept import kept
+from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from tests.support.owed import events_owed
 
 REPLY = answer(result={"reference": "r"})
 REQUEST = Agency().request

@@ -5,7 +5,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import (
+
+from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.storage.agent_health import AgentHealth
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     THRESHOLD,
@@ -16,10 +19,7 @@ from builders import (
     seconds,
     under_way,
 )
-from memory_world import World
-
-from engine.domain.messages import AgentRequest, WakeUp, decode
-from engine.storage.agent_health import AgentHealth
+from tests.support.memory_world import World
 
 QUEUE = "status-example"
 DONE = {"outcome": "completed", "result": {"reference": "r-1"}}

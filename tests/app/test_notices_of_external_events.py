@@ -5,10 +5,8 @@ from base64 import b64encode
 from datetime import timedelta
 
 import pytest
-from asking import ADA, ASKING, BOTH, DAYS, SENT
 from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
-from builders import NOW, orders
 
 from engine.alerts import events as alerts
 from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
@@ -24,6 +22,8 @@ from operations.api.answers import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
 from testkit import Trial
 from testkit.memory import of_columns
+from tests.support.asking import ADA, ASKING, BOTH, DAYS, SENT
+from tests.support.builders import NOW, orders
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
 QUEUE = "status-example"

@@ -3,10 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from acting import cancel, skip, told
-from builders import orders, refusal
-from faults import without_lines
-from judging import BY_GRACE, Case, step
 
 from engine.decisions.operator_actions import cancel_for_customer, possible
 from engine.declarations.faults import Fault, FaultCode
@@ -22,6 +18,10 @@ from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
 from simulator.samples import sample_order
 from testkit import Trial
+from tests.support.acting import cancel, skip, told
+from tests.support.builders import orders, refusal
+from tests.support.faults import without_lines
+from tests.support.judging import BY_GRACE, Case, step
 
 POINTS = step("points", "pay", on_failure=OnFailure.GO_ON)
 BUYING = (step("pay"), POINTS, step("mail", "points", on_failure=OnFailure.UNDO))

@@ -5,27 +5,6 @@ from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
-from acting import cancel, hurry, resubmit
-from agency import Agency
-from builders import (
-    NOW,
-    ORDER_ID,
-    answer,
-    answer_to,
-    begun_by,
-    claimed,
-    index_rows,
-    next_try,
-    orders,
-    scheduler,
-    seconds,
-    steps,
-    supervisor,
-    timed_out,
-)
-from judging import Case, step
-from owed import events_owed
-from scheduling import Scheduling, only
 
 import testkit.services
 from engine.azure.code import NO_ROOM, ROOM_AFTER
@@ -41,6 +20,27 @@ from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPen
 from operations.api.requests import OperatorRequest
 from shop.business import SHOP
 from testkit import Trial
+from tests.support.acting import cancel, hurry, resubmit
+from tests.support.agency import Agency
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    answer_to,
+    begun_by,
+    claimed,
+    index_rows,
+    next_try,
+    orders,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+    timed_out,
+)
+from tests.support.judging import Case, step
+from tests.support.owed import events_owed
+from tests.support.scheduling import Scheduling, only
 
 GRACE = OperatorRequest(operator="grace", note="n")
 BEFORE = NOW - timedelta(hours=1)

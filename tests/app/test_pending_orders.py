@@ -3,9 +3,19 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import acting as operator_rules
 import pytest
-from builders import (
+
+from engine.decisions.changes import NotClaimed
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain import work_index
+from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.orders import Processing
+from engine.domain.states import Running, UnderWay
+from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
+from engine.domain.submitted_order import OnFailure, Priority
+from operations.api.requests import ActRequest, OperatorRequest
+from tests.support import acting as operator_rules
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     TIMEOUT,
@@ -17,16 +27,6 @@ from builders import (
     supervisor,
     wake_up,
 )
-
-from engine.decisions.changes import NotClaimed
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
-from engine.domain import work_index
-from engine.domain.messages import AgentRequest, WakeUp, decode
-from engine.domain.orders import Processing
-from engine.domain.states import Running, UnderWay
-from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
-from engine.domain.submitted_order import OnFailure, Priority
-from operations.api.requests import ActRequest, OperatorRequest
 
 HOURS = timedelta(hours=6)
 SOON = NOW + seconds(8)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
-from builders import supervisor as recovery
 
 from engine.decisions.changes import NotClaimed
 from engine.domain.statuses import WhyNot
+from tests.support.builders import NOW, PROVIDERS, answer, claimed, orders, scheduler, timed_out
+from tests.support.builders import supervisor as recovery
 
 BOTH = {"payment": ("payment", "payment-backup")}
 BACKUP = {"payment": ("payment-backup",)}

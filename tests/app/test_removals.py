@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, orders, seconds, some
 
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
 from engine.domain.errors import UnavailableError
@@ -15,6 +14,7 @@ from engine.storage.orders import OrderStore
 from engine.storage.submission_keys import SubmissionKeys
 from engine.storage.tables import entity, stored_form
 from testkit.memory import MemoryTable, of_columns
+from tests.support.builders import NOW, ORDER_ID, orders, seconds, some
 
 LATER = NOW + seconds(1)
 BUCKET = bucket_of(ORDER_ID)

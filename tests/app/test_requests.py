@@ -5,22 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
-import acting as operator_rules
 import pytest
-from acting import told
-from builders import (
-    NOW,
-    ORDER_ID,
-    answer,
-    orders,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-)
-from memory_world import World
-from owed import events_owed
 
 from engine.decisions.changes import Change, HistoryEntry, Note
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
@@ -40,6 +25,21 @@ from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operations.api.requests import OperatorRequest
+from tests.support import acting as operator_rules
+from tests.support.acting import told
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+)
+from tests.support.memory_world import World
+from tests.support.owed import events_owed
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 

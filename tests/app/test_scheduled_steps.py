@@ -5,10 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from acting import cancel, resubmit
-from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, answer, index_rows, orders, seconds, steps
-from faults import without_lines
-from judging import BY_GRACE, NO_ROOM, Case, step
 
 from engine.alerts.events import STALLED
 from engine.decisions.changes import NotClaimed
@@ -29,6 +25,20 @@ from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
 from testkit import Trial
 from testkit.trial import BEGINS
+from tests.support.acting import cancel, resubmit
+from tests.support.builders import (
+    CONTENT,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    answer,
+    index_rows,
+    orders,
+    seconds,
+    steps,
+)
+from tests.support.faults import without_lines
+from tests.support.judging import BY_GRACE, NO_ROOM, Case, step
 
 DAY = timedelta(days=1)
 TOMORROW = NOW + DAY

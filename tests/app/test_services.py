@@ -5,12 +5,7 @@ from unittest.mock import patch
 
 import azure.functions as func
 import pytest
-from away import away
 from azure.functions.queue import QueueMessage
-from builders import NOW, ORDER_ID, answer, seconds
-from kept import kept
-from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
-from owed import events_owed
 
 import submission.triggers
 from engine.decisions.operator_actions import BY_NAME
@@ -25,6 +20,11 @@ from engine.storage.poison import Arrival
 from operations.api.requests import ActRequest
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
+from tests.support.away import away
+from tests.support.builders import NOW, ORDER_ID, answer, seconds
+from tests.support.kept import kept
+from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from tests.support.owed import events_owed
 
 
 @pytest.fixture

@@ -5,9 +5,6 @@ from datetime import timedelta
 
 import azure.functions as func
 import pytest
-from acting import act
-from builders import NOW, orders, seconds, steps
-from judging import Case, step
 
 from bootstrap import functions
 from engine.decisions.callback_actions import checked
@@ -22,6 +19,9 @@ from engine.storage.outbox import notices_of
 from operations.api.requests import BulkRequest, Where
 from samples.claims_with_approvals.business import GROWN
 from testkit import Trial
+from tests.support.acting import act
+from tests.support.builders import NOW, orders, seconds, steps
+from tests.support.judging import Case, step
 
 STOCK = step("stock")
 SHIP = step("ship", "stock", pivot=True, compensation=None)

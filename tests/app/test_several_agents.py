@@ -3,14 +3,14 @@
 from datetime import timedelta
 
 import pytest
-from apps import app
-from builders import NOW, orders, seconds, some, steps, transition
 
 from engine.decisions.changes import HistoryEntry
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
 from testkit import Trial
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, orders, seconds, some, steps, transition
 
 
 class Content(Model):

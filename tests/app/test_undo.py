@@ -3,24 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from acting import cancel, resubmit, skip, told
-from builders import (
-    NOW,
-    ORDER_ID,
-    TIMEOUT,
-    TOLERANCE,
-    answer,
-    index_rows,
-    next_try,
-    orders,
-    refusal,
-    scheduler,
-    seconds,
-    steps,
-    supervisor,
-    timed_out,
-    turn_back,
-)
 
 from engine.decisions.changes import NotClaimed
 from engine.domain.causes import step_failed
@@ -40,6 +22,24 @@ from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
 from operations.api.requests import ActRequest, OperatorRequest
+from tests.support.acting import cancel, resubmit, skip, told
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    TOLERANCE,
+    answer,
+    index_rows,
+    next_try,
+    orders,
+    refusal,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+    timed_out,
+    turn_back,
+)
 
 LATER = NOW + seconds(1)
 INSTANT = timedelta(microseconds=1)

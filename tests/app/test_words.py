@@ -5,22 +5,6 @@ from datetime import timedelta
 from hashlib import sha256
 
 import pytest
-from acting import refusal as why_not
-from builders import (
-    NOW,
-    ORDER_ID,
-    answer,
-    claimed,
-    index_rows,
-    not_attempted,
-    orders,
-    refusal,
-    scheduler,
-    seconds,
-    steps,
-    supervisor,
-    timed_out,
-)
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
@@ -50,6 +34,22 @@ from engine.domain.orders import Pending
 from engine.domain.states import BackingOff, UndoPending
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
+from tests.support.acting import refusal as why_not
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    claimed,
+    index_rows,
+    not_attempted,
+    orders,
+    refusal,
+    scheduler,
+    seconds,
+    steps,
+    supervisor,
+    timed_out,
+)
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)

@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import told
-from builders import NOW, SOMEWHERE, orders, scheduler, steps
 
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.events import WorkflowChanged
 from engine.domain.submitted_order import OnFailure
+from tests.support.acting import told
+from tests.support.builders import NOW, SOMEWHERE, orders, scheduler, steps
 
 
 def step(name, *after, **more):

@@ -7,9 +7,10 @@ from collections import defaultdict
 from functools import partial
 
 import pytest
-from browsers import KEY, browser, exit_reason
 from playwright.async_api import expect
-from prerequisites import browser_program
+
+from tests.support.browsers import KEY, browser, exit_reason
+from tests.support.prerequisites import browser_program
 
 PATIENCE = 60_000
 """Milliseconds for what is awaited on a page: no claim, but less than a test with a planted fault may take."""

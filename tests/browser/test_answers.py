@@ -4,7 +4,8 @@ import json
 
 import pytest
 from playwright.async_api import expect
-from submitting import submit_new
+
+from tests.support.submitting import submit_new
 
 ASKED = "Answers from outside"
 

@@ -3,8 +3,9 @@
 import os
 
 import pytest
-from browsers import browser, browser_here, exit_reason
 from playwright.async_api import Error
+
+from tests.support.browsers import browser, browser_here, exit_reason
 
 BROKEN = """#!/bin/sh
 echo '[1128/120000.1:ERROR:ui.cc(1)] no display' >&2

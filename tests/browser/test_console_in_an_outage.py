@@ -4,8 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from browsers import KEY
 from playwright.async_api import expect
+
+from tests.support.browsers import KEY
 
 pytestmark = pytest.mark.soak
 

@@ -6,11 +6,12 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
-from browsers import KEY
-from failing import fault
 from playwright.async_api import expect
-from submitting import new_order_id, submit
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.browsers import KEY
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 WRONG = "the-wrong-key"
 FIGURES = "/api/operator/figures"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from azure.storage.queue.aio import QueueClient
-from browsers import KEY
-from client import PATIENT
 from playwright.async_api import expect
-from stacks import running
-from submitting import new_order_id, submit
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.browsers import KEY
+from tests.support.client import PATIENT
+from tests.support.stacks import running
+from tests.support.submitting import new_order_id, submit
 
 pytestmark = pytest.mark.soak
 

@@ -1,11 +1,12 @@
 """What takes long: every page at three widths, and in both themes, for whoever sees, hears or moves differently; long lists."""
 
 import pytest
-from axe import violations
-from browsers import KEY
-from failing import fault
 from playwright.async_api import expect
-from submitting import new_order_id, submit
+
+from tests.support.axe import violations
+from tests.support.browsers import KEY
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 PAGES = [
     *(

@@ -5,9 +5,10 @@ import re
 from time import monotonic
 
 import pytest
-from axe import violations
 from playwright.async_api import expect
-from stacks import running
+
+from tests.support.axe import violations
+from tests.support.stacks import running
 
 pytestmark = pytest.mark.soak
 

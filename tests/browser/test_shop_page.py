@@ -4,9 +4,10 @@ import re
 from uuid import UUID
 
 import pytest
-from failing import fault
 from playwright.async_api import expect
-from submitting import new_order_id, submit
+
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 TAKEN_BACK = ["Put back on the shelf", "Payment released", "Parcel called back"]
 PHONE = {"width": 390, "height": 844}

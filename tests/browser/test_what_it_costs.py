@@ -4,12 +4,12 @@ from datetime import timedelta
 from statistics import median
 
 import pytest
-from counted_store import Store
 from playwright.async_api import expect
-from stacks import running
 
 from engine.azure.settings import Settings
 from shop.business import SHOP
+from tests.support.counted_store import Store
+from tests.support.stacks import running
 
 pytestmark = [pytest.mark.soak, pytest.mark.alone]
 

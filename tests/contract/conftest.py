@@ -1,13 +1,13 @@
 """Every port twice: in memory, and on Azurite, the local broker and the Event Grid stand-in."""
 
 import pytest
-from apps import app
-from transports import Recorder
 
 from engine.azure.connect import connect
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.transports import Recorder
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,6 @@ from itertools import count
 from uuid import uuid4
 
 import pytest
-from apps import app
-from builders import CONTENT, PAYLOAD, orders, some
-from kept import SUBMISSIONS
 from ulid import ULID
 
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
@@ -27,6 +24,9 @@ from engine.storage.tables import Delete
 from operations.api.requests import FindRequest, OperatorRequest
 from operations.api.retention import LATE, RUN_TIME, erase
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import CONTENT, PAYLOAD, orders, some
+from tests.support.kept import SUBMISSIONS
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -8,14 +8,14 @@ from unittest.mock import patch
 
 import pytest
 from azure.servicebus.aio import ServiceBusClient
-from builders import seconds
-from gateways import Gateway
 
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import AgentRequest
+from local.tests.support.gateways import Gateway
 from testkit.memory import in_memory
+from tests.support.builders import seconds
 
 QUEUE = "shipping-requests"
 

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, TCPConnector, web
-from apps import set_to
 from azure.core.credentials import AccessToken
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.identity import CredentialUnavailableError
-from certificates import authority, signed_by
-from digests import DIGEST_ID, FAILED, HOSTILE, digest
 from pydantic import SecretStr
 
 from engine.alerts.channels import ChannelName
 from engine.azure.channels.opening import open_channels
 from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from tests.support.apps import set_to
+from tests.support.certificates import authority, signed_by
+from tests.support.digests import DIGEST_ID, FAILED, HOSTILE, digest
 
 DATA = Path(__file__).parent.parent / "data/channels"
 RECORDED = {

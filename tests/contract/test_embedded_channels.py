@@ -4,8 +4,6 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from apps import SETTINGS
-from digests import DIGEST_ID, digest
 
 from development.settings import app_settings
 from engine.azure.channels.opening import open_channels
@@ -18,6 +16,8 @@ from local.mail_server import MailServer
 from local.ports import Ports
 from local.site import Site
 from shop.business import SHOP
+from tests.support.apps import SETTINGS
+from tests.support.digests import DIGEST_ID, digest
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from apps import app
-from builders import NOW, PAYLOAD, orders, some, transition
 from ulid import ULID
 
 from engine.decisions.changes import HistoryEntry
@@ -18,6 +16,8 @@ from engine.storage.tables import Delete, Put
 from operations.api.requests import ActRequest, OperatorRequest, OrdersPage
 from operations.api.retention import erase
 from submission import rules
+from tests.support.apps import app
+from tests.support.builders import NOW, PAYLOAD, orders, some, transition
 
 HOSTILE = "|b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W|=a='\u202e\U0001f9a0"
 """As if another order followed, and as if it were escaped already."""

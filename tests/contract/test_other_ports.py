@@ -12,9 +12,6 @@ from uuid import uuid4
 import pytest
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from builders import NOW, seconds
-from delivered_events import take_events
-from waiting import eventually
 
 from engine.alerts.events import Acknowledgement
 from engine.azure.clock import utc_now
@@ -36,11 +33,14 @@ from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival
 from engine.storage.sweeps import Sweep
 from engine.storage.tables import Delete, Put, first
+from local.tests.support.delivered_events import take_events
+from local.tests.support.waiting import eventually
 from operations.api.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from testkit.memory import MemoryLeadership, MemoryLease
+from tests.support.builders import NOW, seconds
 
 
 def alert(number: int) -> Event:

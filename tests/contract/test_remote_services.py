@@ -7,10 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from agency import Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
-from builders import NOW, seconds
 
 from engine.azure.answers import MAX_BYTES
 from engine.azure.code import CodeService
@@ -18,6 +16,8 @@ from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.workflow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
+from tests.support.agency import Agency
+from tests.support.builders import NOW, seconds
 
 LONGEST_WAIT, ANSWER_WITHIN = seconds(600), seconds(120)
 

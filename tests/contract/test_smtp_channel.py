@@ -13,10 +13,6 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult
-from apps import set_to
-from builders import NOW
-from certificates import authority, signed_by
-from digests import DIGEST_ID, FAILED, HOSTILE, STALLED, digest
 from pydantic import SecretStr
 
 from engine.azure.channels.addresses import Encryption, SmtpServer
@@ -25,6 +21,10 @@ from engine.azure.channels.smtp import SmtpChannel
 from engine.azure.channels.texts import html_text, plain_text
 from engine.azure.connections import Connections
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
+from tests.support.apps import set_to
+from tests.support.builders import NOW
+from tests.support.certificates import authority, signed_by
+from tests.support.digests import DIGEST_ID, FAILED, HOSTILE, STALLED, digest
 
 ADA, GRACE = "ada@example.com", "grace@example.com"
 SECRETS = (ADA, GRACE, "very-secret")

@@ -5,22 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from apps import app
-from builders import (
-    NOW,
-    PAYLOAD,
-    answer,
-    index_rows,
-    next_try,
-    orders,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-    transition,
-)
-from owed import events_owed, owed
 
 from engine.azure.clock import order_ids, utc_now
 from engine.decisions.changes import Change, Event, HistoryEntry, Note
@@ -37,6 +21,22 @@ from engine.storage.transitions import Transitions
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import MemoryStateStore, in_memory
+from tests.support.apps import app
+from tests.support.builders import (
+    NOW,
+    PAYLOAD,
+    answer,
+    index_rows,
+    next_try,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+    transition,
+)
+from tests.support.owed import events_owed, owed
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 from azure.storage.queue.aio import QueueClient
-from builders import NOW
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, submission_rejected
+from tests.support.builders import NOW
 
 SCRIPT = ROOT / "samples/subscriber/read_alerts.py"
 REJECTED = submission_rejected(None, "no JSON", "submission:1", NOW)

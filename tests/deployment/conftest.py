@@ -5,15 +5,15 @@ import json
 import os
 
 import pytest
-from deployed_package import AZURE_PYTHON, PYTHON, build
-from deployed_resources import deployment
-from deploying import AGENTS, BUSINESS, VARIANTS, everything, functions_with, index
-from hooks import SIGNED_IN, Project
 
 from development import bicep, snapshots
 from development.business import DEPLOYED
 from development.settings import app_settings
 from local.ports import Ports
+from tests.support.deployed_package import AZURE_PYTHON, PYTHON, build
+from tests.support.deployed_resources import deployment
+from tests.support.deploying import AGENTS, BUSINESS, VARIANTS, everything, functions_with, index
+from tests.support.hooks import SIGNED_IN, Project
 
 
 def pytest_collection_modifyitems(config, items):

@@ -7,9 +7,6 @@ import re
 
 import click
 import pytest
-from builders import ORDER_ID, PAYLOAD, answer
-from deployed_resources import declared, type_and_name
-from memory_world import World
 
 from development.servicebus_config import ROOT
 from engine.decisions.operator_actions import RUNS
@@ -19,6 +16,9 @@ from engine.domain.statuses import ProcessState, Situation, StepState
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from operations.cli.commands import main
+from tests.support.builders import ORDER_ID, PAYLOAD, answer
+from tests.support.deployed_resources import declared, type_and_name
+from tests.support.memory_world import World
 
 FOLDERS = (
     "engine",

@@ -7,7 +7,8 @@ has room for. What type checks cost without their cache is for the soak.
 import json
 
 import pytest
-from another_business import readers_of_deployed, run, with_claims, with_rental
+
+from tests.support.another_business import readers_of_deployed, run, with_claims, with_rental
 
 ITSELF = "--ignore=tests/deployment/test_another_business.py"
 
@@ -30,12 +31,8 @@ def test_every_check_passes(root):
 @pytest.mark.soak
 def test_what_is_deployed_is_the_other_one(root):
     """Each file that names agents names those of the claims, and none of the shop's."""
-    asked = "from deploying import AGENTS; print(*(agent.name for agent in AGENTS))"
-    names = run(
-        root,
-        "-c",
-        f"import sys; sys.path[:0] = ['tests', 'tests/support', 'local/tests/support']; {asked}",
-    )
+    asked = "from tests.support.deploying import AGENTS; print(*(agent.name for agent in AGENTS))"
+    names = run(root, "-c", asked)
     assert names.split() == ["assessor", "bank"]
     for place in ("infra/simulated.json", "infra/hooks/services.json"):
         assert "ASSESSOR" in (root / place).read_text()

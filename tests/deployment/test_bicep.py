@@ -5,19 +5,19 @@ import re
 from collections import Counter
 
 import pytest
-from deployed_resources import (
-    ROLE_ASSIGNMENT,
-    declared,
-    modules,
-    type_and_name,
-)
-from deploying import ADDRESSES, AGENTS
 
 from bench.concurrency import chosen
 from development import snapshots
 from development.compiler import DEPLOYMENT
 from development.parameters import OPTIONS
 from development.servicebus_config import ROOT
+from tests.support.deployed_resources import (
+    ROLE_ASSIGNMENT,
+    declared,
+    modules,
+    type_and_name,
+)
+from tests.support.deploying import ADDRESSES, AGENTS
 
 INFRA = ROOT / "infra"
 UNTAGGED = (

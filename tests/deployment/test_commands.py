@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from deployed_package import clean_python
 
 from development import checks
 from development.install import uv_settings, write_command
 from development.servicebus_config import ROOT
+from tests.support.deployed_package import clean_python
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 

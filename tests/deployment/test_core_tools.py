@@ -14,8 +14,6 @@ import psutil
 import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
-from deploying import AGENTS, index
-from waiting import PATIENCE_SECONDS
 
 from development import core_tools
 from development.business import DEPLOYED
@@ -28,7 +26,9 @@ from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
 from local.faults import Fault
 from local.ports import Ports
+from local.tests.support.waiting import PATIENCE_SECONDS
 from shop.business import SHOP
+from tests.support.deploying import AGENTS, index
 
 COMPOSE = yaml.safe_load((ROOT / "development/compose.yaml").read_text())["services"]
 OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomepage": "true"}

@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from deployed_resources import ROLE_ASSIGNMENT
-from deploying import AGENTS
 from pydantic import TypeAdapter
 
 from bench.prices import LIST, PRICES, SECONDS, Deployed, idle, written
@@ -18,6 +16,8 @@ from development import parameters
 from development.servicebus_config import ROOT
 from engine.azure.settings import Settings
 from shop.business import SHOP
+from tests.support.deployed_resources import ROLE_ASSIGNMENT
+from tests.support.deploying import AGENTS
 
 README = (ROOT / "README.md").read_text()
 DEPLOY = (ROOT / "docs/deploy.md").read_text()

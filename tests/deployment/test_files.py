@@ -10,7 +10,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
 from development.servicebus_config import ROOT, emulator_config
@@ -18,6 +17,7 @@ from engine.azure.settings import Settings
 from engine.declarations.workflow import LONGEST_TIMEOUT
 from engine.runtime.functions import BATCH_SECONDS, FUNCTION_SECONDS, PATIENCE_SECONDS
 from operations.api.retention import RUN_TIME
+from tests.support.deployed_package import AZURE_PYTHON
 
 SCHEMAS = Path(__file__).parent / "schemas"
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))

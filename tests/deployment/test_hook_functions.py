@@ -4,8 +4,9 @@ import itertools
 import json
 
 import pytest
-from deploying import AGENTS
-from hooks import SIGNED_OUT, TOKEN, serving
+
+from tests.support.deploying import AGENTS
+from tests.support.hooks import SIGNED_OUT, TOKEN, serving
 
 HOOK = "postdeploy.py"
 NO_PAUSE = "import time\ntime.sleep = lambda _: None"

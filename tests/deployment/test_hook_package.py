@@ -6,11 +6,11 @@ import sys
 from pathlib import PurePosixPath
 
 import pytest
-from deployed_package import AZURE_PYTHON, PYTHON, ignored
-from hooks import STAND_IN, Project, oldest_python
 
 from development.servicebus_config import ROOT
 from engine.runtime import packed
+from tests.support.deployed_package import AZURE_PYTHON, PYTHON, ignored
+from tests.support.hooks import STAND_IN, Project, oldest_python
 
 FOLDER = ".python_packages"
 INSTALLED = f"{FOLDER}/lib/site-packages"

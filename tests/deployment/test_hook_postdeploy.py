@@ -8,8 +8,9 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from certificates import authority, signed_by
-from hooks import serving
+
+from tests.support.certificates import authority, signed_by
+from tests.support.hooks import serving
 
 HOOK = "postdeploy.py"
 KNOWN = {

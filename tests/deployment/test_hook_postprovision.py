@@ -4,7 +4,8 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hooks import SIGNED_OUT, serving
+
+from tests.support.hooks import SIGNED_OUT, serving
 
 HOOK = "postprovision.py"
 KNOWN = {

@@ -8,8 +8,9 @@ import signal
 import subprocess
 
 import pytest
-from deploying import ADDRESSES, REQUIRED
-from hooks import Project, Ran, oldest_python
+
+from tests.support.deploying import ADDRESSES, REQUIRED
+from tests.support.hooks import Project, Ran, oldest_python
 
 HOOK = "preprovision.py"
 FIRST = next(name for name in ADDRESSES if name in REQUIRED)

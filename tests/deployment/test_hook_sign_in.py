@@ -9,7 +9,8 @@ import threading
 import urllib.parse
 
 import pytest
-from hooks import SIGNED_IN, SIGNED_OUT, Project, serving
+
+from tests.support.hooks import SIGNED_IN, SIGNED_OUT, Project, serving
 
 HOOK = "sign_in.py"
 CLIENT = "11111111-2222-3333-4444-555555555555"

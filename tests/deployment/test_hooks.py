@@ -11,11 +11,11 @@ import sys
 
 import pytest
 import yaml
-from hooks import HOOKS, SIGNED_IN, Project, oldest_python
-from service_urls import NOT_PRIVATE, PRIVATE
 
 from development.servicebus_config import ROOT
 from engine.urls import is_private
+from tests.support.hooks import HOOKS, SIGNED_IN, Project, oldest_python
+from tests.support.service_urls import NOT_PRIVATE, PRIVATE
 
 OF_HOOKS = runpy.run_path(str(HOOKS / "faults.py"))
 LONGEST, TEMPLATES, Fault, text_of = map(

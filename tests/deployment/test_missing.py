@@ -9,11 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from browsers import NPM, missing
-from prerequisites import browser_program, faketime_library
-from progress import Progress
 
 from development.servicebus_config import ROOT
+from tests.support.browsers import NPM, missing
+from tests.support.prerequisites import browser_program, faketime_library
+from tests.support.progress import Progress
 
 only_where_npms_fits = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),

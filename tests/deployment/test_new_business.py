@@ -1,15 +1,15 @@
 """A business that `python -m engine.workflow new` has made passes every check, and the checks see what becomes of it."""
 
 import pytest
-from another_business import copy_of_tree, run
+
+from tests.support.another_business import copy_of_tree, run
 
 NAME = "car_rental.business:CAR_RENTAL"
 ON_THE_STACK = f"""
 import asyncio, sys
 from pathlib import Path
-sys.path[:0] = ["tests", "tests/support", "local/tests/support"]
-from stacks import running
-from submitting import new_order_id, submit
+from tests.support.stacks import running
+from tests.support.submitting import new_order_id, submit
 from development.business import named
 
 async def main(folder):

@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 import pathspec
 import pytest
 import yaml
-from azd_ignore import AzdIgnore
-from deployed_package import AZURE_PYTHON, clean_python, ignored
-from deploying import AGENTS
 
 from development.business import DEPLOYED, packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from local.ports import Ports
+from tests.support.azd_ignore import AzdIgnore
+from tests.support.deployed_package import AZURE_PYTHON, clean_python, ignored
+from tests.support.deploying import AGENTS
 
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",

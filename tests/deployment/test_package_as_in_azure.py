@@ -5,12 +5,11 @@ import json
 import os
 import subprocess
 
-from client import QUICK
-from deployed_package import clean_python
-from deploying import AGENTS, everything
-
 from development.servicebus_config import ROOT
 from development.stack import Stack, StackConfig
+from tests.support.client import QUICK
+from tests.support.deployed_package import clean_python
+from tests.support.deploying import AGENTS, everything
 
 
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):

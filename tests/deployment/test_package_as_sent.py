@@ -8,14 +8,14 @@ import sys
 from pathlib import Path, PurePosixPath
 
 import pytest
-from deployed_package import AZURE_PYTHON, PYTHON, ignored
-from deploying import AGENTS
-from hooks import Project, oldest_python
 
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.runtime import packed
 from local.ports import Ports
+from tests.support.deployed_package import AZURE_PYTHON, PYTHON, ignored
+from tests.support.deploying import AGENTS
+from tests.support.hooks import Project, oldest_python
 
 INSTALLED = Path(".python_packages/lib/site-packages")
 LOCKED = re.compile(r"^([\w.-]+)==(\S+)(?: ; (.*?))? \\$", re.MULTILINE)

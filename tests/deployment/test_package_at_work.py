@@ -10,10 +10,17 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from client import QUICK, Client
-from deployed_package import DeployedStack, clean_python, tools
-from deployed_resources import ROLE_ASSIGNMENT, type_and_name
-from deploying import (
+
+from development.servicebus_config import ROOT
+from development.stack import StackConfig
+from engine.domain.messages import DEAD_LETTERS
+from local.host.singleton import CONTAINER
+from local.ports import Ports
+from local.tests.support.waiting import eventually
+from tests.support.client import QUICK, Client
+from tests.support.deployed_package import DeployedStack, clean_python, tools
+from tests.support.deployed_resources import ROLE_ASSIGNMENT, type_and_name
+from tests.support.deploying import (
     AGENTS,
     BUSINESS,
     AtWork,
@@ -22,14 +29,7 @@ from deploying import (
     everything,
     in_time,
 )
-from recording import Call, calls_in
-from waiting import eventually
-
-from development.servicebus_config import ROOT
-from development.stack import StackConfig
-from engine.domain.messages import DEAD_LETTERS
-from local.host.singleton import CONTAINER
-from local.ports import Ports
+from tests.support.recording import Call, calls_in
 
 OFTEN = {"WATCH_SCHEDULE": "* * * * * *", "FAILURE_THRESHOLD": "20"}
 """Timers come soon, and no order is given up because the machine is slow."""

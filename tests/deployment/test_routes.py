@@ -7,7 +7,6 @@ from itertools import combinations, zip_longest
 from pathlib import Path
 
 import pytest
-from deploying import everything, index
 
 from development.business import ENTRY, packages
 from development.servicebus_config import ROOT
@@ -15,6 +14,7 @@ from development.settings import app_settings
 from engine.declarations.business import Business
 from local.host.routes import compile_route, order_of_name
 from local.ports import Ports
+from tests.support.deploying import everything, index
 
 FACTS = json.loads((ROOT / "tests/data/azure_host/http.json").read_text())
 HOME = "{home:maxlength(0)?}"

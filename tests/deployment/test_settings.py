@@ -4,8 +4,6 @@ import json
 from urllib.parse import unquote
 
 import pytest
-from deployed_resources import declared
-from deploying import ADDRESSES, AGENTS, SETTINGS
 from pydantic_core import PydanticUndefined
 
 from development.servicebus_config import ROOT, config
@@ -14,6 +12,8 @@ from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.responses import MAX_BODY_BYTES
 from local.ports import Ports
+from tests.support.deployed_resources import declared
+from tests.support.deploying import ADDRESSES, AGENTS, SETTINGS
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__accountName",

@@ -8,8 +8,6 @@ import sys
 from collections import Counter
 
 import pytest
-from deployed_resources import ROLE_ASSIGNMENT, readable
-from deploying import BUSINESS
 
 from development import bicep, compiler, snapshots
 from development.business import DEPLOYED
@@ -17,6 +15,8 @@ from development.conditions import MODULE, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from local.ports import StackError
+from tests.support.deployed_resources import ROLE_ASSIGNMENT, readable
+from tests.support.deploying import BUSINESS
 
 OWNER = snapshots.kept(snapshots.SOURCES).get("business", DEPLOYED)
 

@@ -2,8 +2,8 @@
 
 import sys
 
-from exploration.worlds import EXPLORED, WorldOf
 from testkit.exploration.explorer import Explored, explore
+from tests.exploration.worlds import EXPLORED, WorldOf
 
 
 def main(wanted: str) -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from exploration import table
-from exploration.judge import Judge
-from exploration.planted import PLANTED
-from exploration.worlds import HAPPENS
 from testkit.exploration.explorer import explore
+from tests.exploration import table
+from tests.exploration.judge import Judge
+from tests.exploration.planted import PLANTED
+from tests.exploration.worlds import HAPPENS
 
 
 def each(worlds):

@@ -1,6 +1,6 @@
 """The courses to every snapshot that the exploration reaches, for the differential run.
 
-`PYTHONPATH=tests:tests/support python -m exploration.courses OUT --states 3000` explores each world breadth first up
+`python -m tests.exploration.courses OUT --states 3000` explores each world breadth first up
 to so many states, then follows random courses of events, and writes each decision that was made there as a neutral
 move (`development/differential`). What people may do is then tried in each of the orders' states.
 
@@ -25,8 +25,6 @@ from engine.decisions.changes import Change
 from engine.decisions.operator_actions import Action
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.public_api import rules as customers
-from exploration import worlds
-from exploration.worlds import TESTED
 from operations.api import copies, retention
 from scheduler.rules import SchedulerRules
 from submission import rules as submission
@@ -34,6 +32,8 @@ from supervisor.rules import SupervisorRules
 from testkit.exploration.explorer import Limit, explore
 from testkit.exploration.moves import forget, moves
 from testkit.exploration.world import PARSED_UTC
+from tests.exploration import worlds
+from tests.exploration.worlds import TESTED
 
 LONGEST_COURSE = 150
 ON_FAILURE = {

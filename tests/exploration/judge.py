@@ -1,7 +1,5 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
-from builders import LONGEST_UPGRADE
-
 from engine.decisions.operator_actions import BY_NAME, possible
 from engine.domain.orders import PROCESS_STATE, InError
 from engine.domain.states import UnderWay
@@ -14,6 +12,7 @@ from supervisor.rules import SupervisorRules
 from testkit.exploration.invariants import EVENTS_OF, health_in
 from testkit.exploration.moves import begun_by, moves
 from testkit.exploration.violations import demand
+from tests.support.builders import LONGEST_UPGRADE
 
 ACT_OF = {event: act for act in BY_NAME if act in EVENTS_OF for event in EVENTS_OF[act]}
 

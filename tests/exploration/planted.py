@@ -47,7 +47,18 @@ from engine.features import conditions, external_events, key_generations, late_e
 from engine.storage import outbox
 from engine.storage.tables import Delete
 from engine.storage.transitions import Transitions
-from exploration.worlds import (
+from operations.alerts.relay import Relay
+from operations.api.service import OperatorService
+from scheduler import admission
+from scheduler.admission import Admission
+from scheduler.rules import SchedulerRules
+from scheduler.service import SchedulerService
+from submission import rules as submission_rules
+from supervisor import rules as supervisor_rules
+from supervisor import service as supervisor_service
+from supervisor.service import SupervisorService
+from testkit.exploration.ports import Publisher
+from tests.exploration.worlds import (
     ACCEPTED,
     ANSWER_CANCELLED,
     ANSWER_HELD,
@@ -113,17 +124,6 @@ from exploration.worlds import (
     WITHOUT,
     WorldOf,
 )
-from operations.alerts.relay import Relay
-from operations.api.service import OperatorService
-from scheduler import admission
-from scheduler.admission import Admission
-from scheduler.rules import SchedulerRules
-from scheduler.service import SchedulerService
-from submission import rules as submission_rules
-from supervisor import rules as supervisor_rules
-from supervisor import service as supervisor_service
-from supervisor.service import SupervisorService
-from testkit.exploration.ports import Publisher
 
 NOT_VALID = Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
 

@@ -9,7 +9,9 @@ from engine.declarations.workflow import Workflow
 from engine.domain.keys import history_key
 from engine.domain.orders import Order
 from engine.domain.submitted_order import OnFailure
-from exploration.worlds import (
+from testkit.exploration.explorer import Limit, explore
+from testkit.exploration.moves import forget, moves
+from tests.exploration.worlds import (
     ALL_ACTS,
     IN_SEQUENCE,
     LAST_NOT_NEEDED,
@@ -25,8 +27,6 @@ from exploration.worlds import (
     _wait,
     needed,
 )
-from testkit.exploration.explorer import Limit, explore
-from testkit.exploration.moves import forget, moves
 
 LENGTH = 150
 """How many events a random course has at most."""

@@ -11,8 +11,8 @@ from development.differential.__main__ import QUICK, Size, make_courses, run
 from development.differential.comparison import compare
 from development.differential.differences import DIFFERENCES
 from development.differential.trees import started
-from exploration import courses
-from exploration.worlds import ANSWER_ERASED, CARRIER_LIKE, UPGRADED
+from tests.exploration import courses
+from tests.exploration.worlds import ANSWER_ERASED, CARRIER_LIKE, UPGRADED
 from tests.mutants.copies import ROOT, Copy
 from tests.mutants.mutant import Mutant
 

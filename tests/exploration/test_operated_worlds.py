@@ -2,8 +2,8 @@
 
 import pytest
 
-from exploration.closure import each, explored_to_closure
-from exploration.worlds import OPERATED
+from tests.exploration.closure import each, explored_to_closure
+from tests.exploration.worlds import OPERATED
 
 
 @pytest.mark.parametrize("world", each(OPERATED))

@@ -6,14 +6,14 @@ from unittest.mock import patch
 
 import pytest
 
-from exploration import judge
-from exploration.judge import Judge, acting_rules
-from exploration.planted import PLANTED, SAID_OF
-from exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 from operations.api import explain as explaining
 from operations.api.explain import what_comes
 from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.explorer import FoundError, explore
+from tests.exploration import judge
+from tests.exploration.judge import Judge, acting_rules
+from tests.exploration.planted import PLANTED, SAID_OF
+from tests.exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 
 pytestmark = pytest.mark.soak
 """Like `make mutants`, it is about the tests, and not about the app."""

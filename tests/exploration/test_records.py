@@ -5,9 +5,9 @@ import pytest
 from engine.domain.derive import changed
 from engine.domain.states import STATES
 from engine.domain.table import kind_of, name_of
-from exploration.sample import MORE, gather
-from exploration.table import not_allowed
-from exploration.worlds import TESTED
+from tests.exploration.sample import MORE, gather
+from tests.exploration.table import not_allowed
+from tests.exploration.worlds import TESTED
 
 
 def derived_otherwise(change):

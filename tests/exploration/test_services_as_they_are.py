@@ -11,10 +11,10 @@ from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from exploration.planted import PLANTED
-from exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
 from testkit import FoundError, Trial
 from testkit.exploration.explorer import explore
+from tests.exploration.planted import PLANTED
+from tests.exploration.worlds import CARRIER_LIKE, DAY, STRIPE_LIKE
 
 SERVICES = {STRIPE_LIKE: "~:1", CARRIER_LIKE: "~"}
 """With what an idempotency key ends after a refusal and a resubmit: of a new round, or of the same."""

@@ -1,12 +1,12 @@
 """The check of the table of states and events can fail."""
 
 import pytest
-from engine_records import NOW, order, running, step
 
 from engine.decisions.changes import HistoryEntry
 from engine.domain.events import OrderProcessed, StepCompleted
 from engine.domain.states import Completed, Waiting
-from exploration.table import not_allowed
+from tests.exploration.table import not_allowed
+from tests.support.engine_records import NOW, order, running, step
 
 DONE = StepCompleted(step="pay", attempt=1)
 

@@ -17,10 +17,10 @@ from engine.workflow import Agent as Agent_
 from engine.workflow import Door as Door_
 from engine.workflow import Flow, Model, Operation, Personal
 from engine.workflow import business as flow_business
-from exploration.planted import PLANTED
 from scheduler.admission import Admission
 from testkit import FoundError, Trial
 from testkit.exploration.trial import FAULTS
+from tests.exploration.planted import PLANTED
 
 
 def step(name, agent, *after, **more):

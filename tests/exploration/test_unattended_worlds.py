@@ -3,9 +3,9 @@
 import pytest
 
 from engine.domain.orders import Processed
-from exploration.closure import each, explored_to_closure
-from exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
 from testkit.exploration.explorer import replay
+from tests.exploration.closure import each, explored_to_closure
+from tests.exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
 
 
 @pytest.mark.parametrize("world", each(UNATTENDED))

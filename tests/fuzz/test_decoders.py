@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from apps import app, set_to, shop_of
-from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +43,8 @@ from simulator.rules import Call, Fault
 from simulator.samples import Trial
 from submission.rules import Terms, new_order, read
 from testkit.memory import in_memory, of_columns
+from tests.support.apps import app, set_to, shop_of
+from tests.support.builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

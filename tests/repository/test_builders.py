@@ -3,7 +3,18 @@
 from datetime import timedelta
 
 import pytest
-from builders import (
+
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.effects import InDoubt, NothingSent
+from engine.domain.states import Completed, Failed
+from engine.domain.statuses import Direction, Outcome, ProcessState, Situation
+from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
+from engine.domain.work_index import WorkItemKind
+from engine.storage.order_rows import order_of, state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
+from tests.support.builders import (
     NOW,
     TIMEOUT,
     answer,
@@ -18,18 +29,7 @@ from builders import (
     transition,
     turn_back,
 )
-from builders import timed_out as time_is_up
-
-from engine.decisions.changes import Change, HistoryEntry
-from engine.domain.effects import InDoubt, NothingSent
-from engine.domain.states import Completed, Failed
-from engine.domain.statuses import Direction, Outcome, ProcessState, Situation
-from engine.domain.steps import Counts
-from engine.domain.submitted_order import OnFailure
-from engine.domain.work_index import WorkItemKind
-from engine.storage.order_rows import order_of, state_record
-from engine.storage.orders import columns_of_record, record_of
-from engine.storage.tables import Stored, entity, stored_form
+from tests.support.builders import timed_out as time_is_up
 
 LATER = NOW + seconds(60)
 KEY = {"known_until": LATER, "effects_final_at": LATER + TIMEOUT}

@@ -3,14 +3,14 @@
 from collections import Counter
 
 import pytest
-from builders import answer_to, orders, seconds, some, steps, transition
-from scale import both_sizes, in_soak
-from scheduling import Scheduling, Working, only
 
 from engine.decisions.changes import HistoryEntry
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
 from scheduler.admission import FEW
+from tests.support.builders import answer_to, orders, seconds, some, steps, transition
+from tests.support.scale import both_sizes, in_soak
+from tests.support.scheduling import Scheduling, Working, only
 
 STEP = seconds(60)
 PAYMENT = ("payment", "payment-backup")

@@ -6,9 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from builders import answer_to, seconds
-from scale import in_soak
-from scheduling import Scheduling
 
 from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import TransientError
@@ -20,6 +17,9 @@ from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from shop.business import ORDER
 from testkit import Trial, services
+from tests.support.builders import answer_to, seconds
+from tests.support.scale import in_soak
+from tests.support.scheduling import Scheduling
 
 PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))
 """As long as a step has unless somebody says otherwise."""

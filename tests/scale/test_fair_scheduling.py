@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
-from builders import seconds
-from scale import both_sizes
-from scheduling import NEEDS, TICK, Scheduling, Working, only, work
 
 from engine.domain.keys import buckets
 from engine.domain.submitted_order import Priority
 from scheduler.admission import FEW, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
+from tests.support.builders import seconds
+from tests.support.scale import both_sizes
+from tests.support.scheduling import NEEDS, TICK, Scheduling, Working, only, work
 
 INSTANCES = 3
 BUCKETS = 16

@@ -4,15 +4,15 @@ import asyncio
 from collections import Counter
 
 import pytest
-from builders import answer_to, seconds
-from builders import wake_up as wake_up_of
-from scale import both_sizes, in_soak
-from scheduling import FIRST, Scheduling, Working, only, step
 
 from engine.concurrency import run_all
 from engine.declarations.workflow import Workflow
 from engine.domain.messages import WakeUp, decode
 from engine.domain.submitted_order import Priority
+from tests.support.builders import answer_to, seconds
+from tests.support.builders import wake_up as wake_up_of
+from tests.support.scale import both_sizes, in_soak
+from tests.support.scheduling import FIRST, Scheduling, Working, only, step
 
 STEP = seconds(60)
 

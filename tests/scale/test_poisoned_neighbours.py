@@ -10,9 +10,6 @@ from datetime import UTC, datetime
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, seconds, some
-from neighbourhood import LASTS, street
-from scale import NIGHTLY
 
 import engine.storage.claim_lanes
 from engine.alerts.conditions import MAX_ORDERS
@@ -24,13 +21,16 @@ from engine.storage.orders import columns_of_record
 from engine.storage.tables import Insert
 from operations.api.requests import ActRequest
 from scheduler.admission import LOOK_INTERVAL
+from tests.support.builders import NOW, seconds, some
+from tests.support.neighbourhood import LASTS, street
+from tests.support.scale import NIGHTLY
 
 SMALL = {
     "engine.storage.claim_lanes.PAGE": 8,
     "engine.storage.claim_lanes.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
     "operations.alerts.relay.PAGE": 8,
-    "neighbourhood.BATCH": 8,
+    "tests.support.neighbourhood.BATCH": 8,
     "scheduler.admission.FEW": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""

@@ -4,9 +4,6 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 import pytest
-from apps import app
-from asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
-from scale import NIGHTLY, in_soak
 
 from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, Asked
@@ -15,6 +12,9 @@ from engine.workflow import Flow, business
 from testkit import Trial, TrialOrder
 from testkit.memory import in_memory
 from testkit.trial import BEGINS
+from tests.support.apps import app
+from tests.support.asking import ADA, ASKING, DAYS, SENT, Question, Request, Work, office
+from tests.support.scale import NIGHTLY, in_soak
 
 HOUR = timedelta(hours=1)
 GRACE = Asked(operator="grace", note="the customer asked for it")

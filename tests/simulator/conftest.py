@@ -1,14 +1,14 @@
 """The simulated services in memory, and on a table for the tests that need it."""
 
 import pytest
-from simulated_world import World
-from transports import Recorder
 
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from simulator.ledger import Ledger
 from testkit.memory import of_columns
+from tests.support.simulated_world import World
+from tests.support.transports import Recorder
 
 
 @pytest.fixture

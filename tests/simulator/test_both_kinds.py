@@ -4,10 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import act
-from apps import app
-from builders import NOW, ORDER_ID, seconds
-from memory_world import MESSAGE
 
 from agents.service import OVERDUE
 from engine.decisions.operator_actions import possible
@@ -28,6 +24,10 @@ from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Simulator
 from testkit.memory import in_memory, of_columns
+from tests.support.acting import act
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, seconds
+from tests.support.memory_world import MESSAGE
 
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"

@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import seconds
-from simulated_world import World
 
 from engine.declarations.business import Business
 from shop.business import SHOP
 from simulator.rules import simulated
+from tests.support.builders import seconds
+from tests.support.simulated_world import World
 
 DAY = timedelta(hours=24)
 

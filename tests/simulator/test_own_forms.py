@@ -9,8 +9,6 @@ import azure.functions as func
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from builders import NOW, ORDER_ID
-from own_forms import PARCELS, Parcel
 
 from engine.azure.remote import HttpRemoteService
 from engine.declarations.service_forms import Route
@@ -23,6 +21,8 @@ from simulator.service import FAULT_CACHE_SECONDS, Simulator
 from simulator.triggers import blueprint
 from testkit import Trial
 from testkit.memory import of_columns
+from tests.support.builders import NOW, ORDER_ID
+from tests.support.own_forms import PARCELS, Parcel
 
 CHARGE = {"amount": 1200, "currency": "eur"}
 SHIPMENT = {"address": "1 Main Street"}

@@ -7,14 +7,14 @@ from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from builders import NOW, seconds
-from simulated_world import World
 
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.errors import UnavailableError
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated
+from tests.support.builders import NOW, seconds
+from tests.support.simulated_world import World
 
 PAYMENT = simulated(SHOP)["payment"]
 

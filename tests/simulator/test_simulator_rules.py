@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import NOW, seconds
 from pydantic import ValidationError
 
 from engine.declarations.business import REFERENCE
@@ -28,6 +27,7 @@ from simulator.rules import (
     result_of,
     simulated,
 )
+from tests.support.builders import NOW, seconds
 
 PAYMENT = simulated(SHOP)["payment"]
 

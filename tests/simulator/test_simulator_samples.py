@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from builders import ORDER_ID
-from simulated_world import EVERY_SERVICE
 
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import Submission, decode
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from simulator.samples import Trial, sample_order, simulated_agents
+from tests.support.builders import ORDER_ID
+from tests.support.simulated_world import EVERY_SERVICE
 
 CLAIMS_SERVICES = ("assessor", "bank")
 

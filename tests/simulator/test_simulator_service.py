@@ -3,14 +3,14 @@
 import asyncio
 
 import pytest
-from builders import seconds
-from simulated_world import World
 
 from engine.domain.errors import UnavailableError
 from simulator.ledger import Ledger
 from simulator.rules import BUSY_FOR_SECONDS
 from simulator.service import FAULT_CACHE_SECONDS
 from testkit.memory import of_columns
+from tests.support.builders import seconds
+from tests.support.simulated_world import World
 
 
 class WatchedLedger(Ledger):

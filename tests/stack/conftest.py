@@ -5,12 +5,12 @@ import os
 import sys
 
 import pytest
-from dead_proxy import DEAD_PROXY
-from runner import Runner, environment_of
-from starts import STARTED
 
 from development.servicebus_config import ROOT
 from local.ports import Ports
+from local.tests.support.dead_proxy import DEAD_PROXY
+from local.tests.support.runner import Runner, environment_of
+from local.tests.support.starts import STARTED
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from client import SERVICES
-from reading import follow
-from scale import NIGHTLY
-from waiting import eventually
 
 from local.ports import Ports
+from local.tests.support.waiting import eventually
+from tests.support.client import SERVICES
+from tests.support.reading import follow
+from tests.support.scale import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ROOT / "tests/support/outside.py"

@@ -18,14 +18,14 @@ from uuid import uuid4
 import aiohttp
 import psutil
 import pytest
-from prerequisites import faketime_library
-from runner import Runner
-from scale import NIGHTLY
-from waiting import PATIENCE_SECONDS
 
 from development.pace import seconds_of_work
 from development.servicebus_config import ROOT
 from local.ports import Ports
+from local.tests.support.runner import Runner
+from local.tests.support.waiting import PATIENCE_SECONDS
+from tests.support.prerequisites import faketime_library
+from tests.support.scale import NIGHTLY
 
 pytestmark = [
     pytest.mark.soak,

@@ -11,14 +11,14 @@ import aiohttp
 import psutil
 import pytest
 from click.testing import CliRunner
-from dead_proxy import DEAD_PROXY
-from runner import alive, environment_of
-from scale import in_soak
-from waiting import eventually, until
 
 from development.__main__ import main, run_until_signal
 from development.business import TRIED, named
 from local.ports import Ports
+from local.tests.support.dead_proxy import DEAD_PROXY
+from local.tests.support.runner import alive, environment_of
+from local.tests.support.waiting import eventually, until
+from tests.support.scale import in_soak
 
 
 async def is_healthy(runner):

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from pathlib import Path
 
-from host_process import HostProcess
-from waiting import until
+from local.tests.support.host_process import HostProcess
+from local.tests.support.waiting import until
 
 APP = Path(__file__).parent / "turns"
 

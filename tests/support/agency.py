@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from apps import app
-from builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
-
 from engine.domain.messages import AgentReply, AgentRequest
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, TIMEOUT, orders, scheduler, seconds, steps
 
 MARGIN = seconds(0.5)
 CALL_TIMEOUT = seconds(2)

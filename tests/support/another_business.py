@@ -46,7 +46,7 @@ def with_claims(folder: Path) -> Path:
 def with_rental(folder: Path) -> Path:
     """Return a copy of the repository that deploys the car rental of the tests."""
     root = copy_of_tree(folder)
-    (root / "tests/support/rental").rename(root / "rental")
+    (root / "tests/businesses/rental").rename(root / "rental")
     run(root, "-m", "development.declared", "--deploy", "rental.business:RENTAL")
     return root
 

@@ -1,7 +1,5 @@
 """The app as it is deployed, on the parts that a test gives it."""
 
-from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
-
 from bootstrap import App, bootstrap
 from development.settings import app_settings
 from engine.azure.channels.settings import ChannelSettings
@@ -10,6 +8,7 @@ from engine.declarations.business import Agent, Business
 from local.ports import Ports
 from shop.business import SHOP
 from shop.service import ShopService
+from tests.support.builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
 NO_CHANNELS = {

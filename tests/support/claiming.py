@@ -7,13 +7,13 @@ from typing import Any
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
-from client import Client
-from failing import ended
-from submitting import new_order_id, submit
-from waiting import eventually
 
 from development.stack import Stack
 from engine.domain.messages import ANSWERS
+from local.tests.support.waiting import eventually
+from tests.support.client import Client
+from tests.support.failing import ended
+from tests.support.submitting import new_order_id, submit
 
 ROOF = {
     "claimNumber": "C-2041",

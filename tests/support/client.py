@@ -8,9 +8,9 @@ from typing import Any
 import aiohttp
 import pytest
 from azure.data.tables.aio import TableServiceClient
-from waiting import eventually
 
 from development.stack import Stack
+from local.tests.support.waiting import eventually
 
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "3",

@@ -5,9 +5,9 @@ from email.utils import format_datetime
 from types import SimpleNamespace
 
 from azure.core.pipeline import PipelineContext, PipelineRequest, PipelineResponse
-from builders import NOW, TOLERANCE, seconds
 
 from engine.azure.tables.store_clock import StoreClock
+from tests.support.builders import NOW, TOLERANCE, seconds
 
 
 class Clock:

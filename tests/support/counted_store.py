@@ -3,10 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from answering import Answering
-from builders import orders, some, transition
-from transports import Recorder
-
 from bootstrap import bootstrap, functions
 from engine.azure.clock import new_id, order_ids, utc_now
 from engine.azure.connect import connect
@@ -17,6 +13,9 @@ from engine.domain.keys import bucket_of
 from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Insert
 from shop.business import SHOP
+from tests.support.answering import Answering
+from tests.support.builders import orders, some, transition
+from tests.support.transports import Recorder
 
 LONG_AGO = utc_now() - timedelta(hours=1)
 

@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 
 import click
 import cronsim
-import recording
-from azd_ignore import AzdIgnore
 
 import local
 from development.install import install
 from development.servicebus_config import ROOT
 from development.stack import Stack, StackConfig
 from local.process import Process
+from tests.support import recording
+from tests.support.azd_ignore import AzdIgnore
 
 AZURE_PYTHON = json.loads((ROOT / "infra/options/app.json").read_text())["pythonVersion"]
 PYTHON = "{}.{}".format(*sys.version_info)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
-from client import events
-from giving_up import give_up
-from recording import Call
-from submitting import new_order_id, submit
-from waiting import eventually
 
 from development.business import DEPLOYED, ENTRY, TRIED, named
 from development.servicebus_config import ROOT
 from development.settings import simulated
 from engine.domain.messages import bus_queues
 from engine.domain.submitted_order import OnFailure
+from local.tests.support.waiting import eventually
+from tests.support.client import events
+from tests.support.giving_up import give_up
+from tests.support.recording import Call
+from tests.support.submitting import new_order_id, submit
 
 BUSINESS, _ = named(DEPLOYED)
 """The business that is deployed."""
@@ -110,8 +110,8 @@ async def do_everything(stack, client):
     _, listed = await client.request("GET", "/api/operator/alerts")
     for path, more in {
         f"orders/{followed}/erase": {},
-        "engine/public_api/find": {"email": "ada@example.com"},
-        "operations/alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
+        "customers/find": {"email": "ada@example.com"},
+        "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
     }.items():
         status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)
         assert status in (200, 202), answer

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from builders import NOW
-
 from engine.alerts.digests import Digest, DigestEntry, Status
+from tests.support.builders import NOW
 
 DIGEST_ID = "7f8f2c0e-31d5-5f0a-9f36-3d0d3c0b8a11"
 FAILED = DigestEntry(

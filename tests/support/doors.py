@@ -9,9 +9,9 @@ from threading import Lock
 from typing import Any
 
 from click.testing import CliRunner, Result
-from client import Client
 
 from operations.cli.commands import main
+from tests.support.client import Client
 
 ROOT = Path(__file__).parent.parent.parent
 GRACE = {"operator": "grace", "note": "the cause is mended"}

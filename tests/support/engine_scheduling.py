@@ -2,12 +2,11 @@
 
 from datetime import timedelta
 
-from engine_records import HOUR
-
 from bench.workflows import MEASURED
 from engine.decisions.proceed import Scheduler
 from engine.declarations.business import Agent
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from tests.support.engine_records import HOUR
 
 TOLERANCE = timedelta(seconds=1)
 CAPACITY = {"bank": ("bank", "bank-2", "other-bank"), "carrier": ("carrier",)}

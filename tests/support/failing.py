@@ -1,8 +1,8 @@
 """Orders on the order workflow of which a step fails, and what stands of them at the remote services."""
 
-from client import events
-from submitting import new_order_id, submit
-from waiting import eventually
+from local.tests.support.waiting import eventually
+from tests.support.client import events
+from tests.support.submitting import new_order_id, submit
 
 OPERATIONS = {
     "stock": ("inventory", "reserve", "release"),

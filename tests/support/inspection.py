@@ -10,12 +10,12 @@ from azure.data.tables.aio import TableClient, TableServiceClient
 from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueServiceClient
-from client import Client
-from waiting import eventually
 
 from development.stack import Stack
 from engine.concurrency import run_all
 from engine.domain.messages import DEAD_LETTERS, bus_queues
+from local.tests.support.waiting import eventually
+from tests.support.client import Client
 
 
 async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import (
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.states import Failed, Skipped, UnderWay
+from operations.api.explain import explain
+from operations.api.requests import ActRequest
+from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
     PAYLOAD,
@@ -16,11 +20,6 @@ from builders import (
     orders,
     seconds,
 )
-
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
-from engine.domain.states import Failed, Skipped, UnderWay
-from operations.api.explain import explain
-from operations.api.requests import ActRequest
 
 BY_GRACE = ActRequest(operator="grace", note="a note")
 ROOM = {"payment": ("payment",)}

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from apps import app
-from builders import NOW, ORDER_ID
-
 from testkit.memory import MemoryLeadership, MemoryLease, in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID
 
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'

@@ -4,20 +4,6 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import (
-    NOW,
-    SOMEWHERE,
-    TIMEOUT,
-    answer,
-    answer_to,
-    orders,
-    seconds,
-    some,
-    steps,
-    under_way,
-)
-from scheduling import Scheduling, only, step
-
 from agents.health import MOST_BEGUN
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
@@ -30,6 +16,19 @@ from engine.domain.work_index import WorkItemKind, all_of
 from engine.runtime.functions import in_turn
 from engine.storage.poison import Arrival
 from operations.api.views import listed as listed_as
+from tests.support.builders import (
+    NOW,
+    SOMEWHERE,
+    TIMEOUT,
+    answer,
+    answer_to,
+    orders,
+    seconds,
+    some,
+    steps,
+    under_way,
+)
+from tests.support.scheduling import Scheduling, only, step
 
 BUCKET = "b01"
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from browsers import UNPACKED, NoBrowserError, browser_here
+
+from tests.support.browsers import UNPACKED, NoBrowserError, browser_here
 
 
 def browser_program(environment: Mapping[str, str], unpacked: Path = UNPACKED) -> str:

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
-from browsers import missing
-from starts import STARTED
+
+from local.tests.support.starts import STARTED
+from tests.support.browsers import missing
 
 
 def folder_of(nodeid: str) -> str:

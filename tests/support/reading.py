@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from waiting import eventually
-
 from development.install import write_command
+from local.tests.support.waiting import eventually
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 END = "-- end of answer --"

@@ -4,9 +4,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from apps import app
-from builders import NOW, answer_to, orders, seconds, some
-
 from agents.health import MOST_BEGUN, Rate
 from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import StepDefinition, Workflow, Workflows
@@ -14,6 +11,8 @@ from engine.domain.messages import AgentRequest, decode, requests_queue
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, answer_to, orders, seconds, some
 
 NEEDS = ("payment", "inventory", "shipping")
 

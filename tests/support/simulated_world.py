@@ -4,8 +4,6 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from builders import NOW, ORDER_ID, seconds
-
 from engine.declarations.business import Business
 from shop.business import SHOP
 from simulator.ledger import Ledger
@@ -13,6 +11,7 @@ from simulator.rules import Call, Fault, simulated
 from simulator.samples import sample_order
 from simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
 from testkit.memory import MemoryTextQueue
+from tests.support.builders import NOW, ORDER_ID, seconds
 
 EVERY_SERVICE = tuple(agent.name for agent in SHOP.agents)
 

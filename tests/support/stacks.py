@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from client import Client
-
 from development.stack import Stack, StackConfig
 from local.process import Process
+from tests.support.client import Client
 
 APP = Path(__file__).parents[1] / "system/app"
 """The production app with more workflows."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from azure.storage.queue.aio import QueueClient
-from client import QUICK
 
 from development.stack import Stack
 from engine.azure.clock import order_ids
+from tests.support.client import QUICK
 
 new_order_id = order_ids(int(QUICK["BUCKETS"]))
 

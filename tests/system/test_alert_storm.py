@@ -16,13 +16,6 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from azure.data.tables.aio import TableClient
 from azure.storage.queue.aio import QueueClient
-from between import Between, storage_through
-from client import PATIENT
-from inspection import until_processed
-from scale import NIGHTLY, both_sizes
-from stacks import APP, FUNCTIONS, names, running
-from submitting import submit_new
-from waiting import eventually
 
 from engine.alerts.events import STALLED
 from engine.azure.tables.transactions import TableTransactions
@@ -31,6 +24,13 @@ from engine.decisions.changes import Event
 from engine.domain.statuses import ORDER_FAILED
 from engine.storage.orders import OrderStore
 from local.ports import HOST, Ports
+from local.tests.support.waiting import eventually
+from tests.support.between import Between, storage_through
+from tests.support.client import PATIENT
+from tests.support.inspection import until_processed
+from tests.support.scale import NIGHTLY, both_sizes
+from tests.support.stacks import APP, FUNCTIONS, names, running
+from tests.support.submitting import submit_new
 
 PER_SECOND = 30
 NOW = datetime.now(UTC)

@@ -10,14 +10,14 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import DONE, KILLED, PATIENT
-from inspection import poisoned, processed, until_processed
-from scale import NIGHTLY
-from stacks import FUNCTIONS, names, running, workers_of
-from submitting import submit_new
-from waiting import eventually
 
 from engine.domain.messages import SCHEDULER_REQUESTS
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, KILLED, PATIENT
+from tests.support.inspection import poisoned, processed, until_processed
+from tests.support.scale import NIGHTLY
+from tests.support.stacks import FUNCTIONS, names, running, workers_of
+from tests.support.submitting import submit_new
 
 MALFORMED = [b"hello", b"\xff\xfe", b"", b'{"orderId": 5}', b"[" * 1000]
 SETTINGS = PATIENT | {**KILLED, "STEP_TIMEOUT_SECONDS": "8", "FAILURE_THRESHOLD": "1000"}

@@ -11,11 +11,12 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import events
-from failing import fault
-from submitting import new_order_id
-from submitting import submit as submit_orders
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import events
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id
+from tests.support.submitting import submit as submit_orders
 
 GOOD = {
     "customer": {"name": "Ada", "email": "ada@example.com"},

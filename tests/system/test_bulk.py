@@ -5,20 +5,20 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from apps import app
-from builders import orders, some, steps
-from client import KILLED, PATIENT, events
-from doors import CommandLine
-from inspection import states_of, unfinished
-from scale import NIGHTLY
-from stacks import APP, running
-from submitting import new_order_id
-from waiting import eventually
 
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
+from local.tests.support.waiting import eventually
+from tests.support.apps import app
+from tests.support.builders import orders, some, steps
+from tests.support.client import KILLED, PATIENT, events
+from tests.support.doors import CommandLine
+from tests.support.inspection import states_of, unfinished
+from tests.support.scale import NIGHTLY
+from tests.support.stacks import APP, running
+from tests.support.submitting import new_order_id
 
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""

@@ -9,13 +9,13 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from client import KILLED, PATIENT
-from inspection import states_of
-from stacks import APP, FUNCTIONS, names, running
-from submitting import submit_new
-from waiting import eventually
 
 from local.ports import HOST
+from local.tests.support.waiting import eventually
+from tests.support.client import KILLED, PATIENT
+from tests.support.inspection import states_of
+from tests.support.stacks import APP, FUNCTIONS, names, running
+from tests.support.submitting import submit_new
 
 USED = names(*FUNCTIONS, "alerts_notify", "operator_channels")
 CHANNELS = ("smtp", "teams", "slack")

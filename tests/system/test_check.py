@@ -1,7 +1,8 @@
 """The one command that checks a deployment from outside, on the running system."""
 
 import pytest
-from doors import CommandLine
+
+from tests.support.doors import CommandLine
 
 
 @pytest.mark.soak

@@ -5,13 +5,14 @@ import time
 from contextlib import asynccontextmanager
 
 import pytest
-from away import frozen, stopped
 from azure.storage.queue.aio import QueueClient
-from client import DONE, PATIENT, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, processed, until_processed
-from scale import both_sizes
-from stacks import running
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.away import frozen, stopped
+from tests.support.client import DONE, PATIENT, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, processed, until_processed
+from tests.support.scale import both_sizes
+from tests.support.stacks import running
 
 SOON_SECONDS = 6
 """The report waits for 2 s; without that it takes as long as the slowest check, with a frozen broker much longer."""

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from client import DONE, PATIENT, QUICK
-from doors import CommandLine
-from reading import Shell, answered, asks_only, steps, with_operators
-from stacks import running
-from waiting import eventually
 
 from local.ports import Ports
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, PATIENT, QUICK
+from tests.support.doors import CommandLine
+from tests.support.reading import Shell, answered, asks_only, steps, with_operators
+from tests.support.stacks import running
 
 FORGETFUL = Path(__file__).parent / "app_forgetful"
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from client import DONE, claims_and_recoveries_alternate, events
-from failing import fault
-from submitting import new_order_id, submit
-from waiting import eventually
 
+from local.tests.support.waiting import eventually
 from scheduler.service import WAKE_UP_TIME
+from tests.support.client import DONE, claims_and_recoveries_alternate, events
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 
 async def placed_to_fail(client, stack, mode, workflow, **more):

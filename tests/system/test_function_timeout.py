@@ -4,10 +4,11 @@ import asyncio
 from functools import partial
 
 import pytest
-from client import DONE, PATIENT, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, until_processed
-from stacks import FUNCTIONS, names, running
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, PATIENT, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, until_processed
+from tests.support.stacks import FUNCTIONS, names, running
 
 SETTINGS = PATIENT | {
     "STEP_TIMEOUT_SECONDS": "60",

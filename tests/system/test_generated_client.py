@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
 
 pytestmark = pytest.mark.soak
 

@@ -4,12 +4,12 @@ import asyncio
 import inspect
 
 import pytest
-from claiming import GRACE, HOUSE, PICTURES, GrownClaim
-from client import QUICK
-from stacks import running
 
 from development.business import named
 from samples.claims_with_approvals import test_grown
+from tests.support.claiming import GRACE, HOUSE, PICTURES, GrownClaim
+from tests.support.client import QUICK
+from tests.support.stacks import running
 
 pytestmark = pytest.mark.soak
 

@@ -2,14 +2,14 @@
 
 import psutil
 import pytest
-from client import DONE, KILLED, QUICK
-from inspection import until_processed
-from stacks import running, workers_of
-from submitting import submit_new
-from waiting import eventually
 
 from local.faults import LocalCode
 from local.stack import HOST_IS_READY
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, KILLED, QUICK
+from tests.support.inspection import until_processed
+from tests.support.stacks import running, workers_of
+from tests.support.submitting import submit_new
 
 PATIENT = QUICK | KILLED | {"FAILURE_THRESHOLD": "20"}
 

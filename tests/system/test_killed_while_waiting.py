@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from claiming import GRACE, PICTURES, GrownClaim
-from client import KILLED, QUICK
-from stacks import running
 
 from samples.claims_with_approvals.business import GROWN
+from tests.support.claiming import GRACE, PICTURES, GrownClaim
+from tests.support.client import KILLED, QUICK
+from tests.support.stacks import running
 
 pytestmark = pytest.mark.soak
 

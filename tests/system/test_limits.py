@@ -5,17 +5,17 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
-from client import QUICK
-from inspection import orders_of, states_of, until_processed, until_recorded
-from stacks import APP, FUNCTIONS, names, running
-from submitting import submit_new
-from waiting import eventually
 
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.storage.alert_log import AlertLog
+from local.tests.support.waiting import eventually
 from scheduler.service import WAKE_UP_TIME
+from tests.support.client import QUICK
+from tests.support.inspection import orders_of, states_of, until_processed, until_recorded
+from tests.support.stacks import APP, FUNCTIONS, names, running
+from tests.support.submitting import submit_new
 
 IN_FLIGHT = 2
 HOSTS = 2

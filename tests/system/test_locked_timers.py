@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
-from client import QUICK
-from stacks import number_of, running, workers_of
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import QUICK
+from tests.support.stacks import number_of, running, workers_of
 
 MAX_SECONDS = 45
 """Until the lock of the dead host has run out, the other has asked for it, and its timer has come."""

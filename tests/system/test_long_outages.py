@@ -14,16 +14,16 @@ from itertools import cycle
 from uuid import uuid4
 
 import pytest
-from away import frozen, stopped
-from client import DONE, GIVES, QUICK, TAKES, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, processed, states_of, unfinished
-from private_queue import REPLY_TO, Mailbox
-from scale import NIGHTLY
-from stacks import APP, running
-from submitting import submit_new
-from waiting import eventually
 
 from development.stack import Stack
+from local.tests.support.waiting import eventually
+from tests.support.away import frozen, stopped
+from tests.support.client import DONE, GIVES, QUICK, TAKES, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, processed, states_of, unfinished
+from tests.support.private_queue import REPLY_TO, Mailbox
+from tests.support.scale import NIGHTLY
+from tests.support.stacks import APP, running
+from tests.support.submitting import submit_new
 
 AWAY_SECONDS = 300 if NIGHTLY else 120
 PAUSE_SECONDS = 2

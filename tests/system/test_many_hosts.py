@@ -4,12 +4,13 @@ import asyncio
 import random
 
 import pytest
-from client import DONE, KILLED, PATIENT, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, processed, until_processed
-from scale import both_sizes
-from stacks import APP, is_by, running
-from submitting import submit_new
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, KILLED, PATIENT, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, processed, until_processed
+from tests.support.scale import both_sizes
+from tests.support.stacks import APP, is_by, running
+from tests.support.submitting import submit_new
 
 SETTINGS = PATIENT | {
     **KILLED,

@@ -3,10 +3,11 @@
 from functools import partial
 
 import pytest
-from failing import fault
-from private_queue import REPLY_TO, STORY, Mailbox
-from submitting import new_order_id, submit
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.failing import fault
+from tests.support.private_queue import REPLY_TO, STORY, Mailbox
+from tests.support.submitting import new_order_id, submit
 
 
 @pytest.mark.proves("ALR-2")

@@ -4,12 +4,13 @@ import json
 from functools import partial
 
 import pytest
-from client import KILLED, PATIENT
-from inspection import processed
-from private_queue import REPLY_TO, STORY, Mailbox
-from stacks import APP, running
-from submitting import new_order_id, submit
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import KILLED, PATIENT
+from tests.support.inspection import processed
+from tests.support.private_queue import REPLY_TO, STORY, Mailbox
+from tests.support.stacks import APP, running
+from tests.support.submitting import new_order_id, submit
 
 
 @pytest.mark.proves("ALR-2", "ALR-3", "FLT-3", "FLT-8")

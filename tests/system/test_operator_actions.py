@@ -3,14 +3,14 @@
 from itertools import product
 
 import pytest
-from client import DONE, claims_and_recoveries_alternate, events
-from doors import Http, doors
-from failing import OPERATIONS, ended, fault, place, standing, steps_of
-from scale import in_soak
-from submitting import new_order_id, submit
-from waiting import eventually
 
 from engine.concurrency import run_all
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, claims_and_recoveries_alternate, events
+from tests.support.doors import Http, doors
+from tests.support.failing import OPERATIONS, ended, fault, place, standing, steps_of
+from tests.support.scale import in_soak
+from tests.support.submitting import new_order_id, submit
 
 UNNEEDED = ("shipment", "capture")
 """The steps whose answers nobody needs: the shipment names the reservation, the capture the authorisation."""

@@ -12,19 +12,19 @@ from uuid import uuid4
 
 import azure.functions as func
 import pytest
-from apps import app, shop_of
 from azure.storage.queue.aio import QueueClient
-from doors import CommandLine
-from failing import fault
-from submitting import new_order_id, submit
-from waiting import PATIENCE_SECONDS, eventually
 
 import engine.public_api.triggers
 import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
 from engine.runtime.api import blueprint
+from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 from testkit.memory import in_memory
+from tests.support.apps import app, shop_of
+from tests.support.doors import CommandLine
+from tests.support.failing import fault
+from tests.support.submitting import new_order_id, submit
 
 ROOT = Path(__file__).parent.parent.parent
 GRACE = {"operator": "grace", "note": "mended"}

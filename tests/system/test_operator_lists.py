@@ -5,10 +5,11 @@ import json
 from functools import partial
 
 import pytest
-from doors import CommandLine
-from failing import fault, steps_of
-from submitting import new_order_id, submit
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.doors import CommandLine
+from tests.support.failing import fault, steps_of
+from tests.support.submitting import new_order_id, submit
 
 GRACE = {"operator": "grace", "note": "I call the bank"}
 MANY, PAGE = 11, 5

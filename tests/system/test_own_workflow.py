@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from another_business import copy_of_tree
-from client import KILLED, claims_and_recoveries_alternate, events
-from doors import CommandLine
-from failing import ended, steps_of
-from reading import follow, steps
-from stacks import running
-from submitting import new_order_id, submit
-from waiting import eventually
 
 from development.business import named
+from local.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
+from tests.support.another_business import copy_of_tree
+from tests.support.client import KILLED, claims_and_recoveries_alternate, events
+from tests.support.doors import CommandLine
+from tests.support.failing import ended, steps_of
+from tests.support.reading import follow, steps
+from tests.support.stacks import running
+from tests.support.submitting import new_order_id, submit
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"

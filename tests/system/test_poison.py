@@ -10,19 +10,19 @@ from uuid import uuid4
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
-from client import DONE, events
-from giving_up import DESCRIPTION, give_up
-from inspection import poisoned
-from submitting import new_order_id
-from waiting import eventually
 
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.messages import bus_queues
 from engine.storage.poison import Arrival, PoisonStore, id_of
+from local.tests.support.waiting import eventually
 from operations.api.poison import GIVEN_UP
 from shop.business import SHOP
+from tests.support.client import DONE, events
+from tests.support.giving_up import DESCRIPTION, give_up
+from tests.support.inspection import poisoned
+from tests.support.submitting import new_order_id
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 SOURCES = [

@@ -5,11 +5,7 @@ from collections import Counter
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import TIMEOUT, TOLERANCE, orders, scheduler, some, transition, under_way
-from scale import both_sizes
-from stacks import running
 
 from engine.azure.clock import new_id, order_ids, utc_now
 from engine.azure.connect import connect
@@ -22,6 +18,18 @@ from engine.storage.agent_health import AgentHealth
 from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Insert
 from operations.api.requests import OrdersPage
+from tests.support.apps import app as app_of
+from tests.support.builders import (
+    TIMEOUT,
+    TOLERANCE,
+    orders,
+    scheduler,
+    some,
+    transition,
+    under_way,
+)
+from tests.support.scale import both_sizes
+from tests.support.stacks import running
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
 

@@ -10,13 +10,13 @@ from datetime import datetime
 from statistics import median
 
 import pytest
-from client import QUICK, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, states_of, until_processed, until_recorded
-from stacks import APP, FUNCTIONS, names, running
-from submitting import submit_new
-from waiting import eventually
 
 from local.ports import Ports
+from local.tests.support.waiting import eventually
+from tests.support.client import QUICK, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, states_of, until_processed, until_recorded
+from tests.support.stacks import APP, FUNCTIONS, names, running
+from tests.support.submitting import submit_new
 
 MAX_OPEN = 5
 """At an agent of which nothing is known, by what one host claims; and a request that is answered meanwhile, or two."""

@@ -5,11 +5,11 @@ import json
 import sys
 
 import pytest
-from bench_lines import COMPARED, WITHIN, counts_of
 
 from bench.simulated import Setup
 from bench.simulation import Simulation, workflow_of
 from development.servicebus_config import ROOT
+from tests.support.bench_lines import COMPARED, WITHIN, counts_of
 
 RATE, SECONDS = 3.5, 30
 """A rate whose times are no divisors of the time between two looks: else chance says which message leads to one."""

@@ -5,10 +5,11 @@ import time
 from itertools import groupby
 
 import pytest
-from client import QUICK, claims_and_recoveries_alternate, events
-from inspection import orders_of, states_of
-from stacks import FUNCTIONS, names, number_of, pid_of, running, workers_of
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import QUICK, claims_and_recoveries_alternate, events
+from tests.support.inspection import orders_of, states_of
+from tests.support.stacks import FUNCTIONS, names, number_of, pid_of, running, workers_of
 
 LEASE_SECONDS = 15
 """The shortest that Azure takes."""

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from client import DONE, KILLED, QUICK, claims_and_recoveries_alternate
-from inspection import orders_of, poisoned, states_of, until_processed
-from stacks import running
-from waiting import eventually
+
+from local.tests.support.waiting import eventually
+from tests.support.client import DONE, KILLED, QUICK, claims_and_recoveries_alternate
+from tests.support.inspection import orders_of, poisoned, states_of, until_processed
+from tests.support.stacks import running
 
 ROOT = Path(__file__).parents[2]
 NEXT = Path(__file__).parent / "app_next"

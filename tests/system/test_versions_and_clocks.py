@@ -4,10 +4,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from client import DONE, QUICK, claims_and_recoveries_alternate, events
-from inspection import orders_of, poisoned, until_processed
-from stacks import APP, FUNCTIONS, is_by, names, running
-from submitting import submit_new
+
+from tests.support.client import DONE, QUICK, claims_and_recoveries_alternate, events
+from tests.support.inspection import orders_of, poisoned, until_processed
+from tests.support.stacks import APP, FUNCTIONS, is_by, names, running
+from tests.support.submitting import submit_new
 
 AHEAD = timedelta(seconds=1)
 """What app_ahead adds to the time."""

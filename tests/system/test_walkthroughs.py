@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
-from private_queue import REPLY_TO, Mailbox
-from reading import follow, steps, with_operators
-from stacks import running
 
 from development.settings import WATCHED
+from tests.support.private_queue import REPLY_TO, Mailbox
+from tests.support.reading import follow, steps, with_operators
+from tests.support.stacks import running
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "samples/follow_an_order.py"

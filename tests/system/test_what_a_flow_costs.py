@@ -5,15 +5,15 @@ import statistics
 import time
 
 import pytest
-from by_hand import CLAIMS_BY_HAND, STORM
-from inspection import processed
-from stacks import running
-from submitting import submit_new
-from waiting import eventually
 
 from bench.usage import usage
 from development.business import named
+from local.tests.support.waiting import eventually
 from testkit import Trial
+from tests.support.by_hand import CLAIMS_BY_HAND, STORM
+from tests.support.inspection import processed
+from tests.support.stacks import running
+from tests.support.submitting import submit_new
 
 CLAIMS, APP = named("samples.claims.business:CLAIMS")
 ROUNDS, ORDERS = 10, 60

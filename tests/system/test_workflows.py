@@ -6,19 +6,19 @@ from functools import partial
 from itertools import cycle, product
 
 import pytest
-from apps import app
-from builders import orders, some, steps
-from client import DONE, claims_and_recoveries_alternate, events
-from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
-from scale import both_sizes
-from submitting import new_order_id, submit
-from waiting import eventually
 
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
+from local.tests.support.waiting import eventually
 from shop.business import ORDER_1
+from tests.support.apps import app
+from tests.support.builders import orders, some, steps
+from tests.support.client import DONE, claims_and_recoveries_alternate, events
+from tests.support.failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
+from tests.support.scale import both_sizes
+from tests.support.submitting import new_order_id, submit
 
 BEFORE = {
     "stock": {"payment"},

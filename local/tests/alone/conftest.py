@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from dead_proxy import DEAD_PROXY
-from places import ROOT
-from runner import Runner, environment_of
-from starts import STARTED
 
 from local.ports import Ports
+from local.tests.support.dead_proxy import DEAD_PROXY
+from local.tests.support.places import ROOT
+from local.tests.support.runner import Runner, environment_of
+from local.tests.support.starts import STARTED
 
 APPS = Path(__file__).parent / "apps"
 READY = "Ctrl-C stops it"

@@ -10,13 +10,13 @@ from functools import partial
 import aiohttp
 import pytest
 from click.testing import CliRunner
-from places import LOCAL, ROOT
-from waiting import eventually
 
 from local import parts
 from local.alone import Needs, bindings_of, connections, install, main, needs_of
 from local.faults import Fault, LocalCode
 from local.ports import Ports, StackError
+from local.tests.support.places import LOCAL, ROOT
+from local.tests.support.waiting import eventually
 
 READY = "Ctrl-C stops it"
 PARCEL = {"type": "queueTrigger", "queueName": "%NAME%", "connection": "Parcels"}

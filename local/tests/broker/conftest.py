@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from azure.servicebus.aio import ServiceBusClient
-from broker_process import RunningBroker, opened
-from bus_queues import OF_THE_BROKERS_TESTS as QUEUES
-from queue_user import QueueUser
+
+from local.tests.support.broker_process import RunningBroker, opened
+from local.tests.support.bus_queues import OF_THE_BROKERS_TESTS as QUEUES
+from local.tests.support.queue_user import QueueUser
 
 
 @pytest.fixture(scope="session")

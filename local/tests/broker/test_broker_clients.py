@@ -4,7 +4,12 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from amqp_wire import (
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus._pyamqp.error import AMQPError
+from azure.servicebus.amqp import AmqpAnnotatedMessage
+from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
+
+from local.tests.support.amqp_wire import (
     AMQP_HEADER,
     ATTACH,
     BEGIN,
@@ -15,11 +20,7 @@ from amqp_wire import (
     connected,
     credit,
 )
-from azure.servicebus import ServiceBusMessage
-from azure.servicebus._pyamqp.error import AMQPError
-from azure.servicebus.amqp import AmqpAnnotatedMessage
-from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
-from waiting import eventually
+from local.tests.support.waiting import eventually
 
 
 async def test_management_requests_at_the_same_time(plain):

@@ -6,7 +6,12 @@
 import json
 
 import pytest
-from amqp_wire import (
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus._pyamqp.outcomes import Rejected
+from azure.servicebus._pyamqp.performatives import DispositionFrame, SASLInit
+from azure.servicebus._pyamqp.sasl import SASLAnonymousCredential
+
+from local.tests.support.amqp_wire import (
     AMQP_HEADER,
     ATTACH,
     BEGIN,
@@ -25,12 +30,8 @@ from amqp_wire import (
     connected,
     credit,
 )
-from azure.servicebus import ServiceBusMessage
-from azure.servicebus._pyamqp.outcomes import Rejected
-from azure.servicebus._pyamqp.performatives import DispositionFrame, SASLInit
-from azure.servicebus._pyamqp.sasl import SASLAnonymousCredential
-from broker_process import opened
-from places import ROOT
+from local.tests.support.broker_process import opened
+from local.tests.support.places import ROOT
 
 DOTNET = json.loads((ROOT / "tests/data/azure_host/dotnet.json").read_text())
 ADDRESSES = DOTNET["addresses"]

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusSubQueue
-from broker_process import opened, run_node, running_broker, write_config
-from waiting import PATIENCE_SECONDS
+
+from local.tests.support.broker_process import opened, run_node, running_broker, write_config
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 FAULTY = {
     "LockDuration": "PT6M",

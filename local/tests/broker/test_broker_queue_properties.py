@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageLockLostError
-from waiting import PATIENCE_SECONDS, eventually
+
+from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 
 
 async def test_broker_refuses_a_late_settlement_by_management(special):

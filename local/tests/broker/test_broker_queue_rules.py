@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from broker_process import NODE
+from local.tests.support.broker_process import NODE
 
 RULES = sorted(Path(__file__).parent.glob("*.test.mjs"))
 

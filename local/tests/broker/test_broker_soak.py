@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusReceiveMode
 from azure.servicebus.exceptions import ServiceBusError
-from broker_process import BrokerProcess, running_broker
-from waiting import PATIENCE_SECONDS, eventually
+
+from local.tests.support.broker_process import BrokerProcess, running_broker
+from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 
 pytestmark = pytest.mark.soak
 

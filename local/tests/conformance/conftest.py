@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from both_sdks import CLIENTS
-from broker_process import opened
-from queue_user import QueueUser
 
 from local.connections import service_bus_connection_string
+from local.tests.support.both_sdks import CLIENTS
+from local.tests.support.broker_process import opened
+from local.tests.support.queue_user import QueueUser
 
 FOREIGN = os.environ.get("SERVICEBUS_CONNECTION")
 

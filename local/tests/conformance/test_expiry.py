@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from waiting import eventually
+from local.tests.support.waiting import eventually
 
 SHORT = timedelta(seconds=2)
 

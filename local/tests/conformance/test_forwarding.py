@@ -1,7 +1,8 @@
 """What is documented of dead letters that are forwarded to another queue."""
 
 from azure.servicebus import ServiceBusMessage
-from waiting import PATIENCE_SECONDS
+
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 
 async def test_dead_letter_is_forwarded_with_its_reason_and_the_name_of_its_queue(

@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from broker_process import NODE
+
+from local.tests.support.broker_process import NODE
 
 HERE = Path(__file__).with_name("js")
 NPM = NODE.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"

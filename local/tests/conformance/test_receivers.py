@@ -7,7 +7,8 @@ import asyncio
 
 import pytest
 from azure.servicebus import ServiceBusMessageState, ServiceBusReceiveMode
-from waiting import PATIENCE_SECONDS
+
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 
 async def test_peek_locked_message_is_hidden_from_other_receivers(client, unread):

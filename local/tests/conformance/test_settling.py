@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageAlreadySettled, MessageLockLostError, ServiceBusError
-from both_sdks import renewed_locks
-from queue_user import QueueUser
-from waiting import eventually
+
+from local.tests.support.both_sdks import renewed_locks
+from local.tests.support.queue_user import QueueUser
+from local.tests.support.waiting import eventually
 
 MOST_DELIVERIES = 20
 """A queue that allows more is not asked how many."""

@@ -7,11 +7,11 @@ import pytest
 from azure.servicebus import ServiceBusClient
 from azure.storage.blob import ContainerClient
 from azure.storage.queue import QueueServiceClient
-from bus_queue import BusQueue
-from bus_queues import OF_ONE_TEST
-from host_process import LISTED_ORIGINS, HostProcess
 
 from local.host.singleton import CONTAINER
+from local.tests.support.bus_queue import BusQueue
+from local.tests.support.bus_queues import OF_ONE_TEST
+from local.tests.support.host_process import LISTED_ORIGINS, HostProcess
 
 _queue_numbers = itertools.count()
 _host_ids = itertools.count()

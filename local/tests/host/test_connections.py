@@ -6,13 +6,13 @@ import logging
 import socket
 
 import pytest
-from waiting import eventually
 
 from local.host import connection
 from local.host.connection import RefusedConnections
 from local.host.http import HttpListener
 from local.host.index import ANONYMOUS, Function, HttpTrigger
 from local.host.settings import HostSettings
+from local.tests.support.waiting import eventually
 
 BODY = b"POST /f HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateways import Gateway
+from local.tests.support.gateways import Gateway
 
 
 async def test_storage_and_broker_away_and_back(services, start_host, work_queue, own_bus_queue):

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from host_process import FUNCTION_KEY, LISTED_ORIGINS
 
 from local.host.http import MAX_BODY_BYTES, MAX_REQUEST_LINE_BYTES, HttpListener
 from local.host.routes import compile_route, without_dots
 from local.host.settings import HostSettings
+from local.tests.support.host_process import FUNCTION_KEY, LISTED_ORIGINS
 
 FACTS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/http.json").read_text())
 

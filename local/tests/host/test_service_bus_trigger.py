@@ -7,7 +7,8 @@ import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 from azure.servicebus._pyamqp import _decode, _encode
 from azure.servicebus.amqp import AmqpAnnotatedMessage
-from waiting import until
+
+from local.tests.support.waiting import until
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import azure.functions as func
 import pytest
 from click.testing import CliRunner
-from host_process import HostProcess
 
 from local.faults import Fault, LocalCode
 from local.host import running, worker
@@ -22,6 +21,7 @@ from local.host.http import HttpListener
 from local.host.index import INSTEAD, HttpTrigger, index_functions
 from local.host.invoke import Call
 from local.host.settings import DEFAULT_SECONDS, AppSettings, HostSettings
+from local.tests.support.host_process import HostProcess
 
 TIMERS = json.loads((Path(__file__).parents[3] / "tests/data/azure_host/timers.json").read_text())
 

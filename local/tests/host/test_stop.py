@@ -4,7 +4,8 @@ import signal
 import socket
 
 import pytest
-from waiting import until
+
+from local.tests.support.waiting import until
 
 
 def test_sigterm_lets_running_calls_end_and_settles_their_messages(

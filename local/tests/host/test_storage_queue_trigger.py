@@ -5,11 +5,11 @@ import math
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 from azure.storage.queue import QueueMessage
-from waiting import until
 
 from local.host.host_json import QueueOptions
 from local.host.index import StorageQueueTrigger
 from local.host.storage_queue import Held, StorageQueueListener
+from local.tests.support.waiting import until
 
 
 def messages_in(queue):

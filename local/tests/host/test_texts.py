@@ -1,7 +1,8 @@
 """Messages of a trigger that does not say `data_type=BINARY` are texts, and are read on the way (host.md 2 and 3)."""
 
 from azure.core.exceptions import ResourceNotFoundError
-from waiting import until
+
+from local.tests.support.waiting import until
 
 
 def poisoned(queue):

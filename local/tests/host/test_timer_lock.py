@@ -6,10 +6,10 @@ import signal
 import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.blob.aio import ContainerClient
-from gateways import Gateway
-from waiting import until
 
 from local.host.singleton import CONTAINER, Lease
+from local.tests.support.gateways import Gateway
+from local.tests.support.waiting import until
 
 SOON = {"TICK": "00:00:00.2", "TICK_DOES": "note", "LOCAL_TIMER_LOCK_SECONDS": "1"}
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
-from ncrontab import ROWS, SPAN, occurrences
 
 from local.faults import LocalCode
 from local.host import timer
@@ -14,6 +13,7 @@ from local.host.errors import HostError
 from local.host.host_json import seconds_of
 from local.host.index import TimerTrigger
 from local.host.timer import TimerListener, parse_schedule
+from local.tests.support.ncrontab import ROWS, SPAN, occurrences
 
 
 @pytest.mark.parametrize(

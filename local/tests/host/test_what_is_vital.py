@@ -8,15 +8,15 @@ import socket
 
 import psutil
 import pytest
-from host_process import HostProcess
-from places import ROOT
-from runner import alive
-from waiting import until
 
 from local.faults import LocalCode
 from local.host.host_json import ServiceBusOptions
 from local.host.index import ServiceBusTrigger
 from local.host.service_bus import ServiceBusListener
+from local.tests.support.host_process import HostProcess
+from local.tests.support.places import ROOT
+from local.tests.support.runner import alive
+from local.tests.support.waiting import until
 
 FORKING = "the process that forks the workers"
 NO_FORK = f"[{LocalCode.FORK_FAILED}]"

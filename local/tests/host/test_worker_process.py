@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from host_process import HostProcess
-from runner import alive
-from waiting import until
 
 from local.faults import LocalCode
+from local.tests.support.host_process import HostProcess
+from local.tests.support.runner import alive
+from local.tests.support.waiting import until
 
 TIMEOUT = {"AzureFunctionsJobHost__functionTimeout": "00:00:02"}
 TRIES = {"AzureFunctionsJobHost__extensions__queues__maxDequeueCount": "100"}

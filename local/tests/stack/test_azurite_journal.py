@@ -10,7 +10,8 @@ from azure.data.tables import TableTransactionError, UpdateMode
 from azure.data.tables.aio import TableServiceClient
 from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
-from broker_process import NODE
+
+from local.tests.support.broker_process import NODE
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from functools import partial
 
 import aiohttp
 import pytest
-from waiting import PATIENCE_SECONDS, eventually
 
 from local import site
 from local.channels import application
@@ -18,6 +17,7 @@ from local.mail_server import MailServer
 from local.ports import HOST, Ports, StackError, listen
 from local.site import Site
 from local.stack import Stack
+from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 
 CARD = "application/vnd.microsoft.card.adaptive"
 AT_ONCE = aiohttp.ClientTimeout(total=0.5)

@@ -8,7 +8,8 @@ from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import ClientAuthenticationError
 from azure.core.messaging import CloudEvent
 from azure.eventgrid.aio import EventGridPublisherClient
-from delivered_events import take_events
+
+from local.tests.support.delivered_events import take_events
 
 EVENT = {"specversion": "1.0", "id": "1", "source": "test", "type": "Tested"}
 SINGLE = "application/cloudevents+json"

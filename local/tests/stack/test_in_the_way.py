@@ -7,13 +7,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from waiting import PATIENCE_SECONDS
 
 from local.data_folder import FOLDERS, DataFolder, Layout
 from local.faults import Fault, LocalCode
 from local.ports import HOST, Ports, StackError
 from local.process import Command, Process
 from local.stack import Stack
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 
 async def test_every_taken_port_is_named_before_anything_starts(tmp_path, config_of):

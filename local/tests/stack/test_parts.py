@@ -15,13 +15,13 @@ from azure.data.tables.aio import TableServiceClient
 from azure.eventgrid.aio import EventGridPublisherClient
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
-from delivered_events import take_events
-from runner import alive
-from waiting import eventually, until
 
 from local.ports import HOST
 from local.process import Command, Process
 from local.stack import Stack
+from local.tests.support.delivered_events import take_events
+from local.tests.support.runner import alive
+from local.tests.support.waiting import eventually, until
 
 QUEUE = "plain"
 

@@ -9,7 +9,8 @@ from azure.servicebus._pyamqp._decode import decode_frame
 from azure.servicebus._pyamqp._encode import encode_frame
 from azure.servicebus._pyamqp.endpoints import Source, Target
 from azure.servicebus._pyamqp.performatives import AttachFrame, BeginFrame, FlowFrame, OpenFrame
-from waiting import PATIENCE_SECONDS
+
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 SASL_MECHANISMS, SASL_OUTCOME = 0x40, 0x44
 ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH = 0x12, 0x13, 0x14, 0x15, 0x16

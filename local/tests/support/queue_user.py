@@ -14,7 +14,8 @@ from azure.servicebus import (
 )
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 from azure.servicebus.exceptions import MessageAlreadySettled, MessageLockLostError
-from waiting import PATIENCE_SECONDS, eventually
+
+from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import psutil
-from waiting import PATIENCE_SECONDS
 
 from local.ports import Ports
+from local.tests.support.waiting import PATIENCE_SECONDS
 
 
 class Runner:

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-from waiting import eventually, until
 
 from local.faults import LocalCode
 from local.hosts import HostsFile
@@ -20,6 +19,7 @@ from local.ports import StackError
 from local.process import Command, Process
 from local.supervise import Supervisor
 from local.terminal import WAITING_LINES, Terminal
+from local.tests.support.waiting import eventually, until
 
 MANY = 5 * WAITING_LINES
 FULL = Path("/dev/full")

@@ -4,9 +4,9 @@ import pickle
 import re
 
 import pytest
-from rendering import missing_from_text
 
 from local.faults import Code, Fault, FaultsError, LocalCode, text_of
+from local.tests.support.rendering import missing_from_text
 
 
 @pytest.mark.parametrize("code", LocalCode)

@@ -3,9 +3,9 @@
 from urllib.request import getproxies_environment, proxy_bypass_environment
 
 import pytest
-from dead_proxy import DEAD_PROXY
 
 from local.proxies import bypass_proxies
+from local.tests.support.dead_proxy import DEAD_PROXY
 
 OURS = ("127.0.0.1", "localhost", "127.0.0.1:10001")
 

@@ -9,11 +9,11 @@ from itertools import islice
 from unittest.mock import patch
 
 import pytest
-from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
-from builders import NOW, ORDER_ID, seconds
 
 from agents.bulkhead import Bulkhead
 from engine.domain.errors import AskedToWaitError, TransientError
+from tests.support.agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
+from tests.support.builders import NOW, ORDER_ID, seconds
 
 IN_FLIGHT = 2
 HOUR = timedelta(hours=1)

@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID
-from clocks import Clock
 
 from agents import rules
 from agents.circuit_breaker import CircuitBreaker
 from engine.domain.errors import NotTriedError, RejectedError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentRequest
+from tests.support.builders import NOW, ORDER_ID
+from tests.support.clocks import Clock
 
 ORDERS = 3
 OPEN_FOR = timedelta(seconds=30)

@@ -6,9 +6,6 @@ import math
 from functools import partial
 
 import pytest
-from agency import MARGIN, Agency
-from builders import NOW, ORDER_ID, seconds
-from clocks import Clock
 
 from agents.circuit_breaker import CircuitBreaker
 from agents.health import INTERVAL, MAX_SAID, MOST_BEGUN, MOST_TEXTS, SWEPT_BY, HealthReporter
@@ -19,6 +16,9 @@ from engine.storage import agent_health, sweeps
 from engine.storage.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog, fault_of
 from engine.storage.tables import MAX_CHARACTERS, Put, stored_form
 from testkit.memory import of_columns
+from tests.support.agency import MARGIN, Agency
+from tests.support.builders import NOW, ORDER_ID, seconds
+from tests.support.clocks import Clock
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 import pytest
-from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
 from azure.functions.servicebus import ServiceBusMessage
-from builders import ORDER_ID, seconds
 
 from agents.triggers import blueprint
 from engine.domain.errors import (
@@ -18,6 +16,8 @@ from engine.domain.errors import (
     RejectedError,
     TransientError,
 )
+from tests.support.agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
+from tests.support.builders import ORDER_ID, seconds
 
 LONG = seconds(60)
 

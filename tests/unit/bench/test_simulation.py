@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from bench_lines import COMPARED, WITHIN, counts_of
 
 from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from development.servicebus_config import ROOT
+from tests.support.bench_lines import COMPARED, WITHIN, counts_of
 
 RECORDED = [
     json.loads(path.read_text()) for path in sorted((ROOT / "bench/measured").glob("*.json"))

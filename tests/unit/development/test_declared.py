@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 import yaml
 from click.testing import CliRunner
-from deploying import AGENTS
 
 from development import declared
 from development.business import DEPLOYED, named, packages, to_run
@@ -21,6 +20,7 @@ from local.faults import Fault
 from local.ports import StackError
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
+from tests.support.deploying import AGENTS
 
 PLACES = [CHOICE, APP, *FILES]
 NAME = "shop.business:SHOP"

@@ -1,10 +1,10 @@
 """Faults of `make run`, `make func` and deployments: what their texts contain."""
 
 import pytest
-from rendering import missing_from_text
 
 from development.faults import DevelopmentCode
 from local.faults import LocalCode
+from local.tests.support.rendering import missing_from_text
 
 
 @pytest.mark.parametrize("code", DevelopmentCode)

@@ -1,7 +1,6 @@
 """The events of the history: their names, their data, and words that nobody reads back."""
 
 import pytest
-from builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 from pydantic import ValidationError
 
 from engine.decisions.changes import HistoryEntry
@@ -45,6 +44,7 @@ from engine.domain.statuses import Outcome
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, record_of
 from engine.storage.tables import Stored, entity, stored_form
+from tests.support.builders import NOW, ORDER_ID, not_attempted, orders, refusal, some, steps
 
 STARTED = StepStarted(
     step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW

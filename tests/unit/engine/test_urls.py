@@ -1,9 +1,9 @@
 """What is taken for the URL of a service."""
 
 import pytest
-from service_urls import NOT_PRIVATE, PRIVATE
 
 from engine.urls import is_private
+from tests.support.service_urls import NOT_PRIVATE, PRIVATE
 
 
 @pytest.mark.parametrize("url", PRIVATE)

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from builders import orders
 
 from engine.declarations.business import offers_of
 from engine.domain.errors import InvalidError
@@ -11,6 +10,7 @@ from engine.domain.messages import json_text
 from engine.domain.submitted_order import ERASED, OnFailure
 from samples.claims.business import CLAIMS
 from simulator.rules import simulated
+from tests.support.builders import orders
 
 (CLAIM,) = CLAIMS.workflows.all
 PAYLOAD = CLAIMS.payload

@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from builders import NOW
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Finding, found
 from engine.domain.clocks import ClockSkew
 from samples.subscriber import read_alerts
+from tests.support.builders import NOW
 
 WAITS = alerts.stalled(
     found(None, Finding(key="orders-waiting", reason="they wait", since=NOW), NOW)

@@ -4,8 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from builders import NOW, answer, seconds
-from scheduling import FIRST
 
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import NO_AGENT, IndexRow
@@ -29,6 +27,8 @@ from scheduler.admission import (
     said_in,
 )
 from testkit.memory import of_columns
+from tests.support.builders import NOW, answer, seconds
+from tests.support.scheduling import FIRST
 
 MOST = 200
 CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))

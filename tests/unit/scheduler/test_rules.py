@@ -4,8 +4,19 @@ import json
 from dataclasses import replace
 
 import pytest
-from acting import told
-from builders import (
+
+from engine.decisions.changes import NotClaimed, Note
+from engine.domain.backoff import SHORTEST
+from engine.domain.causes import Cause, Code
+from engine.domain.effects import Done, InDoubt
+from engine.domain.errors import NewerWorkflowError
+from engine.domain.events import Requeued
+from engine.domain.messages import AgentRequest, decode
+from engine.domain.orders import InError, Pending, Processed, Processing
+from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
+from engine.domain.statuses import Outcome, ProcessState, WhyNot
+from tests.support.acting import told
+from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
     ORDER_ID,
@@ -21,17 +32,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-
-from engine.decisions.changes import NotClaimed, Note
-from engine.domain.backoff import SHORTEST
-from engine.domain.causes import Cause, Code
-from engine.domain.effects import Done, InDoubt
-from engine.domain.errors import NewerWorkflowError
-from engine.domain.events import Requeued
-from engine.domain.messages import AgentRequest, decode
-from engine.domain.orders import InError, Pending, Processed, Processing
-from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
-from engine.domain.statuses import Outcome, ProcessState, WhyNot
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")

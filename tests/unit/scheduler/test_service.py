@@ -6,22 +6,6 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
-from away import away
-from builders import (
-    CONTENT,
-    LONGEST_UPGRADE,
-    NOW,
-    TIMEOUT,
-    answer,
-    answer_to,
-    orders,
-    seconds,
-    some,
-    steps,
-    transition,
-    wake_up,
-)
-from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
 from engine.decisions.changes import HistoryEntry
@@ -38,6 +22,22 @@ from engine.storage.tables import entity
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
+from tests.support.away import away
+from tests.support.builders import (
+    CONTENT,
+    LONGEST_UPGRADE,
+    NOW,
+    TIMEOUT,
+    answer,
+    answer_to,
+    orders,
+    seconds,
+    some,
+    steps,
+    transition,
+    wake_up,
+)
+from tests.support.scheduling import FIRST, Scheduling, only, step
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from unittest.mock import patch
 
 import pytest
 from azure.functions.servicebus import ServiceBusMessage
-from builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
-from kept import kept
 
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
@@ -13,6 +11,8 @@ from engine.runtime.unread import Unread
 from engine.storage.poison import PoisonStore
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 from testkit.memory import MemoryBus, of_columns
+from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
+from tests.support.kept import kept
 
 THREE = [
     answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"})

@@ -6,8 +6,6 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from apps import app, shop_of
-from builders import claimed, orders, steps
 
 from engine.azure.clock import order_ids, order_time
 from engine.domain.errors import InvalidError, UnknownOrderError
@@ -17,6 +15,8 @@ from engine.public_api.rules import fingerprint
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, notice, status, submission
 from shop.words import SIMULATED, trying_again
 from testkit.memory import in_memory
+from tests.support.apps import app, shop_of
+from tests.support.builders import claimed, orders, steps
 
 PURCHASE = {
     "customer": {"name": "Ada", "email": "ada@example.com"},

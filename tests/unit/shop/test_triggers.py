@@ -4,13 +4,13 @@ import json
 
 import azure.functions as func
 import pytest
-from apps import app, shop_of
-from builders import ORDER_ID, claimed, orders
 
 from engine.domain.statuses import Outcome
 from engine.runtime.api import blueprint
 from shop.triggers import routes
 from testkit.memory import in_memory
+from tests.support.apps import app, shop_of
+from tests.support.builders import ORDER_ID, claimed, orders
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 PURCHASE = {

@@ -3,11 +3,11 @@
 from functools import partial
 
 import pytest
-from builders import orders, steps
 
 from engine.domain.statuses import Outcome, StepState
 from shop import words
 from shop.rules import status
+from tests.support.builders import orders, steps
 
 AGAIN = "Taking longer; we try again"
 TRIED = steps.waiting(steps.with_counts("payment", attempts=1))

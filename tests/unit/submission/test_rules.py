@@ -5,18 +5,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from acting import hurry
-from builders import (
-    CONTENT,
-    COOLDOWN,
-    NOW,
-    ORDER_ID,
-    PAYLOAD,
-    WORKFLOWS,
-    orders,
-    seconds,
-)
-from memory_world import MESSAGE, World
 
 from engine.decisions.operator_actions import Asked
 from engine.declarations.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
@@ -28,6 +16,18 @@ from engine.storage.orders import columns_of_record
 from engine.storage.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
 from submission.rules import read, same_submission
+from tests.support.acting import hurry
+from tests.support.builders import (
+    CONTENT,
+    COOLDOWN,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    WORKFLOWS,
+    orders,
+    seconds,
+)
+from tests.support.memory_world import MESSAGE, World
 
 
 def with_payload(**changes):

@@ -1,8 +1,20 @@
 """What follows when a complete-by time passes."""
 
 import pytest
-from acting import resubmit, told
-from builders import (
+
+from engine.decisions.changes import NotClaimed
+from engine.domain.causes import Cause, Code, root_of, step_failed
+from engine.domain.keys import sortable
+from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
+from engine.domain.statuses import Direction, ProcessState, WhyNot
+from engine.domain.steps import Counts
+from engine.domain.submitted_order import OnFailure
+from engine.domain.work_index import WorkItemKind
+from engine.storage.agent_health import AgentHealth, AttemptFault
+from operations.api.requests import OperatorRequest
+from tests.support.acting import resubmit, told
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     TIMEOUT,
@@ -21,18 +33,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-
-from engine.decisions.changes import NotClaimed
-from engine.domain.causes import Cause, Code, root_of, step_failed
-from engine.domain.keys import sortable
-from engine.domain.messages import AgentRequest, WakeUp, decode
-from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
-from engine.domain.statuses import Direction, ProcessState, WhyNot
-from engine.domain.steps import Counts
-from engine.domain.submitted_order import OnFailure
-from engine.domain.work_index import WorkItemKind
-from engine.storage.agent_health import AgentHealth, AttemptFault
-from operations.api.requests import OperatorRequest
 
 
 @pytest.mark.proves("SUP-3")

@@ -8,9 +8,6 @@ from pathlib import Path
 from unittest.mock import AsyncMock, patch
 
 import pytest
-from away import away
-from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, orders, seconds, some, supervisor
-from memory_world import World
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
@@ -18,6 +15,18 @@ from engine.domain.messages import WakeUp
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from testkit.memory import MemoryLease
+from tests.support.away import away
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    TOLERANCE,
+    orders,
+    seconds,
+    some,
+    supervisor,
+)
+from tests.support.memory_world import World
 
 LEASE = timedelta(seconds=30)
 PAGE = 10

@@ -8,8 +8,6 @@ from collections import Counter
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from banks import CONTENT, UNDOES, Bank, Faulty, poster, served
-from simulated_world import World
 
 from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
@@ -19,6 +17,8 @@ from testkit.checks import Service, Told, Verdict, findings
 from testkit.keys import MemoryKeys
 from testkit.memory import of_columns
 from testkit.receiver import Receiver
+from tests.support.banks import CONTENT, UNDOES, Bank, Faulty, poster, served
+from tests.support.simulated_world import World
 
 OTHER = {"amount": "11.00"}
 REFUSED = {"amount": None}

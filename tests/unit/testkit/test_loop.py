@@ -5,9 +5,9 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from builders import NOW, seconds
 
 from testkit.loop import HeldLoop
+from tests.support.builders import NOW, seconds
 
 DAY = 86_400
 

@@ -5,10 +5,10 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from banks import CONTENT, UNDOES, Bank, ask
 
 from testkit.keys import MemoryKeys, SqliteKeys
 from testkit.receiver import MAX_BYTES, Receiver
+from tests.support.banks import CONTENT, UNDOES, Bank, ask
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CONTENT
 
 from engine.alerts.events import STALLED
 from engine.domain.errors import InvalidError, RefusedError
@@ -18,6 +17,7 @@ from samples.claims.business import CLAIMS, Claim, PolicyHolder
 from shop.business import SHOP
 from testkit import Trial
 from testkit.trial import BEGINS
+from tests.support.builders import CONTENT
 
 STORM = Claim(
     claim_number="C-2041",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import azure.functions as func
 import pytest
-from apps import app as engine
 
 from bootstrap import functions
 from shop.business import PAGE
 from testkit.memory import in_memory
+from tests.support.apps import app as engine
 from web.triggers import Page, Site, blueprint
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, seconds
 
 from engine.alerts.conditions import (
     INTERVAL,
@@ -16,6 +15,7 @@ from engine.alerts.conditions import (
     gone,
     joined,
 )
+from tests.support.builders import NOW, seconds
 
 A_BIT = seconds(0.001)
 FINDING = Finding(key="agents/payment", reason="why", since=NOW - seconds(90), count=3)

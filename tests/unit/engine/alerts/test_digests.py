@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW
 
 from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from tests.support.builders import NOW
 
 FAILED = DigestEntry(
     status=Status.NEW,

@@ -7,13 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from agency import Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from azure.core.credentials import AccessToken
-from builders import NOW, seconds
-from certificates import authority, signed_by
-from foreign import ForeignService
 
 import engine.azure.connections
 import engine.azure.credentials
@@ -38,6 +34,10 @@ from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import TransientError
 from local.ports import Ports
 from shop.business import SHOP
+from tests.support.agency import Agency
+from tests.support.builders import NOW, seconds
+from tests.support.certificates import authority, signed_by
+from tests.support.foreign import ForeignService
 
 PHRASE = "s3cret/+ &:%é"
 OAUTH = ClientCredentials("POST_TOKEN_URL", "POST_CLIENT", "POST_SECRET", scope="POST_SCOPES")

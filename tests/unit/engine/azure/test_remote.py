@@ -8,15 +8,11 @@ from unittest.mock import AsyncMock
 
 import azure.functions as func
 import pytest
-from agency import Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
-from apps import SETTINGS
 from azure.core.exceptions import ClientAuthenticationError
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
-from builders import NOW, ORDER_ID, seconds
-from kept import kept
 
 import agents.triggers
 from agents import rules
@@ -33,6 +29,10 @@ from engine.domain.errors import (
     TransientError,
 )
 from engine.domain.messages import AgentRequest
+from tests.support.agency import Agency
+from tests.support.apps import SETTINGS
+from tests.support.builders import NOW, ORDER_ID, seconds
+from tests.support.kept import kept
 
 STANDARD_BYTES = 256 * 1024
 """What a message on Service Bus Standard may have."""

@@ -1,7 +1,6 @@
 """The app takes only schedules and time spans that Azure's host and the embedded one read alike."""
 
 import pytest
-from ncrontab import ROWS, SPAN
 from pydantic import BaseModel
 
 from bootstrap import bootstrap, functions
@@ -14,6 +13,7 @@ from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.host.timer import parse_schedule
 from local.ports import Ports
+from local.tests.support.ncrontab import ROWS, SPAN
 from shop.business import SHOP
 from testkit.memory import in_memory
 

@@ -6,9 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from agency import CALL_TIMEOUT, MARGIN, Agency
-from apps import app
-from builders import CONTENT, NOW, ORDER_ID, TIMEOUT, seconds
 
 from development.pace import EVERY_SECONDS, REMEMBERED, SLOWEST, USUAL_SECONDS, Pace, slowdown
 from development.settings import app_settings
@@ -19,6 +16,9 @@ from engine.declarations.workflow import StepDefinition, Workflow, Workflows
 from local.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
+from tests.support.agency import CALL_TIMEOUT, MARGIN, Agency
+from tests.support.apps import app
+from tests.support.builders import CONTENT, NOW, ORDER_ID, TIMEOUT, seconds
 
 USUAL, SLOW = USUAL_SECONDS, 3.5 * USUAL_SECONDS
 

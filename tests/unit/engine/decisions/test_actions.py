@@ -2,21 +2,6 @@
 
 from dataclasses import replace
 
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    running,
-    step,
-)
-from engine_scheduling import kinds, only_step
-
 from engine.decisions.actions import cancel, expedite, hold, release
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
@@ -34,6 +19,20 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import Priority
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    running,
+    step,
+)
+from tests.support.engine_scheduling import kinds, only_step
 
 LATER = NOW + HOUR
 BY = Processing("scheduler-1")

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import DECLINED, HOUR, NOW, TIMEOUT, external, order, running, step
-from engine_scheduling import only_step
 
 from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import ActionRefusedError
@@ -16,6 +14,17 @@ from engine.domain.orders import Hold, Processing
 from engine.domain.states import AwaitingExternalEvent, Completed, Failed
 from engine.domain.statuses import Direction
 from engine.features.external_events import CallbackUrls, with_callback_token
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    NOW,
+    TIMEOUT,
+    external,
+    order,
+    running,
+    step,
+)
+from tests.support.engine_scheduling import only_step
 
 NOTE = "they are on holiday"
 AWAITED = external(AwaitingExternalEvent(NOW + TIMEOUT))

@@ -4,9 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import cancel, resubmit
-from asking import ADA, ASKING, SENT
-from builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
@@ -24,6 +21,9 @@ from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
 from testkit import Trial
+from tests.support.acting import cancel, resubmit
+from tests.support.asking import ADA, ASKING, SENT
+from tests.support.builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
 
 GRACE = Asked(operator="grace", note="they called", step="pictures")
 WORKFLOWS = ASKING.workflows

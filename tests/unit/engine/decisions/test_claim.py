@@ -3,20 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOT_BEGUN,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    step,
-)
-from engine_scheduling import CAPACITY, TOLERANCE, agent, definition, kinds, only_step, scheduler
 
 from engine.decisions.claim import NotClaimed, claim
 from engine.decisions.requests import idempotency_key
@@ -48,6 +34,28 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome, WhyNot
 from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import CallbackUrls
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOT_BEGUN,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    step,
+)
+from tests.support.engine_scheduling import (
+    CAPACITY,
+    TOLERANCE,
+    agent,
+    definition,
+    kinds,
+    only_step,
+    scheduler,
+)
 
 LATER = NOW + HOUR
 FIRST = "first"

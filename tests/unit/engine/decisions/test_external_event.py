@@ -3,19 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOW,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    running,
-    step,
-)
-from engine_scheduling import kinds, only_step
 
 from engine.decisions.external_event import EventNotAcceptedError, ExternalEvent, record
 from engine.domain import events as e
@@ -36,6 +23,19 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import ERASED, OnFailure
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    running,
+    step,
+)
+from tests.support.engine_scheduling import kinds, only_step
 
 UP = NOW + TIMEOUT
 BY = Processing("scheduler-1")

@@ -1,23 +1,6 @@
 """What operators may do to an order, in which states, and what becomes of it."""
 
 import pytest
-from acting import cancel, resubmit, skip
-from acting import refusal as why_not
-from builders import (
-    NOW,
-    PAYLOAD,
-    answer,
-    claimed,
-    failed_for_good,
-    orders,
-    refusal,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-    timed_out,
-)
 
 from engine.alerts import events as alerts
 from engine.decisions.changes import HistoryEntry
@@ -43,6 +26,23 @@ from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
 from operations.api.requests import ActRequest, OperatorRequest
 from operations.api.views import StepStateView, order_view
+from tests.support.acting import cancel, resubmit, skip
+from tests.support.acting import refusal as why_not
+from tests.support.builders import (
+    NOW,
+    PAYLOAD,
+    answer,
+    claimed,
+    failed_for_good,
+    orders,
+    refusal,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+    timed_out,
+)
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 LATER = NOW + seconds(1)

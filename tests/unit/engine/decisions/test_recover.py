@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import HOUR, KEY, NOW, TIMEOUT, external, order, running, step
-from engine_scheduling import TOLERANCE, kinds, only_step
 
 from engine.decisions.recover import AttemptReport, recover, request_of
 from engine.domain import events as e
@@ -28,6 +26,8 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
+from tests.support.engine_records import HOUR, KEY, NOW, TIMEOUT, external, order, running, step
+from tests.support.engine_scheduling import TOLERANCE, kinds, only_step
 
 LATE = NOW + TIMEOUT + 2 * TOLERANCE
 """When a step that started at `NOW` is overdue."""

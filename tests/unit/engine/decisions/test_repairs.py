@@ -4,19 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from engine_records import (
-    DECLINED,
-    KEY,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    refused,
-    step,
-)
-from engine_scheduling import only_step
 
 from engine.decisions.actions import resubmit, retry_with_new_key, settle, skip
 from engine.decisions.errors import ActionRefusedError
@@ -41,6 +28,19 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import with_callback_token
+from tests.support.engine_records import (
+    DECLINED,
+    KEY,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    refused,
+    step,
+)
+from tests.support.engine_scheduling import only_step
 
 NOTE = "looked there"
 FAILED = Failed(DECLINED)

@@ -3,8 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from engine_records import HOUR, KEY, NOW, ORDER_ID, TIMEOUT, order, running, step
-from engine_scheduling import CAPACITY, agent, definition, kinds, only_step, scheduler
 
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.declarations.workflow import Workflow, Workflows
@@ -30,6 +28,8 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from engine.domain.verbs import start
+from tests.support.engine_records import HOUR, KEY, NOW, ORDER_ID, TIMEOUT, order, running, step
+from tests.support.engine_scheduling import CAPACITY, agent, definition, kinds, only_step, scheduler
 
 UP = NOW + TIMEOUT
 LATER = NOW + HOUR

@@ -4,20 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOW,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    refused,
-    running,
-    step,
-)
-from engine_scheduling import TOLERANCE, agent, only_step
 
 from engine.decisions.actions import restore, settle
 from engine.domain import events as e
@@ -41,6 +27,20 @@ from engine.domain.states import (
 )
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.verbs import request_undo
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    refused,
+    running,
+    step,
+)
+from tests.support.engine_scheduling import TOLERANCE, agent, only_step
 
 AT = NOW - HOUR
 MINUTE = timedelta(minutes=1)

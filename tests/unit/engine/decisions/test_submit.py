@@ -3,9 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from engine_records import HOUR, NOW, order
-from engine_scheduling import definition
-
 from bench.workflows import MEASURED
 from engine.decisions.submit import Wishes, submit, submit_again
 from engine.declarations.workflow import Workflow
@@ -15,6 +12,8 @@ from engine.domain.orders import Pending
 from engine.domain.states import ConditionPending, Waiting
 from engine.domain.steps import StepKind
 from engine.domain.submitted_order import OUTSIDE, OnFailure, Priority
+from tests.support.engine_records import HOUR, NOW, order
+from tests.support.engine_scheduling import definition
 
 PAYLOAD = MEASURED.payload
 SETTINGS = {"timeout": timedelta(seconds=5), "threshold": 3, "cooldown": timedelta(seconds=60)}

@@ -13,9 +13,6 @@ import traceback
 from dataclasses import replace
 
 import pytest
-from agency import Agency
-from builders import seconds
-from faults import without_lines
 
 from bootstrap import bootstrap
 from development.declared import FILES
@@ -43,6 +40,9 @@ from engine.workflow import (
 from local.ports import Ports
 from simulator.samples import sample_order
 from testkit.memory import in_memory
+from tests.support.agency import Agency
+from tests.support.builders import seconds
+from tests.support.faults import without_lines
 
 
 class Sum(Model):

@@ -5,12 +5,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from agency import Agency
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
-from builders import NOW, seconds
-from faults import without_lines
-from foreign import ForeignService
 
 from engine.azure.remote import HttpRemoteService
 from engine.declarations.business import Agent, Business
@@ -21,6 +17,10 @@ from engine.domain.errors import RejectedError, TransientError
 from engine.workflow import CONTENT, Flow, Model, Nothing, Operation, business
 from engine.workflow import Agent as Service
 from shop.business import SHOP
+from tests.support.agency import Agency
+from tests.support.builders import NOW, seconds
+from tests.support.faults import without_lines
+from tests.support.foreign import ForeignService
 
 CONTENT_OF_REQUEST = {"parcel": "P-1", "weight": 3, "result": {"label": "L 9", "void": True}}
 

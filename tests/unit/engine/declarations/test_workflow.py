@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import cancel
-from builders import NOW, orders, scheduler, seconds, steps, supervisor
 
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
@@ -29,6 +27,8 @@ from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Delete, stored_form
 from operations.api.requests import OperatorRequest
 from shop.business import ORDER, SHOP
+from tests.support.acting import cancel
+from tests.support.builders import NOW, orders, scheduler, seconds, steps, supervisor
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
 

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from engine_records import HOUR, NOW
 
 from engine.domain.backoff import interval_after, next_start
+from tests.support.engine_records import HOUR, NOW
 
 SHORTEST, MINUTE = timedelta(seconds=0.25), timedelta(minutes=1)
 

@@ -1,7 +1,6 @@
 """Causes: codes with facts, and the groups that they make."""
 
 import pytest
-from engine_records import DECLINED
 
 from engine.domain.causes import (
     FACTS,
@@ -16,6 +15,7 @@ from engine.domain.causes import (
 )
 from engine.domain.messages import json_text, utf16_units
 from engine.words import words_of
+from tests.support.engine_records import DECLINED
 
 
 def refusal(**facts):

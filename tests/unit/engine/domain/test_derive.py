@@ -3,20 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOT_BEGUN,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    running,
-    step,
-)
 
 from engine.domain import verbs
 from engine.domain.derive import amended, changed, derive
@@ -38,6 +24,20 @@ from engine.domain.states import (
 from engine.domain.statuses import Direction, Outcome
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import list_of
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOT_BEGUN,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    running,
+    step,
+)
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

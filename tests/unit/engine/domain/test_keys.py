@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from builders import NOW, ORDER_ID
 
 from engine.domain.keys import made_at, newest_first, sortable, time_of
+from tests.support.builders import NOW, ORDER_ID
 
 TIMES = [
     datetime(1970, 1, 1, tzinfo=UTC),

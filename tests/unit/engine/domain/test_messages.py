@@ -9,8 +9,6 @@ from types import MappingProxyType
 from typing import Annotated
 
 import pytest
-from agency import Agency
-from builders import NOW, ORDER_ID, WORKFLOWS, answer, orders, seconds, steps
 from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
@@ -47,6 +45,8 @@ from engine.domain.work_index import IndexRow
 from engine.words import words_of
 from operations.alerts.rules import read, successor
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
+from tests.support.agency import Agency
+from tests.support.builders import NOW, ORDER_ID, WORKFLOWS, answer, orders, seconds, steps
 
 
 def test_a_submission_is_written_in_ascii_under_the_names_of_the_wire():

@@ -4,20 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    order,
-    refused,
-    running,
-    step,
-)
 
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -50,6 +36,20 @@ from engine.domain.states import (
     Waiting,
 )
 from engine.domain.statuses import Direction, Outcome, WhyNot
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    order,
+    refused,
+    running,
+    step,
+)
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

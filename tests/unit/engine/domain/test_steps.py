@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import DECLINED, HOUR, KEY, NOW, TIMED_OUT, in_doubt, running, step
 
 from engine.domain import states
 from engine.domain.effects import Done, InDoubt
@@ -24,6 +23,16 @@ from engine.domain.states import (
     UndoFailed,
     UndoPending,
     Waiting,
+)
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMED_OUT,
+    in_doubt,
+    running,
+    step,
 )
 
 LATER = NOW + HOUR

@@ -5,7 +5,6 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from engine_records import DECLINED, HOUR, KEY, NOT_BEGUN, NOW, TIMED_OUT, TIMEOUT, external, step
 
 from engine.domain import verbs
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, NothingSent, UndoInDoubt
@@ -53,6 +52,17 @@ from engine.domain.table import (
 )
 from engine.domain.verbs import InvalidTransitionError
 from engine.features import conditions, cooldown, external_events, key_generations
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOT_BEGUN,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    step,
+)
 
 LATER = NOW + HOUR
 ROOT = Path(__file__).parents[4]

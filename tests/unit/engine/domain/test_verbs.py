@@ -4,20 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from engine_records import (
-    DECLINED,
-    HOUR,
-    KEY,
-    NOT_BEGUN,
-    NOW,
-    TIMED_OUT,
-    TIMEOUT,
-    external,
-    in_doubt,
-    refused,
-    running,
-    step,
-)
 
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -43,6 +29,20 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOT_BEGUN,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    refused,
+    running,
+    step,
+)
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

@@ -1,9 +1,8 @@
 """The row keys of the work index by themselves."""
 
-from engine_records import HOUR, NOT_BEGUN, NOW, external, in_doubt, order, step
-
 from engine.domain.states import BackingOff, Scheduled
 from engine.domain.work_index import IndexRow, first_need, may_be_claimed
+from tests.support.engine_records import HOUR, NOT_BEGUN, NOW, external, in_doubt, order, step
 
 LATER = NOW + HOUR
 READY = IndexRow(key="!pending|1|bank|2026-01-31T09:15:00.000000Z|b00-1", order_id="b00-1")

@@ -1,10 +1,9 @@
 """Conditions and start times of steps (SCH-14, SCH-15)."""
 
-from engine_records import HOUR, NOW, step
-
 from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Scheduled, Skipped, SkipReason, Waiting
 from engine.features.conditions import condition_met, schedule, skip_by_condition
+from tests.support.engine_records import HOUR, NOW, step
 
 
 def test_a_condition_is_evaluated_once():

@@ -1,12 +1,12 @@
 """The end of a cooldown by an operator (OPR-8)."""
 
 import pytest
-from engine_records import HOUR, KEY, NOT_BEGUN, NOW, TIMED_OUT, in_doubt, step
 
 from engine.domain.effects import UndoInDoubt
 from engine.domain.states import BackingOff, CoolingDown, UndoPending, Waiting
 from engine.domain.verbs import InvalidTransitionError
 from engine.features.cooldown import end_cooldown, is_cooling_down
+from tests.support.engine_records import HOUR, KEY, NOT_BEGUN, NOW, TIMED_OUT, in_doubt, step
 
 LATER = NOW + HOUR
 COOLING = CoolingDown(LATER, TIMED_OUT, retry_by=LATER)

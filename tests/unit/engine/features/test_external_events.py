@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from engine_records import DECLINED, HOUR, KEY, NOW, TIMED_OUT, TIMEOUT, external, in_doubt, step
 
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
@@ -22,6 +21,17 @@ from engine.domain.states import (
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import ERASED
 from engine.features import external_events as events
+from tests.support.engine_records import (
+    DECLINED,
+    HOUR,
+    KEY,
+    NOW,
+    TIMED_OUT,
+    TIMEOUT,
+    external,
+    in_doubt,
+    step,
+)
 
 LATER = NOW + HOUR
 UP = NOW + TIMEOUT

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from engine_records import DECLINED, HOUR, KEY, NOW, TIMEOUT, external, step
 
 from engine.domain.effects import Done, InDoubt, NotDone, UndoInDoubt
 from engine.domain.states import Completed, Failed, Undoing, UndoPending, Waiting
@@ -15,6 +14,7 @@ from engine.features.key_generations import (
     known_until,
     retry_with_new_key,
 )
+from tests.support.engine_records import DECLINED, HOUR, KEY, NOW, TIMEOUT, external, step
 
 FIRST = "first"
 DAY = timedelta(days=1)

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from engine_records import HOUR, KEY, NOW, TIMEOUT, step
-
 from engine.domain.effects import Done, InDoubt
 from engine.domain.states import UndoPending, Waiting
 from engine.features.late_effects import effects_final_at
+from tests.support.engine_records import HOUR, KEY, NOW, TIMEOUT, step
 
 TOLERANCE = timedelta(seconds=1)
 LATE = replace(KEY, effects_final_at=NOW + 2 * HOUR)

@@ -4,7 +4,6 @@ import json
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID
 from pydantic import BaseModel
 
 from engine.domain.errors import (
@@ -15,6 +14,7 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.http.responses import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
+from tests.support.builders import ORDER_ID
 
 AWAY = UnavailableError("table away")
 

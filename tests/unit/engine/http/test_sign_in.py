@@ -5,11 +5,11 @@ import json
 
 import azure.functions as func
 import pytest
-from apps import app
-from builders import ORDER_ID
-from memory_world import World
 
 from bootstrap import functions
+from tests.support.apps import app
+from tests.support.builders import ORDER_ID
+from tests.support.memory_world import World
 
 NAME, PRINCIPAL = "X-MS-CLIENT-PRINCIPAL-NAME", "X-MS-CLIENT-PRINCIPAL"
 BODY = {"operator": "grace", "note": "the stock is counted"}

@@ -5,10 +5,6 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from apps import app as app_of
-from apps import set_to
-from asking import ADA, ASKING, SENT
-from builders import ORDER_ID
 
 from bootstrap import bootstrap, functions
 from engine.domain.errors import UnavailableError, UnreadableRowError
@@ -18,6 +14,10 @@ from engine.storage.orders import OrderStore
 from engine.storage.poison import Arrival
 from testkit import Trial
 from testkit.memory import in_memory
+from tests.support.apps import app as app_of
+from tests.support.apps import set_to
+from tests.support.asking import ADA, ASKING, SENT
+from tests.support.builders import ORDER_ID
 
 PICTURES = SENT.model_dump(mode="json")
 

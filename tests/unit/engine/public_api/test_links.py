@@ -8,9 +8,6 @@ from datetime import datetime, timedelta
 
 import azure.functions as func
 import pytest
-from apps import set_to
-from asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
-from builders import NOW, ORDER_ID, orders, steps, transition
 
 from bootstrap import bootstrap, functions
 from development.settings import app_settings
@@ -34,6 +31,9 @@ from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
 from testkit import Trial
 from testkit.memory import in_memory
+from tests.support.apps import set_to
+from tests.support.asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
+from tests.support.builders import NOW, ORDER_ID, orders, steps, transition
 
 
 class Clerk(Agent):

@@ -7,8 +7,6 @@ from functools import partial
 
 import azure.functions as func
 import pytest
-from apps import set_to
-from builders import NOW, ORDER_ID, orders, steps
 
 import engine.declarations.business
 import engine.public_api.triggers
@@ -34,6 +32,8 @@ from operations.api.requests import ActRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from testkit.memory import in_memory
+from tests.support.apps import set_to
+from tests.support.builders import NOW, ORDER_ID, orders, steps
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 STORM = {

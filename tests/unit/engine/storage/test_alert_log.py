@@ -4,7 +4,6 @@ from dataclasses import replace
 from unittest.mock import AsyncMock, patch
 
 import pytest
-from builders import NOW, seconds
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
@@ -13,6 +12,7 @@ from engine.decisions.changes import Event
 from engine.domain.errors import ConflictError
 from engine.storage.alert_log import AlertLog
 from testkit.memory import of_columns
+from tests.support.builders import NOW, seconds
 
 STALLS = Condition(
     key="submissions", reason="why", since=NOW, first=NOW, last=NOW, count=1, raised_at=NOW

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID, TIMEOUT, claimed, index_rows, orders, seconds, steps
 
 from engine.domain import work_index
 from engine.domain.keys import newest_first, sortable
@@ -12,6 +11,16 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE, BucketLook
 from testkit.memory import MemoryStateStore
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    claimed,
+    index_rows,
+    orders,
+    seconds,
+    steps,
+)
 
 BUCKET = "b00"
 SINCE, UNTIL = sortable(NOW), sortable(NOW + seconds(60))

@@ -6,20 +6,20 @@ from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
-from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, seconds, some
-from memory_world import World
-from waiting import eventually
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage import figures
 from engine.storage.figures import Durations, Figures, Tally, figures_of
+from local.tests.support.waiting import eventually
 from operations.api.overview import MAX_STEPS
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, seconds, some
+from tests.support.memory_world import World
 
 LATER = NOW + seconds(42)
 

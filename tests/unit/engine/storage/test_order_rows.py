@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timezone
 
 import pytest
-from builders import NOW, ORDER_ID, orders, refusal, seconds
 
 from engine.declarations.workflow import MAX_STEPS
 from engine.domain import states
@@ -17,6 +16,7 @@ from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from engine.storage.order_rows import columns_of_state, order_of, state_in, state_record
 from engine.storage.orders import record_of
 from engine.storage.tables import MAX_CHARACTERS, Stored, entity, stored_form
+from tests.support.builders import NOW, ORDER_ID, orders, refusal, seconds
 
 KEY = f"{ORDER_ID}|state"
 PSP = Key(agent="payment", provider="psp")

@@ -5,8 +5,6 @@ from contextlib import suppress
 from unittest.mock import patch
 
 import pytest
-from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
 
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed
 from engine.domain.errors import ConflictError, UnavailableError
@@ -15,6 +13,8 @@ from engine.storage.transitions import Transitions
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, PAYLOAD, answer, orders, scheduler, some
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

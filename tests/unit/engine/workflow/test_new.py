@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 from click.testing import CliRunner
-from submitting import new_order_id
 
 from bootstrap import bootstrap
 from development.settings import app_settings
@@ -20,6 +19,7 @@ from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
 from local.ports import Ports
 from testkit.memory import in_memory
+from tests.support.submitting import new_order_id
 
 NAMES = (f"lease-{number}" for number in count())
 """One for each test: what is imported once stays."""

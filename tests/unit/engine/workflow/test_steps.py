@@ -9,9 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 import pytest
-from builders import ORDER_ID, orders
-from by_hand import SAME
-from faults import without_lines
 from pydantic import Field
 
 from development.business import packages
@@ -29,6 +26,9 @@ from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.submitted_order import ERASED, Order
 from engine.workflow import COOLDOWN, Agent, Flow, Key, Model, Operation, Owner, Personal, business
 from engine.workflow.examples import example_of
+from tests.support.builders import ORDER_ID, orders
+from tests.support.by_hand import SAME
+from tests.support.faults import without_lines
 
 
 def order_of(payload):

@@ -1,11 +1,11 @@
 """Which channels an alert is sent to."""
 
 import pytest
-from builders import NOW
 
 from engine.alerts.channels import ChannelName, ChannelRule, Severity
 from engine.decisions.changes import Event
 from operations.alerts.channel_rules import channels_of
+from tests.support.builders import NOW
 
 CONFIGURED = ["mail", "teams", "slack"]
 MAIL, TEAMS, SLACK, SMTP = (

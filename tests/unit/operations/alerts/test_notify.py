@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, ORDER_ID, seconds
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
@@ -24,6 +23,7 @@ from operations.alerts.digests import (
 from operations.alerts.notify import TOO_MANY_TRIES, Notifier
 from operations.api.channels import ChannelDesk
 from testkit.memory import of_columns
+from tests.support.builders import NOW, ORDER_ID, seconds
 
 INTERVAL = seconds(600)
 PLACES = Places(app="https://shop.example", runbook={life.ORDER_FAILED: "https://docs.example#a"})

@@ -9,12 +9,8 @@ from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
-from apps import app
 from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
-from builders import NOW, ORDER_ID, seconds
-from kept import kept
-from owed import events_owed, owed
 
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
@@ -26,6 +22,10 @@ from operations.alerts.relay import PAGE
 from operations.alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
 from operations.alerts.triggers import blueprint
 from testkit.memory import MemoryBus, MemoryEventPublisher, in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, seconds
+from tests.support.kept import kept
+from tests.support.owed import events_owed, owed
 
 BUCKET = "b00"
 

@@ -4,10 +4,6 @@ from datetime import datetime, timedelta
 from unittest.mock import AsyncMock, patch
 
 import pytest
-from apps import app
-from away import away
-from builders import NOW, ORDER_ID, orders, seconds, some, steps
-from owed import events_owed
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError, UnreadableRowError
@@ -16,6 +12,10 @@ from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE
 from engine.storage.sweeps import Sweep
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.away import away
+from tests.support.builders import NOW, ORDER_ID, orders, seconds, some, steps
+from tests.support.owed import events_owed
 
 
 def watching(store, sweeps, conditions, now=NOW):

@@ -3,11 +3,7 @@
 from datetime import timedelta, timezone
 
 import pytest
-from apps import ALONE
-from builders import answer_to, seconds
-from owed import events_owed
 from pydantic import ValidationError
-from scheduling import Scheduling
 
 from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.domain.keys import buckets
@@ -18,6 +14,10 @@ from engine.storage.sweeps import Sweep
 from operations.api.agents import LONGEST_HOLD
 from operations.api.requests import HoldRequest, OperatorRequest
 from scheduler.admission import FEW, LATELY
+from tests.support.apps import ALONE
+from tests.support.builders import answer_to, seconds
+from tests.support.owed import events_owed
+from tests.support.scheduling import Scheduling
 
 GRACE = {"operator": "grace", "note": "bank maintenance"}
 RELEASE = OperatorRequest(**GRACE)

@@ -4,9 +4,6 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, ORDER_ID, answer, seconds
-from memory_world import World
-from owed import events_owed
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
@@ -21,6 +18,9 @@ from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
 from operations.api.owed import Look
 from operations.api.requests import ActRequest, AlertsPage
+from tests.support.builders import NOW, ORDER_ID, answer, seconds
+from tests.support.memory_world import World
+from tests.support.owed import events_owed
 
 GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"

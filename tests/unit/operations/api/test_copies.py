@@ -4,10 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import act, cancel
-from builders import NOW, ORDER_ID, TIMEOUT, WORKFLOWS, answer, index_rows, orders, scheduler, steps
-from memory_world import World
-from owed import events_owed
 
 from engine.declarations.business import Agent
 from engine.domain import work_index
@@ -25,6 +21,20 @@ from engine.storage.tables import Insert
 from operations.api.copies import Copied, restored
 from operations.api.requests import ActRequest, ExportRequest, OperatorRequest, RestoreRequest
 from operations.api.retention import erase
+from tests.support.acting import act, cancel
+from tests.support.builders import (
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    WORKFLOWS,
+    answer,
+    index_rows,
+    orders,
+    scheduler,
+    steps,
+)
+from tests.support.memory_world import World
+from tests.support.owed import events_owed
 
 GRACE = {"operator": "grace", "note": "the account is gone"}
 ASKED = OperatorRequest(**GRACE)

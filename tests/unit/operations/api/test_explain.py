@@ -5,8 +5,20 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from apps import app
-from builders import (
+
+from engine.decisions.changes import Change, HistoryEntry
+from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.domain.errors import UnreadableRowError
+from engine.domain.statuses import Outcome
+from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
+from engine.storage.order_rows import StateRecord, state_record
+from engine.storage.orders import columns_of_record, record_of
+from engine.storage.tables import Stored, entity, stored_form
+from operations.api.explain import Actor, explain, what_comes_otherwise
+from scheduler.service import WAKE_UP_TIME
+from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import (
     LONGEST_UPGRADE,
     NOW,
     ORDER_ID,
@@ -24,18 +36,6 @@ from builders import (
     supervisor,
     timed_out,
 )
-
-from engine.decisions.changes import Change, HistoryEntry
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
-from engine.domain.errors import UnreadableRowError
-from engine.domain.statuses import Outcome
-from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
-from engine.storage.order_rows import StateRecord, state_record
-from engine.storage.orders import columns_of_record, record_of
-from engine.storage.tables import Stored, entity, stored_form
-from operations.api.explain import Actor, explain, what_comes_otherwise
-from scheduler.service import WAKE_UP_TIME
-from testkit.memory import in_memory
 
 LATER = NOW + seconds(60)
 

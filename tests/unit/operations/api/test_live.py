@@ -4,8 +4,19 @@ from collections import Counter
 from unittest.mock import patch
 
 import pytest
-from apps import ALONE, app
-from builders import (
+
+from engine.azure.clock import order_ids
+from engine.decisions import lists
+from engine.decisions.changes import Change, HistoryEntry
+from engine.domain.errors import UnavailableError
+from engine.domain.work_index import IndexRow, WorkItemKind
+from engine.storage.agent_health import AgentHealth
+from engine.storage.sweeps import Sweep
+from operations.api.live import MOST_SHOWN, Stands, newest
+from operations.api.owed import Look
+from testkit.memory import MemoryTable, in_memory
+from tests.support.apps import ALONE, app
+from tests.support.builders import (
     NOW,
     ORDER_ID,
     orders,
@@ -18,17 +29,6 @@ from builders import (
     transition,
     under_way,
 )
-
-from engine.azure.clock import order_ids
-from engine.decisions import lists
-from engine.decisions.changes import Change, HistoryEntry
-from engine.domain.errors import UnavailableError
-from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.storage.agent_health import AgentHealth
-from engine.storage.sweeps import Sweep
-from operations.api.live import MOST_SHOWN, Stands, newest
-from operations.api.owed import Look
-from testkit.memory import MemoryTable, in_memory
 
 new_order_id = order_ids(8)
 

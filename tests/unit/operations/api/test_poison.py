@@ -4,12 +4,8 @@ from datetime import timedelta
 
 import azure.functions as func
 import pytest
-from apps import app
-from away import away
 from azure.functions.queue import QueueMessage
 from azure.functions.servicebus import ServiceBusMessage
-from builders import NOW, ORDER_ID
-from kept import SUBMISSIONS, kept, poison_on
 
 from engine.domain.errors import RefusedError, UnavailableError, UnknownMessageError
 from engine.domain.messages import DEAD_LETTERS
@@ -19,6 +15,10 @@ from operations.api.poison import GIVEN_UP, PoisonView, source_of
 from operations.api.requests import OperatorRequest, PoisonPage
 from operations.api.triggers import given_up
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.away import away
+from tests.support.builders import NOW, ORDER_ID
+from tests.support.kept import SUBMISSIONS, kept, poison_on
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"

@@ -3,7 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from builders import (
+
+from engine.storage.archive import ArchivedOrder
+from operations.api.requests import OperatorRequest
+from operations.api.retention import erase, is_over
+from tests.support.builders import (
     NOW,
     PAYLOAD,
     claimed,
@@ -14,10 +18,6 @@ from builders import (
     steps,
     supervisor,
 )
-
-from engine.storage.archive import ArchivedOrder
-from operations.api.requests import OperatorRequest
-from operations.api.retention import erase, is_over
 
 ASKED = OperatorRequest(operator="grace", note="asked for it")
 DAY = seconds(86_400)

@@ -5,11 +5,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from apps import app
-from builders import NOW, ORDER_ID, TIMEOUT
 from click.testing import CliRunner
-from memory_world import World
-from owed import events_owed
 
 from engine.decisions.operator_actions import RUNS
 from engine.domain.errors import UnavailableError
@@ -19,6 +15,10 @@ from operations.api.requests import OperatorRequest
 from operations.api.runs import RunDesk
 from operations.cli import commands
 from operations.cli.client import Api
+from tests.support.apps import app
+from tests.support.builders import NOW, ORDER_ID, TIMEOUT
+from tests.support.memory_world import World
+from tests.support.owed import events_owed
 
 GRACE = OperatorRequest(operator="grace", note="the timer does not come")
 LONG = timedelta(days=2)

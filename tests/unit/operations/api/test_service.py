@@ -6,21 +6,6 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
-from apps import ALONE, app
-from builders import (
-    LONGEST_UPGRADE,
-    NOW,
-    ORDER_ID,
-    PAYLOAD,
-    TOLERANCE,
-    orders,
-    scheduler,
-    seconds,
-    some,
-    steps,
-    supervisor,
-    timed_out,
-)
 from pydantic import ValidationError
 
 from engine.azure.clock import order_ids, order_time
@@ -49,6 +34,21 @@ from operations.api.requests import (
 from operations.api.retention import erase
 from operations.cli.formatting import order_text
 from testkit.memory import in_memory
+from tests.support.apps import ALONE, app
+from tests.support.builders import (
+    LONGEST_UPGRADE,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    TOLERANCE,
+    orders,
+    scheduler,
+    seconds,
+    some,
+    steps,
+    supervisor,
+    timed_out,
+)
 
 RESUBMIT = BY_NAME["resubmit"]
 

@@ -1,7 +1,6 @@
 """What the app says of its own language, so that pages and command line need not know it."""
 
 import pytest
-from builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, Alert
@@ -15,6 +14,7 @@ from operations.api.alerts import causes
 from operations.api.views import order_view
 from operations.api.vocabulary import RUNBOOK, OutsideLinks, vocabulary
 from operations.cli import commands
+from tests.support.builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 
 def events_that(said):

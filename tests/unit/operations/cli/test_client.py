@@ -6,8 +6,6 @@ from datetime import timedelta
 import click
 import httpx
 import pytest
-from apps import app
-from builders import NOW, PAYLOAD, orders, steps
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from pydantic import ValidationError
@@ -17,6 +15,8 @@ from operations.api.views import order_view
 from operations.cli import commands, formatting
 from operations.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
 from testkit.memory import in_memory
+from tests.support.apps import app
+from tests.support.builders import NOW, PAYLOAD, orders, steps
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "stillWaiting": [], "changed": []}
 

@@ -6,9 +6,7 @@ import stat
 
 import httpx
 import pytest
-from builders import NOW, ORDER_ID
 from click.testing import CliRunner
-from memory_world import World
 
 from engine.domain.errors import AppError
 from engine.http.responses import problem_of
@@ -16,6 +14,8 @@ from operations.api.requests import ExportRequest, OperatorRequest, RestoreReque
 from operations.cli import commands, copies
 from operations.cli.client import Api, ApiError, UnreachableError
 from operations.cli.copies import MOST_BYTES, Copier, check, parts
+from tests.support.builders import NOW, ORDER_ID
+from tests.support.memory_world import World
 
 SIGNED = {"operator": "grace", "note": "every night"}
 ROWS = [{"RowKey": f"{ORDER_ID}|{kind}"} for kind in ("history|000001", "order", "state")]

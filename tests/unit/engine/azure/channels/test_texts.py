@@ -6,12 +6,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from digests import FAILED, HOSTILE, RESOLVED, STALLED, digest
 
 from engine.azure.channels import slack, teams
 from engine.azure.channels.slack import slack_body
 from engine.azure.channels.teams import teams_body
 from engine.azure.channels.texts import html_text, plain_text, section_of, subject_of
+from tests.support.digests import FAILED, HOSTILE, RESOLVED, STALLED, digest
 
 MANY = tuple(replace(FAILED, about=f"order b03-{each}") for each in range(200))
 LONG = "ä" * 3000

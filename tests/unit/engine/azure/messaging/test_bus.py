@@ -15,12 +15,12 @@ from azure.servicebus.exceptions import (
     ServiceBusQuotaExceededError,
     ServiceBusServerBusyError,
 )
-from builders import NOW, ORDER_ID, orders, scheduler, seconds
 
 from engine.azure.messaging import bus as bus_module
 from engine.azure.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage, WakeUp
+from tests.support.builders import NOW, ORDER_ID, orders, scheduler, seconds
 
 
 class Failing:
