@@ -378,7 +378,7 @@ def test_what_a_predicate_cannot_be_is_named_with_its_place(when, fault):
     """When the app starts."""
     with pytest.raises(DeclarationError) as raised:
         claims(when)
-    place = "test_when.py:N: claim version 1: step approve"
+    place = "test_conditions.py:N: claim version 1: step approve"
     assert fault.within(place) in without_lines(raised.value.faults)
 
 

@@ -779,7 +779,7 @@ def test_an_author_learns_what_is_wrong_with_an_answer_when_the_app_starts():
 
     with pytest.raises(DeclarationError) as found:
         business(flow, agents=[])
-    place = "test_answers.py:N: asking version 1"
+    place = "test_external_events.py:N: asking version 1"
     assert without_lines(found.value.faults) == [
         Fault(FaultCode.PERSONAL_INSIDE_FIELD, f"{place}: step parts: answer: field parts"),
         Fault(

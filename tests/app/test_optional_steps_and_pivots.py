@@ -350,7 +350,7 @@ def test_what_a_workflow_cannot_mean_is_named_with_its_place(how, fault):
     """When the app starts."""
     with pytest.raises(DeclarationError) as raised:
         purchases(**how)
-    place = "test_no_way_back.py:N: purchase version 1: step mail"
+    place = "test_optional_steps_and_pivots.py:N: purchase version 1: step mail"
     assert fault.within(place) in without_lines(raised.value.faults)
 
 

@@ -421,7 +421,7 @@ def test_what_says_no_time_is_named_with_its_place(begins, fault):
     """When the app starts."""
     with pytest.raises(DeclarationError) as raised:
         stays(begins)
-    place = "test_begins.py:N: stay version 1: step charge"
+    place = "test_scheduled_steps.py:N: stay version 1: step charge"
     assert fault.within(place) in without_lines(raised.value.faults)
 
 

@@ -112,7 +112,7 @@ async def test_of_any_other_exception_the_kind_and_the_place_are_told(where):
         raise ValueError("ada@example.com")
 
     with pytest.raises(
-        TransientError, match=r"raised ValueError at test_code\.py, line \d"
+        TransientError, match=r"raised ValueError at test_activities\.py, line \d"
     ) as told:
         await doing(on_loop if where == "on the loop" else in_thread).call(request(), 5)
     assert "ada@example.com" not in str(told.value)
@@ -512,7 +512,7 @@ def right(call: Call, ask: Sum) -> Paid:
 
 
 def of_authorise(code, **facts):
-    return Fault(code, "test_code.py:N: operation authorise", **facts)
+    return Fault(code, "test_activities.py:N: operation authorise", **facts)
 
 
 def parameter_type(given, declared):
@@ -554,11 +554,17 @@ FAULTY = {
     ),
     "two functions": (
         lambda: with_functions(right, right),
-        Fault(FaultCode.DUPLICATE_ACTIVITY, "test_code.py:N: agent bank", operation="authorise"),
+        Fault(
+            FaultCode.DUPLICATE_ACTIVITY, "test_activities.py:N: agent bank", operation="authorise"
+        ),
     ),
     "an operation of another service": (
         of_another_service,
-        Fault(FaultCode.ACTIVITY_UNKNOWN_OPERATION, "test_code.py:N: agent bank", operation="lend"),
+        Fault(
+            FaultCode.ACTIVITY_UNKNOWN_OPERATION,
+            "test_activities.py:N: agent bank",
+            operation="lend",
+        ),
     ),
     "auth without calls": (
         lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),

@@ -351,7 +351,7 @@ def test_a_path_with_a_field_that_its_request_lacks_is_told_at_the_start():
     """With the place of the step: in the names of messages, and the kept answer for an undo."""
     with pytest.raises(DeclarationError) as raised:
         business(parcels(carrier.lose), agents=[carrier])
-    place = "test_call_forms.py:N: parcel version 1: step send: undo"
+    place = "test_service_forms.py:N: parcel version 1: step send: undo"
     assert without_lines(raised.value.faults) == [
         Fault(FaultCode.PATH_FIELD_UNKNOWN, place, operation="lose", field=field)
         for field in ("{parcel_id}", "{result.lost}")
@@ -369,7 +369,7 @@ def test_only_an_undo_has_a_kept_answer_in_its_path():
 
     with pytest.raises(DeclarationError) as raised:
         business(flow, agents=[carrier])
-    place = "test_call_forms.py:N: parcel version 1: step drop"
+    place = "test_service_forms.py:N: parcel version 1: step drop"
     assert without_lines(raised.value.faults) == [
         Fault(FaultCode.PATH_FIELD_UNKNOWN, place, operation="cancel", field="{result.label}")
     ]

@@ -492,15 +492,15 @@ def no_example_of(model):
 
 
 def in_flow(code, place, **facts):
-    return Fault(code, f"stay version 1: {place}", **facts).within("test_flow.py:N")
+    return Fault(code, f"stay version 1: {place}", **facts).within("test_steps.py:N")
 
 
 def in_supper(code, place="", **facts):
-    return Fault(code, place, **facts).within("test_flow.py:N: stay version 1: step supper")
+    return Fault(code, place, **facts).within("test_steps.py:N: stay version 1: step supper")
 
 
 def in_anything(code, place="", **facts):
-    return Fault(code, place, **facts).within("test_flow.py:N: stay version 1: step anything")
+    return Fault(code, place, **facts).within("test_steps.py:N: stay version 1: step anything")
 
 
 IN_A_STEP = {
