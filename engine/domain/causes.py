@@ -251,7 +251,7 @@ class Cause:
 
 
 def _length(facts: Mapping[str, Any]) -> int:
-    text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"), default=dict)
+    text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -104,7 +104,7 @@ def capability_of(step: Step) -> str:
 
 def first_need(order: Order, ready_since: datetime) -> str:
     """Return the capability of the first step that a claim starts; `NO_AGENT` if it needs none."""
-    first = min(order.ready, key=lambda step: _turn(order, step, ready_since), default=None)
+    first = min(order.ready, key=lambda step: _turn(step, ready_since), default=None)
     return NO_AGENT if first is None else capability_of(first)
 
 
@@ -131,7 +131,7 @@ def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[Work
 
     A step whose agent has no capacity does not keep another step from its own agent.
     """
-    ready = sorted(order.ready, key=lambda step: _turn(order, step, ready_since))
+    ready = sorted(order.ready, key=lambda step: _turn(step, ready_since))
     lanes: dict[str, list[Step]] = {}
     for step in ready:
         lanes.setdefault(capability_of(step), []).append(step)
@@ -145,7 +145,7 @@ def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[Work
         yield WorkItem(key=key, not_before=not_before, is_first=number == 0)
 
 
-def _turn(order: Order, step: Step, ready_since: datetime) -> tuple[datetime, bool]:
+def _turn(step: Step, ready_since: datetime) -> tuple[datetime, bool]:
     return step.not_before or ready_since, not step.is_external
 
 

@@ -150,6 +150,21 @@ def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
     assert transition.messages == ()
 
 
+def test_an_agent_of_the_provider_for_another_capability_leads_to_no_step():
+    """AGT-3: it does not know how to ask about this one."""
+    agents = {each.name: each for each in (agent("other-bank"), agent("till", "till"))}
+    by = scheduler(providers={"other-bank": "other", "till": "psp"}, agents=agents)
+    left = step(effect=InDoubt(key=replace(KEY, provider="psp")))
+    failed = only_step(claimed(left, by=by, now=LATER + TOLERANCE))
+    assert failed.cause.code is Code.PROVIDER_GONE
+
+
+def test_a_scheduler_that_takes_over_claims_no_order_a_second_time():
+    """ANS-1: while only an external event is awaited, the order is processed, and nobody handles it."""
+    free = claimed(external(AwaitingExternalEvent(LATER)), step(), state=Processing("scheduler-2"))
+    assert kinds(free) == [e.StepStarted]
+
+
 def test_a_step_whose_provider_is_gone_is_not_evaluated_again():
     """AGT-3, SCH-14: its condition was met; a restored step may be in doubt before its turn."""
     gone = InDoubt(key=replace(KEY, provider="former"))

@@ -214,6 +214,26 @@ def test_of_the_other_texts_the_longest_is_cut():
     assert length_of(kept) == MAX_LENGTH
 
 
+def test_detail_is_cut_before_a_longer_text():
+    """The type says more, in fewer words."""
+    kept = refusal(detail="d" * 100, type="t" * (MAX_LENGTH - 100)).shortened()
+    assert kept.facts["type"] == "t" * (MAX_LENGTH - 100)
+    assert "d" * len(kept.facts["detail"]) == kept.facts["detail"]
+    assert len(kept.facts["detail"]) < 100
+
+
+def test_a_digest_is_never_cut():
+    """Of a cause that a newer app kept, with a fact that has no room."""
+    newer = Cause("later", {"digest": "of-the-whole", "more": ["x" * MAX_LENGTH]})
+    assert newer.shortened().facts["digest"] == newer.digest == "of-the-whole"
+
+
+def test_a_refusal_may_have_all_optional_facts():
+    """Those that the service named, and the digest of a whole cause."""
+    facts = {"detail": "no", "type": "card", "code": "expired", "digest": "d"}
+    assert Cause(Code.REFUSED, facts).code is Code.REFUSED
+
+
 def test_a_shortened_cause_is_known_again_by_its_digest():
     """Two texts that differ behind the kept characters stay two."""
     one, other = (refusal(detail="x" * MAX_LENGTH + end) for end in "ab")

@@ -208,9 +208,11 @@ def test_every_other_way_is_refused():
             over.complete,
             lambda over=over: over.end(Outcome.FAILED, DECLINED),
         )
-        for verb in tried:
-            with pytest.raises(InvalidOrderTransitionError):
+        events = (OrderEvent.CLAIM, OrderEvent.REQUEUE, OrderEvent.COMPLETE, OrderEvent.END)
+        for event, verb in zip(events, tried, strict=True):
+            with pytest.raises(InvalidOrderTransitionError) as refused:
                 verb()
+            assert (refused.value.event, refused.value.before) == (event, state)
     for state in (Pending(), BY, Processed()):
         with pytest.raises(InvalidOrderTransitionError):
             order(step(), state=state).resume()
