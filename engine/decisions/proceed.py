@@ -179,7 +179,7 @@ class Proceed:
         Another provider would do them a second time, or call them undone without knowing their key
         (AGT-3).
         """
-        tried = ((step, step.key.provider) for step in steps if step.key and step.key.provider)
+        tried = ((step, key.provider) for step in steps if (key := step.key) and key.provider)
         providers_of = self.scheduler.providers_of
         return [step for step, known in tried if known not in providers_of(step.rules.capability)]
 

@@ -139,7 +139,8 @@ class StepIn(Generic[S_co]):
     @property
     def agent(self) -> str:
         """The agent of the last request; before the first one, the name of the capability."""
-        return self.key.agent if self.key else self.rules.capability
+        key = self.key
+        return key.agent if key else self.rules.capability
 
     @property
     def wait(self) -> Wait | None:
@@ -190,7 +191,8 @@ class StepIn(Generic[S_co]):
     @property
     def effects_final_at(self) -> datetime | None:
         """The time after which no call takes effect any more (UND-2, AGT-11), if one is known."""
-        own = self.key.effects_final_at if self.key else None
+        key = self.key
+        own = key.effects_final_at if key else None
         return max(filter(None, (own, self.answer_by)), default=None)
 
     @property
