@@ -16,7 +16,7 @@ from engine.domain.errors import AppError, NewerWorkflowError, UnavailableError,
 from engine.domain.messages import AgentReply, WakeUp
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
-from engine.domain.statuses import WhyNot
+from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_spoken
@@ -37,7 +37,7 @@ found no room, is claimed by the others only after it.
 
 FOR_A_MOMENT = timedelta(seconds=5)
 """Time for which an order is passed over if none of the agents with room may take it."""
-FOR_OTHERS = (WhyNot.NO_ROOM_AT_ITS_OWN, WhyNot.UNKNOWN_PROVIDER)
+FOR_OTHERS = (NotClaimable.NO_ROOM_AT_ITS_OWN, NotClaimable.UNKNOWN_PROVIDER)
 """Why none of them may."""
 
 AT_ONCE = 64
@@ -178,7 +178,7 @@ class SchedulerService:
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
         """Whether no agent with room may take the order, or no agent here offers what it needs."""
         is_offered = candidate.needs in (work_index.NO_AGENT, *self.admission.offers)
-        return refused.why in FOR_OTHERS or (refused.why is WhyNot.NO_ROOM and not is_offered)
+        return refused.why in FOR_OTHERS or (refused.why is NotClaimable.NO_ROOM and not is_offered)
 
     def _claimed(self, order: Order, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""

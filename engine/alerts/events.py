@@ -27,7 +27,7 @@ from engine.domain.events import (
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
-from engine.domain.statuses import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Situation
+from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, STATUS_INFO, OrderStatus
 from engine.domain.steps import Step
 from engine.history_words import words_of_event
 from engine.words import words_of
@@ -100,7 +100,9 @@ def of(after: Order, entry: HistoryEntry) -> Iterator[Event]:
     for event in entry.events:
         if isinstance(event, WorkflowChanged):
             yield _workflow_changed(event, entry.at)
-        elif isinstance(event, OrderEnded) and (alert := MEANINGS[Situation(event.outcome)].alert):
+        elif isinstance(event, OrderEnded) and (
+            alert := STATUS_INFO[OrderStatus(event.outcome)].alert
+        ):
             yield _order_ended(alert, after, event, entry.at)
 
 

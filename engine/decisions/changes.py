@@ -17,7 +17,7 @@ from engine.domain.keys import newest_first
 from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, State
-from engine.domain.statuses import WhyNot
+from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
 from engine.history_words import in_words
@@ -134,7 +134,7 @@ class Note:
 class NotClaimed:
     """A claim that was refused; nothing is written."""
 
-    why: WhyNot
+    why: NotClaimable
 
 
 OPERATOR = "operator/"

@@ -10,7 +10,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
 from engine.domain.orders import Order, Pending
 from engine.domain.states import AtWork
-from engine.domain.statuses import Outcome, WhyNot
+from engine.domain.statuses import NotClaimable, Outcome
 from engine.domain.work_index import capability_of
 
 
@@ -18,7 +18,7 @@ from engine.domain.work_index import capability_of
 class NotClaimed:
     """A claim that was refused; nothing is written."""
 
-    why: WhyNot
+    why: NotClaimable
 
 
 def claim(
@@ -31,7 +31,7 @@ def claim(
         return NotClaimed(why_not)
     waited = now - order.derived.ready_since
     if not can_claim(scheduler, order.workflow, order.workflow_version, waited):
-        return NotClaimed(WhyNot.UNKNOWN_WORKFLOW)
+        return NotClaimed(NotClaimable.UNKNOWN_WORKFLOW)
     events = (Claimed(),) if isinstance(order.state, Pending) else ()
     draft = Draft(before=order, order=order, now=now, events=events)
     workflow = scheduler.workflows.find(order.workflow, order.workflow_version)
@@ -60,18 +60,18 @@ def _end_of_retired(draft: Draft) -> Transition | NotClaimed:
     """Give up an order whose workflow is not part of this app."""
     order = draft.order
     if order.has_any(AtWork):  # they answer or expire first (SCH-12)
-        return NotClaimed(WhyNot.RUNS)
+        return NotClaimed(NotClaimable.RUNS)
     facts = {"workflow": order.workflow, "version": order.workflow_version}
     outcome = Outcome.UNDO_INCOMPLETE if order.is_undo else Outcome.FAILED
     return end(draft, outcome, None, Cause(Code.WORKFLOW_RETIRED, facts))
 
 
-def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> WhyNot:
+def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> NotClaimable:
     if proceed.unreachable(order.ready):
-        return WhyNot.UNKNOWN_PROVIDER
+        return NotClaimable.UNKNOWN_PROVIDER
     due = (step for step in order.ready if (order.starts_at(step) or now) <= now)
     has_capacity = any(capability_of(step) in proceed.capacity for step in due)
-    return WhyNot.NO_ROOM_AT_ITS_OWN if has_capacity else WhyNot.NO_ROOM
+    return NotClaimable.NO_ROOM_AT_ITS_OWN if has_capacity else NotClaimable.NO_ROOM
 
 
 def noting_workflow_changes(transition: Transition, workflow: Workflow) -> Transition:

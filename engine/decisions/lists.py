@@ -9,7 +9,7 @@ from engine.domain.causes import group_of
 from engine.domain.keys import LAST, newest_first
 from engine.domain.orders import Order, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
-from engine.domain.statuses import MEANINGS, Outcome, ProcessState, Situation, StepState
+from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.work_index import ENDED_PREFIX, IndexRow, WorkItemKind, all_of
 from engine.words import words_of
@@ -30,7 +30,7 @@ LIST_OF = {kind: name for name, kind in LISTS.items()}
 """The name of the list that is read from the rows of each kind."""
 
 
-ENDED_LISTS = {each.word: situation for situation, each in MEANINGS.items() if each.is_over}
+ENDED_LISTS = {each.word: situation for situation, each in STATUS_INFO.items() if each.is_over}
 """The lists of the orders that are over, newest first; those that were cancelled are undone."""
 
 STATES = {
@@ -39,7 +39,7 @@ STATES = {
     **{
         name: ProcessState.ERROR
         for name, situation in ENDED_LISTS.items()
-        if situation is not Situation.PROCESSED
+        if situation is not OrderStatus.PROCESSED
     },
 }
 """The usual state in each list that has no state's name; held orders may be in any open state."""
@@ -51,16 +51,16 @@ def state_in(list_name: str) -> ProcessState:
 
 
 SITUATIONS = {
-    "Pending": Situation.PENDING,
-    "Processing": Situation.PROCESSING,
-    "Waiting": Situation.AWAITING,
-    "Error": Situation.FAILED,
-    "Held": Situation.HELD,
+    "Pending": OrderStatus.PENDING,
+    "Processing": OrderStatus.PROCESSING,
+    "Waiting": OrderStatus.AWAITING,
+    "Error": OrderStatus.FAILED,
+    "Held": OrderStatus.HELD,
     **ENDED_LISTS,
 }
 
 
-def situation_in(list_name: str) -> Situation:
+def situation_in(list_name: str) -> OrderStatus:
     """Return the usual situation of the orders in this list."""
     return SITUATIONS[list_name]
 

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from engine.domain import events
 from engine.domain.events import Action, HistoryEvent
-from engine.domain.statuses import MEANINGS, Mark, Situation
+from engine.domain.statuses import STATUS_INFO, Mark, OrderStatus
 
 # Names
 
@@ -126,9 +126,9 @@ def _attempt_ended(
     return EventInfo(weight=weight, is_failure=is_failure, ends_attempt=end)
 
 
-def _order_ended(situation: Situation) -> EventInfo:
+def _order_ended(situation: OrderStatus) -> EventInfo:
     """Return the meaning of an end, which is a failure if it waits for an operator."""
-    return EventInfo(is_failure=MEANINGS[situation].waits_for_operator)
+    return EventInfo(is_failure=STATUS_INFO[situation].waits_for_operator)
 
 
 _ORDER = EventInfo()
@@ -165,9 +165,9 @@ EVENT_INFO: Mapping[str, EventInfo] = {
     "recovered": _FAILURE,
     "undo-requested": _FAILURE,
     "processed": _ORDER,
-    "failed": _order_ended(Situation.FAILED),
-    "undone": _order_ended(Situation.UNDONE),
-    "undo-incomplete": _order_ended(Situation.UNDO_INCOMPLETE),
+    "failed": _order_ended(OrderStatus.FAILED),
+    "undone": _order_ended(OrderStatus.UNDONE),
+    "undo-incomplete": _order_ended(OrderStatus.UNDO_INCOMPLETE),
     "workflow-changed": _DETAIL,
     "reply-refused": EventInfo(is_failure=True, changes_nothing=True),
     "revealed": EventInfo(changes_nothing=True),

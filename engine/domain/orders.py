@@ -29,13 +29,13 @@ from engine.domain.states import (
     UndoPending,
 )
 from engine.domain.statuses import (
-    MEANINGS,
+    STATUS_INFO,
     Direction,
-    Meaning,
+    NotClaimable,
+    OrderStatus,
     Outcome,
     ProcessState,
-    Situation,
-    WhyNot,
+    StatusInfo,
     situation_of,
 )
 from engine.domain.steps import Step, StepIn
@@ -238,7 +238,7 @@ class Order:
         return self.state.outcome if isinstance(self.state, InError) else None
 
     @property
-    def situation(self) -> Situation:
+    def situation(self) -> OrderStatus:
         """The state as people see it; one that awaits only external events has its own (ANS-1)."""
         found = situation_of(
             self.process_state,
@@ -249,13 +249,13 @@ class Order:
         )
         is_handled = self.derived.locked_by is not None
         is_free = isinstance(self.state, Processing) and not is_handled
-        under_way = (Situation.PROCESSING, Situation.AGAIN)
-        return Situation.AWAITING if is_free and found in under_way else found
+        under_way = (OrderStatus.PROCESSING, OrderStatus.AGAIN)
+        return OrderStatus.AWAITING if is_free and found in under_way else found
 
     @property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> StatusInfo:
         """The meaning of that situation."""
-        return MEANINGS[self.situation]
+        return STATUS_INFO[self.situation]
 
     @property
     def is_undo(self) -> bool:
@@ -328,23 +328,23 @@ class Order:
         first = min((self.starts_at(step) or now for step in self.ready), default=now)
         return first if first > now else None
 
-    def blocked(self) -> WhyNot | None:
+    def blocked(self) -> NotClaimable | None:
         """Return why a claim can neither start a step nor end the order, at any time."""
         if self.has_ended:
-            return WhyNot.ENDED
+            return NotClaimable.ENDED
         if self.hold:
-            return WhyNot.HELD
+            return NotClaimable.HELD
         # After a failure no external event is awaited any more: the claim ends or undoes the order.
         has_failed = not self.is_undo and self.has_any(Failed)
         if self.has_any(AtWork if has_failed else UnderWay) and not self.ready:
-            return WhyNot.RUNS
+            return NotClaimable.RUNS
         return None
 
-    def not_claimable(self, now: datetime) -> WhyNot | None:
+    def not_claimable(self, now: datetime) -> NotClaimable | None:
         """Return why a scheduler does not claim the order now; None if it may."""
         not_before = self.derived.not_before
         is_early = not_before is not None and not_before > now
-        return self.blocked() or (WhyNot.NOT_YET if is_early else None)
+        return self.blocked() or (NotClaimable.NOT_YET if is_early else None)
 
     # The verbs
 

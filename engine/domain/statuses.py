@@ -62,7 +62,7 @@ class Mark(StrEnum):
     WAITED = "waited"
 
 
-class Situation(StrEnum):
+class OrderStatus(StrEnum):
     """The states of an order that people and other parts of the system distinguish."""
 
     PENDING = "pending"
@@ -78,7 +78,7 @@ class Situation(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Meaning:
+class StatusInfo:
     """The meaning of a situation."""
 
     word: str
@@ -104,31 +104,31 @@ class Meaning:
 ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
 
-MEANINGS: Mapping[Situation, Meaning] = {
-    Situation.PENDING: Meaning(word="Pending", mark=Mark.PENDING),
-    Situation.PROCESSING: Meaning(word="Processing", mark=Mark.PROCESSING),
-    Situation.AWAITING: Meaning(word="Waiting", mark=Mark.PENDING),
-    Situation.AGAIN: Meaning(word="Trying again", mark=Mark.AGAIN),
-    Situation.UNDOING: Meaning(word="Being undone", mark=Mark.UNDO),
-    Situation.HELD: Meaning(word="Held", mark=Mark.PENDING, is_parked=True),
-    Situation.PROCESSED: Meaning(
+STATUS_INFO: Mapping[OrderStatus, StatusInfo] = {
+    OrderStatus.PENDING: StatusInfo(word="Pending", mark=Mark.PENDING),
+    OrderStatus.PROCESSING: StatusInfo(word="Processing", mark=Mark.PROCESSING),
+    OrderStatus.AWAITING: StatusInfo(word="Waiting", mark=Mark.PENDING),
+    OrderStatus.AGAIN: StatusInfo(word="Trying again", mark=Mark.AGAIN),
+    OrderStatus.UNDOING: StatusInfo(word="Being undone", mark=Mark.UNDO),
+    OrderStatus.HELD: StatusInfo(word="Held", mark=Mark.PENDING, is_parked=True),
+    OrderStatus.PROCESSED: StatusInfo(
         word="Processed", mark=Mark.PROCESSED, is_over=True, notice="order-completed"
     ),
-    Situation.FAILED: Meaning(
+    OrderStatus.FAILED: StatusInfo(
         word="Error",
         mark=Mark.ERROR,
         waits_for_operator=True,
         notice="order-failed",
         alert=ORDER_FAILED,
     ),
-    Situation.UNDO_INCOMPLETE: Meaning(
+    OrderStatus.UNDO_INCOMPLETE: StatusInfo(
         word="Undo incomplete",
         mark=Mark.ERROR,
         waits_for_operator=True,
         notice="order-failed",
         alert=ORDER_FAILED,
     ),
-    Situation.UNDONE: Meaning(
+    OrderStatus.UNDONE: StatusInfo(
         word="Undone", mark=Mark.UNDO, is_over=True, notice="order-undone", alert=ORDER_UNDONE
     ),
 }
@@ -141,20 +141,20 @@ def situation_of(
     *,
     failed_before: bool,
     is_held: bool,
-) -> Situation:
+) -> OrderStatus:
     """Return the order's situation; if several apply, the one that matters most."""
     if process_state is ProcessState.PROCESSED:
-        return Situation.PROCESSED
+        return OrderStatus.PROCESSED
     if process_state is ProcessState.ERROR:
-        return Situation(outcome or Outcome.FAILED)
+        return OrderStatus(outcome or Outcome.FAILED)
     if is_held:
-        return Situation.HELD
+        return OrderStatus.HELD
     if direction is Direction.UNDO:
-        return Situation.UNDOING
-    return Situation.AGAIN if failed_before else Situation(process_state.value.lower())
+        return OrderStatus.UNDOING
+    return OrderStatus.AGAIN if failed_before else OrderStatus(process_state.value.lower())
 
 
-class WhyNot(StrEnum):
+class NotClaimable(StrEnum):
     """Why a scheduler does not claim an order as it stands."""
 
     ENDED = "ended"

@@ -25,7 +25,7 @@ from engine.domain.events import (
 from engine.domain.keys import LAST, key_part, sortable
 from engine.domain.messages import OPERATORS, BusMessage
 from engine.domain.orders import Order
-from engine.domain.statuses import MEANINGS, Situation
+from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.tables import Form
 from engine.words import words_of
@@ -85,15 +85,15 @@ def _events(
             ) if not after.is_undo:
                 yield "step-completed", {"step": step}
             case OrderProcessed():
-                yield _notice_of(Situation.PROCESSED), {}
+                yield _notice_of(OrderStatus.PROCESSED), {}
             case OrderEnded(outcome=outcome, cause=cause):
                 reason = words_of(cause) if cause else None
-                yield _notice_of(Situation(outcome)), {"reason": reason}
+                yield _notice_of(OrderStatus(outcome)), {"reason": reason}
 
 
-def _notice_of(end: Situation) -> str:
+def _notice_of(end: OrderStatus) -> str:
     """Return the event of the notice that an order has come to this end."""
-    return MEANINGS[end].notice or str(end)
+    return STATUS_INFO[end].notice or str(end)
 
 
 def _asked(

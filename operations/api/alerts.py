@@ -18,7 +18,7 @@ from engine.concurrency import run_all
 from engine.decisions.changes import Event
 from engine.domain.errors import AppError
 from engine.domain.keys import ABOUT_ORDER
-from engine.domain.statuses import MEANINGS
+from engine.domain.statuses import STATUS_INFO
 from engine.domain.work_index import WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock
@@ -177,7 +177,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-ENDS = {each.alert for each in MEANINGS.values() if each.alert}
+ENDS = {each.alert for each in STATUS_INFO.values() if each.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 

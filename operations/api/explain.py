@@ -31,7 +31,7 @@ from engine.domain.states import (
     Undoing,
     Wait,
 )
-from engine.domain.statuses import Outcome, WhyNot
+from engine.domain.statuses import NotClaimable, Outcome
 from engine.domain.steps import Step
 from engine.domain.work_index import first_need
 from engine.http.models import View
@@ -111,7 +111,7 @@ class Prospect:
     change: Change | None = None
     circuits_open: bool = False
     """Whether no agent makes the call that the order needs before `at`."""
-    why_not: WhyNot | None = None
+    why_not: NotClaimable | None = None
     """Why the order is not claimed before `at`; None if only room at an agent may be missing."""
 
 
@@ -224,12 +224,12 @@ def _claim(order: Order, rules: ActingRules, at: datetime) -> Prospect | None:
         why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
     if order.has_any(UnderWay):
         return _answer_or_recovery(order, rules, at)
-    if why_not in (WhyNot.UNKNOWN_WORKFLOW, WhyNot.UNKNOWN_PROVIDER):
+    if why_not in (NotClaimable.UNKNOWN_WORKFLOW, NotClaimable.UNKNOWN_PROVIDER):
         return _given_up(order, rules, at, why_not)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 
-def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: WhyNot) -> Prospect:
+def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: NotClaimable) -> Prospect:
     """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
     at = max(now, order.derived.ready_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
@@ -328,13 +328,13 @@ def _waiting_for(
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
             nobody = f"an agent for {_capability(order)}, which none of this app's agents is"
-            is_alone = expected.why_not in (WhyNot.NO_ROOM, WhyNot.NO_ROOM_AT_ITS_OWN)
+            is_alone = expected.why_not in (NotClaimable.NO_ROOM, NotClaimable.NO_ROOM_AT_ITS_OWN)
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
 
 
-def _unknown(order: Order, why_not: WhyNot) -> str:
+def _unknown(order: Order, why_not: NotClaimable) -> str:
     """Return what only another version of the app knows, which the order needs."""
-    if why_not is WhyNot.UNKNOWN_PROVIDER:
+    if why_not is NotClaimable.UNKNOWN_PROVIDER:
         return "no agent of this one leads to the provider that may have done its step"
     workflow = f"{order.workflow} version {order.workflow_version}"
     return f"this one does not know workflow {workflow}"

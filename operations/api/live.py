@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from engine.decisions.lists import LISTS, is_first
 from engine.domain.errors import UnavailableError
-from engine.domain.statuses import MEANINGS
+from engine.domain.statuses import STATUS_INFO
 from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
@@ -28,8 +28,8 @@ SHARED_FOR = timedelta(seconds=0.5)
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""
 
-OF_OPERATORS = {each for each, meaning in MEANINGS.items() if meaning.waits_for_operator}
-PARKED = {each for each, meaning in MEANINGS.items() if meaning.is_parked}
+OF_OPERATORS = {each for each, meaning in STATUS_INFO.items() if meaning.waits_for_operator}
+PARKED = {each for each, meaning in STATUS_INFO.items() if meaning.is_parked}
 
 MOST_SHOWN = 200
 """Maximum number of open orders that are told one by one; of more only their numbers are."""

@@ -9,7 +9,14 @@ from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
 from engine.decisions.operator_actions import Action, Subject, Words
 from engine.domain import statuses as life
 from engine.domain.history import EVENT_INFO
-from engine.domain.statuses import MEANINGS, ORDER_FAILED, ORDER_UNDONE, Mark, Meaning, Situation
+from engine.domain.statuses import (
+    ORDER_FAILED,
+    ORDER_UNDONE,
+    STATUS_INFO,
+    Mark,
+    OrderStatus,
+    StatusInfo,
+)
 from engine.http.models import View
 
 RUNBOOK: Mapping[str, str] = {
@@ -140,7 +147,7 @@ class Vocabulary(View):
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
     """Return the vocabulary of orders, and where pages lead to from it."""
-    orders = {str(name): OrderTerm.model_validate(each) for name, each in MEANINGS.items()}
+    orders = {str(name): OrderTerm.model_validate(each) for name, each in STATUS_INFO.items()}
     return Vocabulary(
         orders={ACCEPTED: NOT_RECORDED, **orders},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
@@ -159,20 +166,20 @@ def runbook_of(page: str) -> dict[str, str]:
 
 def _lists() -> dict[str, ListTerm]:
     """Return the counted lists, and those that are made of several of them."""
-    counted = {name: _counted(name, MEANINGS[situation_in(name)]) for name in LISTS}
+    counted = {name: _counted(name, STATUS_INFO[situation_in(name)]) for name in LISTS}
     waiting = {name: each for name, each in counted.items() if each.waits_for_operator}
     under_way = [name for name, each in counted.items() if each.is_under_way]
-    again = MEANINGS[Situation.AGAIN]
+    again = STATUS_INFO[OrderStatus.AGAIN]
     return {
         **waiting,
-        "again": _made_of(again.word, again.mark, under_way, Situation.AGAIN),
+        "again": _made_of(again.word, again.mark, under_way, OrderStatus.AGAIN),
         "open": _made_of("All open", Mark.PENDING, [*waiting, *under_way]),
         **{name: each for name, each in counted.items() if name not in waiting},
         **{name: _over(name) for name in ENDED_LISTS},
     }
 
 
-def _counted(name: str, meaning: Meaning) -> ListTerm:
+def _counted(name: str, meaning: StatusInfo) -> ListTerm:
     return ListTerm(
         title="Needs you" if meaning.waits_for_operator else name,
         mark=meaning.mark,
@@ -184,12 +191,12 @@ def _counted(name: str, meaning: Meaning) -> ListTerm:
 
 
 def _over(name: str) -> ListTerm:
-    meaning = MEANINGS[ENDED_LISTS[name]]
+    meaning = STATUS_INFO[ENDED_LISTS[name]]
     return _made_of(meaning.word, meaning.mark, [name]).model_copy(update={"is_over": True})
 
 
 def _made_of(
-    title: str, mark: Mark, parts: list[str], situation: Situation | None = None
+    title: str, mark: Mark, parts: list[str], situation: OrderStatus | None = None
 ) -> ListTerm:
     return ListTerm(
         title=title,

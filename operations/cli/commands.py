@@ -26,7 +26,7 @@ from engine.decisions.operator_actions import (
     Action,
     Words,
 )
-from engine.domain.statuses import MEANINGS, Outcome, Situation
+from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
 from operations.cli import formatting, terminal
 from operations.cli.check import Check
 from operations.cli.client import Api, ApiError, Json
@@ -89,9 +89,9 @@ STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
 AS_ID = re.compile(r"b\d\d(-|$)")
 """How the id of an order begins; what begins otherwise is a key."""
 OUTCOMES = click.Choice(
-    [each.value for each in Outcome if MEANINGS[Situation(each)].waits_for_operator]
+    [each.value for each in Outcome if STATUS_INFO[OrderStatus(each)].waits_for_operator]
 )
-WAITING = next(name for name in LISTS if MEANINGS[situation_in(name)].waits_for_operator)
+WAITING = next(name for name in LISTS if STATUS_INFO[situation_in(name)].waits_for_operator)
 """The list that is shown first: that of the orders that wait for an operator."""
 
 

@@ -28,7 +28,7 @@ from engine.domain.states import (
     SkipReason,
     UnderWay,
 )
-from engine.domain.statuses import Direction, Situation
+from engine.domain.statuses import Direction, OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
@@ -102,7 +102,7 @@ def test_an_order_waits_for_its_answers_and_goes_on_with_each():
     assert (type(waiting.state), waiting.derived.locked_by) == (Processing, None)
     assert waiting.derived.complete_by == until
     assert waiting.step("pictures").state == AwaitingExternalEvent(until)
-    assert waiting.situation is Situation.AWAITING
+    assert waiting.situation is OrderStatus.AWAITING
     trial.answer(order, "pictures", SENT)
     assert order.steps["approval"] == "Running"
     trial.answer(order, "approval", YES)

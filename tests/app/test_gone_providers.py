@@ -10,7 +10,7 @@ from engine.declarations import business as core_business
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
-from engine.domain.statuses import ProcessState, WhyNot
+from engine.domain.statuses import NotClaimable, ProcessState
 from engine.words import words_of
 from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
 from operations.api.explain import Actor, explain
@@ -175,7 +175,7 @@ def test_an_operator_reads_how_long_a_step_of_a_provider_that_is_gone_is_left_al
     assert said.next_actor == Actor.SCHEDULER
     assert said.next_at == since + LONGEST_UPGRADE + timedelta(microseconds=1)
     left = ELSEWHERE.claim(waiting, now, WITH_BACKUP)
-    assert left == NotClaimed(why=WhyNot.UNKNOWN_PROVIDER)
+    assert left == NotClaimed(why=NotClaimable.UNKNOWN_PROVIDER)
 
 
 @pytest.mark.proves("AGT-3", "FLT-12", "SCH-10")
@@ -236,7 +236,7 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
     )
     room = WITH_BACKUP | {"reporting": ("reports",)}
     left = elsewhere.claim(waiting, since + LONGEST_UPGRADE, room)
-    assert left == NotClaimed(why=WhyNot.UNKNOWN_PROVIDER)
+    assert left == NotClaimed(why=NotClaimable.UNKNOWN_PROVIDER)
     after = elsewhere.claim(waiting, since + 2 * LONGEST_UPGRADE, room).after
     assert after.step("payment").state.operator_decides
 

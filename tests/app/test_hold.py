@@ -19,7 +19,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
-from engine.domain.statuses import Direction, Outcome, Situation, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, OrderStatus, Outcome
 from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
@@ -58,10 +58,10 @@ def held(order=None, now=NOW):
 def test_nothing_of_an_order_starts_while_it_is_held():
     """It is owed a release, and no claim; columns say who holds it, why and since when."""
     order = held()
-    assert scheduler.claim(order, LATER) == NotClaimed(why=WhyNot.HELD)
+    assert scheduler.claim(order, LATER) == NotClaimed(why=NotClaimable.HELD)
     assert kinds(order) == [WorkItemKind.HELD]
     assert order.hold == Hold(by="grace", note="a wrong price", since=NOW)
-    assert (order.state, order.situation) == (Pending(), Situation.HELD)
+    assert (order.state, order.situation) == (Pending(), OrderStatus.HELD)
 
 
 @pytest.mark.proves("OPR-7")
@@ -100,7 +100,9 @@ def test_a_recovery_while_an_order_is_held_starts_nothing_and_counts_once():
     assert (recovered.after.failures, recovered.messages) == (1, ())
     assert kinds(recovered.after) == [WorkItemKind.HELD]
     assert supervisor.recover(recovered.after, now + seconds(3600)) is None
-    assert scheduler.claim(recovered.after, now + seconds(3600)) == NotClaimed(why=WhyNot.HELD)
+    assert scheduler.claim(recovered.after, now + seconds(3600)) == NotClaimed(
+        why=NotClaimable.HELD
+    )
 
 
 @pytest.mark.proves("OPR-7")
@@ -132,7 +134,7 @@ def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_relea
     two = orders.new(steps=[steps.new(), next_step()])
     half = scheduler.receive(held(claimed(two), NOW), answer(), NOW + seconds(1)).after
     back = cancel(half, GRACE, NOW + seconds(2)).after
-    assert scheduler.claim(back, LATER) == NotClaimed(why=WhyNot.HELD)
+    assert scheduler.claim(back, LATER) == NotClaimed(why=NotClaimable.HELD)
     assert (back.steps[0].state, back.state) == (UndoPending(), Pending())
     assert kinds(back) == [WorkItemKind.HELD]
 
@@ -197,9 +199,9 @@ def test_of_an_order_that_was_released_no_column_says_that_it_was_held():
 def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
     """Unless something matters more."""
     again = orders.new(failures=1)
-    assert again.situation is Situation.AGAIN
-    assert held(again).situation is Situation.HELD
-    assert orders.new().situation is Situation.PENDING
+    assert again.situation is OrderStatus.AGAIN
+    assert held(again).situation is OrderStatus.HELD
+    assert orders.new().situation is OrderStatus.PENDING
 
 
 @pytest.mark.proves("OPR-7", "OPR-8")

@@ -11,7 +11,7 @@ from engine.domain import work_index
 from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
-from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessState
 from engine.domain.submitted_order import OnFailure, Priority
 from operations.api.requests import ActRequest, OperatorRequest
 from tests.support import acting as operator_rules
@@ -155,7 +155,7 @@ def test_while_all_that_can_go_on_rests_nobody_is_woken():
     order, rules = resting(step("runs"), step("last", "rests", "runs"))
     change = rules.receive(order, answer("runs", result={}), SOON)
     assert (change.after.derived.not_before, woken(change)) == (NOW + seconds(7) + HOURS, [])
-    assert rules.claim(change.after, SOON) == NotClaimed(why=WhyNot.NOT_YET)
+    assert rules.claim(change.after, SOON) == NotClaimed(why=NotClaimable.NOT_YET)
 
 
 @pytest.mark.proves("SCH-11")
@@ -336,14 +336,16 @@ def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
 def test_a_claim_that_starts_nothing_writes_nothing():
     """There is room for nothing but what runs: the order stays as it is, whoever holds it."""
     order, rules = order_of(step("first"), step("other", capability="shipping"))
-    assert rules.claim(order, NOW, {}) == NotClaimed(why=WhyNot.NO_ROOM)
+    assert rules.claim(order, NOW, {}) == NotClaimed(why=NotClaimable.NO_ROOM)
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
     assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(
-        why=WhyNot.NO_ROOM
+        why=NotClaimable.NO_ROOM
     )
     slow = steps.running(processing.step("first"), complete_by=NOW + HOURS)
     pending = orders.pending(orders.with_steps(processing, slow))
-    assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
+    assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(
+        why=NotClaimable.NO_ROOM
+    )
 
 
 @pytest.mark.proves("SCH-2", "SCH-10")

@@ -16,7 +16,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.keys import sortable
 from engine.domain.messages import SCHEDULER_REQUESTS
 from engine.domain.states import Scheduled, UnderWay
-from engine.domain.statuses import WhyNot
+from engine.domain.statuses import NotClaimable
 from engine.domain.submitted_order import OnFailure
 from engine.storage.orders import ORDER
 from engine.workflow import Agent, Flow, Model, Operation, business
@@ -70,7 +70,7 @@ def test_a_step_begins_at_its_time_and_not_before():
         f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}"
     ]
     early = case.scheduler.claim(case.order, TOMORROW - seconds(5))
-    assert early == NotClaimed(why=WhyNot.NOT_YET)
+    assert early == NotClaimed(why=NotClaimable.NOT_YET)
     assert case.claim(TOMORROW).states["ship"] == "Running"
 
 

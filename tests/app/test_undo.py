@@ -17,7 +17,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
-from engine.domain.statuses import Direction, Outcome, ProcessState, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessState
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
@@ -222,7 +222,7 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     follows = order.derived
     assert order.process_state == "Pending"
     assert (follows.locked_by, follows.not_before) == (None, SETTLED)
-    assert scheduler.claim(change.after, SETTLED - INSTANT) == NotClaimed(why=WhyNot.NOT_YET)
+    assert scheduler.claim(change.after, SETTLED - INSTANT) == NotClaimed(why=NotClaimable.NOT_YET)
     assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
@@ -347,7 +347,7 @@ def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     waiting = scheduler.receive(undoing.after, undone, at(9)).after
     assert waiting.process_state == "Pending"
     assert waiting.derived.not_before == at(6.1 + 5 + 1 + 60)
-    assert scheduler.claim(waiting, at(72)) == NotClaimed(why=WhyNot.NOT_YET)
+    assert scheduler.claim(waiting, at(72)) == NotClaimed(why=NotClaimable.NOT_YET)
     undoing = scheduler.claim(waiting, at(72.1))
     assert asked(undoing) == ["undo of stock, attempt 3"]
     undone = answer("stock", action="undo", attempt=3)

@@ -12,7 +12,7 @@ from development.servicebus_config import ROOT
 from engine.decisions.operator_actions import RUNS
 from engine.domain.history import EVENT_INFO
 from engine.domain.messages import WakeUp
-from engine.domain.statuses import ProcessState, Situation, StepState
+from engine.domain.statuses import OrderStatus, ProcessState, StepState
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from operations.cli.commands import main
@@ -289,7 +289,7 @@ async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error
 
 def test_the_workbook_counts_an_order_that_ended_well_once():
     """A change of an order that is `Processed` already, such as an erasure, is no further order."""
-    assert re.findall(r'change\.ended == "([\w-]+)"', QUERIES["cost"]) == [Situation.PROCESSED]
+    assert re.findall(r'change\.ended == "([\w-]+)"', QUERIES["cost"]) == [OrderStatus.PROCESSED]
     assert "change.state" not in QUERIES["cost"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.effects import InDoubt, NothingSent
 from engine.domain.states import Completed, Failed
-from engine.domain.statuses import Direction, Outcome, ProcessState, Situation
+from engine.domain.statuses import Direction, OrderStatus, Outcome, ProcessState
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
@@ -85,38 +85,38 @@ def test_a_step_takes_nothing_from_its_former_state(state):
 
 
 ORDERS = {
-    "new": (orders.new(), Situation.PENDING, [WorkItemKind.PENDING]),
-    "pending": (orders.pending(), Situation.PENDING, [WorkItemKind.PENDING]),
+    "new": (orders.new(), OrderStatus.PENDING, [WorkItemKind.PENDING]),
+    "pending": (orders.pending(), OrderStatus.PENDING, [WorkItemKind.PENDING]),
     "of three steps": (
         orders.pending(workflow="in-sequence"),
-        Situation.PENDING,
+        OrderStatus.PENDING,
         [WorkItemKind.PENDING],
     ),
-    "processing": (orders.processing(), Situation.PROCESSING, [WorkItemKind.RUNNING]),
+    "processing": (orders.processing(), OrderStatus.PROCESSING, [WorkItemKind.RUNNING]),
     "awaiting an external answer": (
         orders.processing(steps=[steps.awaiting_external_answer()]),
-        Situation.AWAITING,
+        OrderStatus.AWAITING,
         [WorkItemKind.WAITING],
     ),
-    "processed": (orders.processed(), Situation.PROCESSED, ["_ended"]),
-    "in error": (orders.in_error(), Situation.FAILED, [WorkItemKind.ERROR]),
-    "undone": (orders.in_error(outcome=Outcome.UNDONE), Situation.UNDONE, ["_ended"]),
+    "processed": (orders.processed(), OrderStatus.PROCESSED, ["_ended"]),
+    "in error": (orders.in_error(), OrderStatus.FAILED, [WorkItemKind.ERROR]),
+    "undone": (orders.in_error(outcome=Outcome.UNDONE), OrderStatus.UNDONE, ["_ended"]),
     "undo incomplete": (
         orders.in_error(outcome=Outcome.UNDO_INCOMPLETE),
-        Situation.UNDO_INCOMPLETE,
+        OrderStatus.UNDO_INCOMPLETE,
         [WorkItemKind.ERROR],
     ),
     "to be undone": (
         orders.undoing(steps=[steps.undo_pending()]),
-        Situation.UNDOING,
+        OrderStatus.UNDOING,
         [WorkItemKind.PENDING],
     ),
     "being undone": (
         orders.processing(orders.undoing(steps=[steps.undo_pending()])),
-        Situation.UNDOING,
+        OrderStatus.UNDOING,
         [WorkItemKind.RUNNING],
     ),
-    "on hold": (orders.on_hold(), Situation.HELD, [WorkItemKind.HELD]),
+    "on hold": (orders.on_hold(), OrderStatus.HELD, [WorkItemKind.HELD]),
 }
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from engine.alerts import events as alerts
-from engine.domain.statuses import MEANINGS, Outcome, ProcessState, StepState
+from engine.domain.statuses import STATUS_INFO, Outcome, ProcessState, StepState
 from local.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
@@ -160,7 +160,7 @@ def test_each_condition_has_a_row_that_says_what_to_do():
 def types_of_events():
     """The types of all events that the topic gets: alerts, and news for others."""
     named = {value for value in vars(alerts).values() if str(value).startswith("OrderProcessing.")}
-    return named | {meaning.alert for meaning in MEANINGS.values() if meaning.alert}
+    return named | {meaning.alert for meaning in STATUS_INFO.values() if meaning.alert}
 
 
 def part_of_operate(heading, level):

@@ -14,7 +14,7 @@ from engine.domain.events import Requeued
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Pending, Processed, Processing
 from engine.domain.states import BackingOff, Completed, Failed, Running, UnderWay, UndoPending
-from engine.domain.statuses import Outcome, ProcessState, WhyNot
+from engine.domain.statuses import NotClaimable, Outcome, ProcessState
 from tests.support.acting import told
 from tests.support.builders import (
     LONGEST_UPGRADE,
@@ -70,13 +70,13 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
 
 
 NOT_CLAIMED = {
-    "processed": (orders.processed(), WhyNot.ENDED),
-    "in error": (orders.in_error(), WhyNot.ENDED),
+    "processed": (orders.processed(), NotClaimable.ENDED),
+    "in error": (orders.in_error(), NotClaimable.ENDED),
     "cooling down": (
         orders.pending(steps=[steps.cooling_down(until=NOW + seconds(1))]),
-        WhyNot.NOT_YET,
+        NotClaimable.NOT_YET,
     ),
-    "all its steps run": (claimed(), WhyNot.RUNS),
+    "all its steps run": (claimed(), NotClaimable.RUNS),
 }
 
 
@@ -273,7 +273,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     order = claimed(orders.with_steps(order, payment))
     order = supervisor.recover(order, NOW + seconds(7)).after
     order = orders.having(order, workflow_version=0)
-    assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=WhyNot.RUNS)
+    assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=NotClaimable.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
     assert (ended.after.process_state, len(told(ended))) == (ProcessState.ERROR, 1)
@@ -289,7 +289,7 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     order = orders.new(**unknown, ready_since=NOW + seconds(60))
     longest = NOW + seconds(60) + LONGEST_UPGRADE
     for moment in (NOW, longest):
-        assert scheduler.claim(order, moment) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
+        assert scheduler.claim(order, moment) == NotClaimed(why=NotClaimable.UNKNOWN_WORKFLOW)
     after = scheduler.claim(order, longest + seconds(1)).after
     assert after.state == InError(Outcome.FAILED)
     gone = {"workflow": order.workflow, "version": order.workflow_version}
@@ -318,7 +318,7 @@ def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     change = scheduler.claim(orders.new(ready_since=far, updated_at=far), NOW)
     assert change.entry.at == NOW + TOLERANCE
     cools = orders.pending(steps=[steps.cooling_down(until=ahead)])
-    assert scheduler.claim(cools, NOW) == NotClaimed(why=WhyNot.NOT_YET)
+    assert scheduler.claim(cools, NOW) == NotClaimed(why=NotClaimable.NOT_YET)
 
 
 @pytest.mark.proves("SCH-8")

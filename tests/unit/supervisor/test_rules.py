@@ -7,7 +7,7 @@ from engine.domain.causes import Cause, Code, root_of, step_failed
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
-from engine.domain.statuses import Direction, ProcessState, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, ProcessState
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OnFailure
 from engine.domain.work_index import WorkItemKind
@@ -121,7 +121,9 @@ def test_a_step_rests_a_bounded_number_of_times():
     assert cooldowns.after.derived.not_before == now + seconds(60)
     assert cooldowns.after.step("payment").counts.failures == 0
     assert cooldowns.after.step("payment").counts.cooldowns == 1
-    assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(why=WhyNot.NOT_YET)
+    assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(
+        why=NotClaimable.NOT_YET
+    )
     again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
     assert supervisor.recover(again, timed_out(again)).after.process_state is ProcessState.ERROR

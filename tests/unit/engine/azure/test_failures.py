@@ -20,7 +20,7 @@ def refused(status, code=None):
     return error
 
 
-MEANINGS = {
+ERRORS = {
     "the row is there": (refused(409, "EntityAlreadyExists"), ConflictError),
     "the row has changed": (refused(412, "UpdateConditionNotSatisfied"), ConflictError),
     "the row is gone": (refused(404, "ResourceNotFound"), ConflictError),
@@ -36,10 +36,10 @@ MEANINGS = {
 
 
 @pytest.mark.proves("FLT-7")
-@pytest.mark.parametrize("label", MEANINGS)
+@pytest.mark.parametrize("label", ERRORS)
 def test_only_what_says_that_a_row_is_as_it_should_not_be_is_a_conflict(label):
     """For who writes what is to be there once takes a conflict for an answer: it is there."""
-    error, meaning = MEANINGS[label]
+    error, meaning = ERRORS[label]
     with pytest.raises(meaning), azure_errors("a row"):
         raise error
 

@@ -31,7 +31,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
-from engine.domain.statuses import Direction, Outcome, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.external_events import CallbackUrls
 from tests.support.engine_records import (
@@ -92,12 +92,12 @@ def test_a_claim_starts_the_ready_steps_in_one_write():
 
 def test_what_cannot_be_claimed_is_left():
     """SCH-1: nothing is written."""
-    assert claimed(step(), state=Processed()) == NotClaimed(WhyNot.ENDED)
-    assert claimed(step(), not_before=LATER) == NotClaimed(WhyNot.NOT_YET)
-    assert claimed(step(), capacity={}) == NotClaimed(WhyNot.NO_ROOM)
+    assert claimed(step(), state=Processed()) == NotClaimed(NotClaimable.ENDED)
+    assert claimed(step(), not_before=LATER) == NotClaimed(NotClaimable.NOT_YET)
+    assert claimed(step(), capacity={}) == NotClaimed(NotClaimable.NO_ROOM)
     asked = in_doubt(Waiting(TIMED_OUT))
     elsewhere = claimed(asked, capacity={"bank": ("other-bank",)})
-    assert elsewhere == NotClaimed(WhyNot.NO_ROOM_AT_ITS_OWN)
+    assert elsewhere == NotClaimed(NotClaimable.NO_ROOM_AT_ITS_OWN)
 
 
 def test_the_step_that_waits_longest_says_why_nothing_starts():
@@ -107,7 +107,7 @@ def test_the_step_that_waits_longest_says_why_nothing_starts():
     left = claimed(
         step(name="ship", capability="carrier"), longer, by=by, capacity={"bank": ("other-bank",)}
     )
-    assert left == NotClaimed(WhyNot.NO_ROOM_AT_ITS_OWN)
+    assert left == NotClaimed(NotClaimable.NO_ROOM_AT_ITS_OWN)
 
 
 def test_a_step_of_an_agent_without_capacity_does_not_hold_up_another():
@@ -141,7 +141,7 @@ def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
     """
     gone = replace(KEY, provider="former")
     left = step(effect=effect(key=gone), on_failure=OnFailure.UNDO)
-    assert claimed(left) == NotClaimed(WhyNot.UNKNOWN_PROVIDER)
+    assert claimed(left) == NotClaimed(NotClaimable.UNKNOWN_PROVIDER)
     transition = claimed(left, now=LATER + TOLERANCE)
     failed = only_step(transition)
     assert (failed.cause.code, failed.state.operator_decides) == (Code.PROVIDER_GONE, True)
@@ -279,7 +279,7 @@ def test_a_condition_that_is_met_is_recorded_with_the_start_alone():
     """A claim that starts nothing writes nothing."""
     by, pending = scheduler(definition(when=is_small)), step(ConditionPending())
     assert isinstance(only_step(claimed(pending, by=by)).state, Running)
-    assert claimed(pending, by=by, capacity={}) == NotClaimed(WhyNot.NO_ROOM)
+    assert claimed(pending, by=by, capacity={}) == NotClaimed(NotClaimable.NO_ROOM)
     at_once = scheduler(definition(begins=lambda *_: None))
     assert isinstance(only_step(claimed(pending, by=at_once)).state, Running)
 
@@ -381,7 +381,7 @@ def test_an_undo_goes_back_step_by_step():
 
 def test_an_order_on_an_unknown_workflow_waits_for_a_newer_app():
     """FLT-12: for a while."""
-    assert claimed(step(), workflow_version=2) == NotClaimed(WhyNot.UNKNOWN_WORKFLOW)
+    assert claimed(step(), workflow_version=2) == NotClaimed(NotClaimable.UNKNOWN_WORKFLOW)
     late = claimed(step(), now=LATER + TOLERANCE, workflow_version=2)
     assert late.after.cause.code is Code.WORKFLOW_RETIRED
 
@@ -393,7 +393,7 @@ def test_an_order_on_a_retired_workflow_is_ended():
     back = undone(step(UndoPending(), effect=Done(key=KEY)), by=by)
     assert back.after.state == InError(Outcome.UNDO_INCOMPLETE)
     runs = step(Running(LATER), "a", effect=NotDone(key=KEY))
-    assert claimed(runs, step(), by=by) == NotClaimed(WhyNot.RUNS)
+    assert claimed(runs, step(), by=by) == NotClaimed(NotClaimable.RUNS)
 
 
 def test_the_clock_of_the_last_change_may_be_ahead_by_the_tolerance():
@@ -462,5 +462,5 @@ def test_a_claim_ends_an_order_that_has_passed_its_pivot_since_a_step_failed():
 def test_no_claim_undoes_an_order_on_which_an_agent_works_or_that_is_on_hold():
     """SCH-12, OPR-7."""
     runs = in_doubt(Running(LATER), name="b")
-    assert claimed(ASKS, runs) == NotClaimed(WhyNot.RUNS)
-    assert claimed(ASKS, hold=Hold("grace", "look", NOW)) == NotClaimed(WhyNot.HELD)
+    assert claimed(ASKS, runs) == NotClaimed(NotClaimable.RUNS)
+    assert claimed(ASKS, hold=Hold("grace", "look", NOW)) == NotClaimed(NotClaimable.HELD)

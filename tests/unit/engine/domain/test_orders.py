@@ -35,7 +35,7 @@ from engine.domain.states import (
     UndoPending,
     Waiting,
 )
-from engine.domain.statuses import Direction, Outcome, WhyNot
+from engine.domain.statuses import Direction, NotClaimable, Outcome
 from tests.support.engine_records import (
     DECLINED,
     HOUR,
@@ -143,14 +143,14 @@ def test_the_first_step_says_when_the_order_may_go_on():
 def test_why_an_order_cannot_be_claimed():
     """SCH-1: what could start, or could end the order, decides; then the time."""
     assert order(step()).not_claimable(NOW) is None
-    assert order(step(), state=Processed()).not_claimable(NOW) is WhyNot.ENDED
-    assert order(step(), state=InError(Outcome.FAILED)).not_claimable(NOW) is WhyNot.ENDED
-    assert order(step(), hold=HOLD).not_claimable(NOW) is WhyNot.HELD
-    assert order(running()).not_claimable(NOW) is WhyNot.RUNS
+    assert order(step(), state=Processed()).not_claimable(NOW) is NotClaimable.ENDED
+    assert order(step(), state=InError(Outcome.FAILED)).not_claimable(NOW) is NotClaimable.ENDED
+    assert order(step(), hold=HOLD).not_claimable(NOW) is NotClaimable.HELD
+    assert order(running()).not_claimable(NOW) is NotClaimable.RUNS
     assert order(running(), step(name="b")).not_claimable(NOW) is None
     dated = order(step())
     dated = replace(dated, derived=replace(dated.derived, not_before=LATER))
-    assert dated.not_claimable(NOW) is WhyNot.NOT_YET
+    assert dated.not_claimable(NOW) is NotClaimable.NOT_YET
     assert dated.not_claimable(LATER) is None
 
 

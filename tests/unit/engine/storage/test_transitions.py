@@ -8,7 +8,7 @@ import pytest
 
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed
 from engine.domain.errors import ConflictError, UnavailableError
-from engine.domain.statuses import ProcessState, WhyNot
+from engine.domain.statuses import NotClaimable, ProcessState
 from engine.storage.transitions import Transitions
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
@@ -88,7 +88,7 @@ async def test_a_claim_that_was_not_written_sends_nothing(processes):
         raise ConflictError
 
     processes.kept.commit = is_second
-    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=WhyNot.RUNS)
+    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=NotClaimable.RUNS)
     assert await processes.events() == ["submitted", "claimed"]
     assert len(processes.parts.bus.sent) == sent + 1
 

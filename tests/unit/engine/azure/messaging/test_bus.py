@@ -207,7 +207,7 @@ async def test_a_link_in_use_is_not_closed():
     await bus.close()
 
 
-MEANINGS = {
+ERRORS = {
     MessagingEntityNotFoundError: QueueRefusedError,
     MessagingEntityDisabledError: QueueRefusedError,
     ServiceBusAuthorizationError: QueueRefusedError,
@@ -218,13 +218,13 @@ MEANINGS = {
 
 
 @pytest.mark.proves("FLT-8")
-@pytest.mark.parametrize("error", MEANINGS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(error):
     """A queue that is full, missing or forbidden says nothing of the others."""
     bus = ServiceBus(lambda: Failing(error(message="no")))
     with pytest.raises(UnavailableError) as raised:
         await bus.send([WakeUp(order_id=ORDER_ID).to_bus()])
-    assert type(raised.value) is MEANINGS[error]
+    assert type(raised.value) is ERRORS[error]
     await bus.close()
 
 
