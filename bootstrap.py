@@ -41,7 +41,7 @@ from engine.public_api.inbox import AnswerInbox
 from engine.public_api.links import LinkService, WrongTries
 from engine.public_api.service import CustomerService
 from engine.runtime import api
-from engine.runtime.unread import Unread
+from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.agent_health import AgentHealthLog
 from engine.storage.alert_log import PARTITION as OF_ALERTS
 from engine.storage.alert_log import AlertLog
@@ -225,10 +225,10 @@ class App:
         return Inbox(service=self.scheduler, unread=self.unread, bus=parts.bus, clock=parts.clock)
 
     @cached_property
-    def unread(self) -> Unread:
+    def unread(self) -> UnreadableMessageHandler:
         """Handles messages from the bus that this app cannot read."""
         parts = self.adapters
-        return Unread(
+        return UnreadableMessageHandler(
             poison=self.poison_store,
             bus=parts.bus,
             clock=parts.clock,

@@ -12,11 +12,11 @@ from agents import rules
 from agents.service import AgentService
 from engine.domain.errors import InvalidError
 from engine.domain.messages import AgentRequest, decode, requests_queue, responses_queue
-from engine.runtime.functions import AGENT_SECONDS, Functions, on_bus, through_outages
-from engine.runtime.unread import Delivered, Unread
+from engine.runtime.functions import AGENT_SECONDS, Functions, on_bus, retry_while_unavailable
+from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 
 
-def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
+def blueprint(agent: AgentService, unread: UnreadableMessageHandler) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
     triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
@@ -29,14 +29,14 @@ def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
         limit_seconds=AGENT_SECONDS,
     )
     async def handle(message: func.ServiceBusMessage) -> None:
-        await through_outages(name, partial(work_on, message))
+        await retry_while_unavailable(name, partial(work_on, message))
 
     async def work_on(message: func.ServiceBusMessage) -> None:
         body = message.get_body()
         try:
             request = decode(AgentRequest, body)
         except InvalidError as fault:
-            delivered = Delivered(
+            delivered = ReceivedMessage(
                 queue=queue,
                 body=body,
                 correlation_id=message.correlation_id,

@@ -20,8 +20,14 @@ from engine.domain.messages import (
     responses_queue,
 )
 from engine.ports import Bus, Clock
-from engine.runtime.functions import BATCH_SECONDS, Functions, in_turn, on_bus, through_outages
-from engine.runtime.unread import Delivered, Unread
+from engine.runtime.functions import (
+    BATCH_SECONDS,
+    Functions,
+    on_bus,
+    retry_while_unavailable,
+    skip_overlapping_runs,
+)
+from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival
 from scheduler.admission import LOOK_INTERVAL
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -41,7 +47,7 @@ class Inbox:
     """Handles one message at a time; raises `UnavailableError` only if it were lost otherwise."""
 
     service: SchedulerService
-    unread: Unread
+    unread: UnreadableMessageHandler
     bus: Bus
     clock: Clock
 
@@ -55,10 +61,10 @@ class Inbox:
             log.warning("scheduler.newer_wake_up", extra={"why": str(newer)})
             return
         except InvalidError as fault:
-            message = Delivered(
+            message = ReceivedMessage(
                 queue=SCHEDULER_REQUESTS, body=body, correlation_id=correlation_id, arrival=arrival
             )
-            await through_outages(function, partial(self.unread.settle, message, fault))
+            await retry_while_unavailable(function, partial(self.unread.settle, message, fault))
             return
         try:
             if await self.service.wake(wake_up):
@@ -80,13 +86,13 @@ class Inbox:
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
-            message = Delivered(
+            message = ReceivedMessage(
                 queue=responses_queue(agent),
                 body=body,
                 correlation_id=correlation_id,
                 arrival=arrival,
             )
-            await through_outages(function, partial(self.unread.settle, message, fault))
+            await retry_while_unavailable(function, partial(self.unread.settle, message, fault))
             return
         try:
             await self.service.receive(reply, agent)
@@ -138,7 +144,7 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
         arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False
     )
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        await in_turn("scheduler_poll", inbox.service.poll)
+        await skip_overlapping_runs("scheduler_poll", inbox.service.poll)
 
     for agent in agents:
         _bind_responses(triggers, agent, inbox)

@@ -4,7 +4,7 @@ from functools import partial
 
 import azure.functions as func
 
-from engine.runtime.functions import Functions, on_storage_queue, through_outages
+from engine.runtime.functions import Functions, on_storage_queue, retry_while_unavailable
 from submission.service import QUEUE, SubmissionService
 
 
@@ -16,6 +16,6 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
     async def submission_record(message: func.QueueMessage) -> None:
         body, delivery = message.get_body(), message.dequeue_count or 1
         record = partial(service.record, body, on_storage_queue(message), delivery)
-        await through_outages("submission_record", record)
+        await retry_while_unavailable("submission_record", record)
 
     return triggers

@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from engine.runtime.functions import Functions, in_turn
+from engine.runtime.functions import Functions, skip_overlapping_runs
 from supervisor.service import SupervisorService
 
 
@@ -12,6 +12,6 @@ def blueprint(service: SupervisorService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)
     async def supervisor_sweep(timer: func.TimerRequest) -> None:
-        await in_turn("supervisor_sweep", service.sweep)
+        await skip_overlapping_runs("supervisor_sweep", service.sweep)
 
     return triggers

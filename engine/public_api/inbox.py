@@ -16,7 +16,7 @@ from engine.domain.orders import Order
 from engine.http.answers import Said
 from engine.ports import Bus, Clock
 from engine.public_api.links import ACTOR
-from engine.runtime.unread import Delivered, Unread
+from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 from engine.storage.poison import Arrival, PoisonStore
 from engine.storage.transitions import Transitions
 
@@ -53,7 +53,7 @@ class AnswerInbox:
 
     transitions: Transitions
     workflows: Workflows
-    unread: Unread
+    unread: UnreadableMessageHandler
     poison: PoisonStore
     bus: Bus
     clock: Clock
@@ -66,7 +66,7 @@ class AnswerInbox:
         try:
             message = decode(QueuedAnswer, body)
         except InvalidError as fault:
-            delivered = Delivered(
+            delivered = ReceivedMessage(
                 queue=ANSWERS, body=body, correlation_id=correlation_id, arrival=arrival
             )
             await self.unread.settle(delivered, fault)

@@ -13,7 +13,7 @@ from engine.public_api.inbox import AnswerInbox
 from engine.public_api.links import LinkService
 from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
 from engine.public_api.service import CustomerService
-from engine.runtime.functions import Functions, on_bus, through_outages
+from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 
 
 def routes(customers: CustomerService, doors: Iterable[Door]) -> list[Route]:
@@ -42,7 +42,7 @@ def answers_from_queue(inbox: AnswerInbox) -> func.Blueprint:
         take = partial(
             inbox.take, message.get_body(), message.correlation_id or None, on_bus(message)
         )
-        await through_outages("customers_answers", take)
+        await retry_while_unavailable("customers_answers", take)
 
     return triggers
 

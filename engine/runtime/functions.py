@@ -179,7 +179,7 @@ def _over(function: str) -> None:
         log.warning("outage.ended", extra={"function": function})
 
 
-async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
+async def retry_while_unavailable(function: str, work: Callable[[], Awaitable[T]]) -> T:
     """Do the work of a function, with retries while a dependency is away.
 
     Raises `UnavailableError` after `PATIENCE_SECONDS`.
@@ -218,7 +218,7 @@ _long_run_ended: dict[str, float] = {}
 """The end of each function's last run in this process, if that run was long."""
 
 
-async def in_turn(
+async def skip_overlapping_runs(
     function: str,
     work: Callable[[], Awaitable[object]],
     monotonic: Callable[[], float] = time.monotonic,

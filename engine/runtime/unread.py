@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivered:
+class ReceivedMessage:
     """A message as it was received from a queue of the bus."""
 
     queue: str
@@ -24,7 +24,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unread:
+class UnreadableMessageHandler:
     """Keeps messages as poison, or leaves them to newer hosts while they are valid (FLT-12)."""
 
     poison: PoisonStore
@@ -33,7 +33,7 @@ class Unread:
     longest_upgrade: timedelta
     """The longest time for which a message is left to newer hosts."""
 
-    async def settle(self, message: Delivered, fault: InvalidError) -> None:
+    async def settle(self, message: ReceivedMessage, fault: InvalidError) -> None:
         """Send a message of a newer version to its queue again; keep others as poison.
 
         An expired message is kept as poison too. Raises `UnavailableError` when the message should
@@ -48,7 +48,7 @@ class Unread:
         log.warning("bus.left_to_newer", extra={"queue": message.queue, "why": str(fault)})
         await self.bus.send([again])
 
-    def _again(self, message: Delivered) -> BusMessage | None:
+    def _again(self, message: ReceivedMessage) -> BusMessage | None:
         """Return the message as it comes again; None without a complete-by time in bounds."""
         now = self.clock()
         try:

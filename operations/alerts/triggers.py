@@ -8,7 +8,12 @@ import azure.functions as func
 from engine.alerts.events import NEWS
 from engine.decisions.changes import Event
 from engine.domain.errors import InvalidError
-from engine.runtime.functions import Functions, in_turn, on_storage_queue, through_outages
+from engine.runtime.functions import (
+    Functions,
+    on_storage_queue,
+    retry_while_unavailable,
+    skip_overlapping_runs,
+)
 from engine.storage.alert_log import AlertLog
 from engine.storage.poison import Arrival, PoisonStore
 from operations.alerts.notify import Notifier
@@ -32,12 +37,12 @@ def blueprint(
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        await in_turn("alerts_relay", relay.relay)
+        await skip_overlapping_runs("alerts_relay", relay.relay)
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
         recording = partial(record, message.get_body(), on_storage_queue(message))
-        await through_outages("alerts_record", recording)
+        await retry_while_unavailable("alerts_record", recording)
 
     async def record(body: bytes, arrival: Arrival) -> None:
         try:
@@ -50,7 +55,7 @@ def blueprint(
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        await in_turn("alerts_watch", watch.look)
+        await skip_overlapping_runs("alerts_watch", watch.look)
 
     return triggers
 
@@ -61,6 +66,6 @@ def notifying(notifier: Notifier) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%NOTIFY_SCHEDULE%", use_monitor=False)
     async def alerts_notify(timer: func.TimerRequest) -> None:
-        await in_turn("alerts_notify", notifier.send)
+        await skip_overlapping_runs("alerts_notify", notifier.send)
 
     return triggers

@@ -12,7 +12,13 @@ import azure.functions as func
 from engine.decisions.operator_actions import ACTIONS, RUNS, Action
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.openapi import Route
-from engine.runtime.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
+from engine.runtime.functions import (
+    Functions,
+    on_bus,
+    on_storage_queue,
+    retry_while_unavailable,
+    skip_overlapping_runs,
+)
 from engine.storage.poison import PoisonStore
 from operations.api.agents import AgentDesk
 from operations.api.alerts import AlertDesk
@@ -131,7 +137,7 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
     async def operator_retention(timer: func.TimerRequest) -> None:
-        await in_turn("operator_retention", retention.sweep)
+        await skip_overlapping_runs("operator_retention", retention.sweep)
 
     return triggers
 
@@ -156,7 +162,7 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
     )
     async def keep(message: func.QueueMessage) -> None:
         kept = partial(poison.put, queue, message.get_body(), GIVEN_UP, on_storage_queue(message))
-        await through_outages(name, kept)
+        await retry_while_unavailable(name, kept)
 
 
 def _reason(properties: Mapping[str, object]) -> str:
@@ -179,4 +185,4 @@ def _bind_dead_letters(triggers: Functions, queues: Iterable[str], poison: Poiso
             on_bus(message),
             message.correlation_id,
         )
-        await through_outages("given_up_dead_letters", kept)
+        await retry_while_unavailable("given_up_dead_letters", kept)

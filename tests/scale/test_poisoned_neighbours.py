@@ -299,7 +299,7 @@ NEIGHBOURS = {
 
 async def lived(there):
     with (
-        patch("scheduler.triggers.through_outages", there.through_outages),
+        patch("scheduler.triggers.retry_while_unavailable", there.retry_while_unavailable),
         patch("engine.storage.transitions.MAX_CONFLICTS", 2),
     ):
         return await there.live()

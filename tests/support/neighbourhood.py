@@ -13,7 +13,7 @@ from engine.domain.keys import bucket_of
 from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
-from engine.runtime.functions import in_turn
+from engine.runtime.functions import skip_overlapping_runs
 from engine.storage.poison import Arrival
 from operations.api.views import listed as listed_as
 from tests.support.builders import (
@@ -178,7 +178,7 @@ class Street(Scheduling):
     async def _in_turn(self, timer):
         """An outage ends a run early; whatever else ends one is a failure, and the timer comes again too."""
         try:
-            await in_turn("a timer", timer, monotonic=self.now.timestamp)
+            await skip_overlapping_runs("a timer", timer, monotonic=self.now.timestamp)
         except Exception as failure:  # noqa: BLE001
             self.failures.append(failure)
 
@@ -199,7 +199,7 @@ class Street(Scheduling):
             "responses", agent, reply.to_json().encode(), reply.request_id, Arrival(at=self.now)
         )
 
-    async def through_outages(self, function, work, patience_seconds=45.0):
+    async def retry_while_unavailable(self, function, work, patience_seconds=45.0):
         """Stands in for the one of `engine.runtime`, and keeps its function busy for as long without waiting."""
         try:
             return await work()

@@ -6,7 +6,7 @@ import time
 
 import azure.functions as func
 
-from engine.runtime.functions import in_turn
+from engine.runtime.functions import skip_overlapping_runs
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: list[dict] = []
@@ -26,4 +26,4 @@ async def tick(timer: func.TimerRequest):
         run["turn"] = True
         await asyncio.sleep(1.3)
 
-    await in_turn("tick", work)
+    await skip_overlapping_runs("tick", work)

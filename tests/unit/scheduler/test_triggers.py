@@ -7,7 +7,7 @@ from azure.functions.servicebus import ServiceBusMessage
 
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
-from engine.runtime.unread import Unread
+from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.poison import PoisonStore
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 from testkit.memory import MemoryBus, of_columns
@@ -29,7 +29,9 @@ class Received:
         self.replies, self.wake_ups, self.cannot, self.leaves = [], [], {}, set()
         self.poison, self.bus = PoisonStore(of_columns()), MemoryBus()
         parts = {"bus": self.bus, "clock": lambda: self.now}
-        unread = Unread(poison=self.poison, longest_upgrade=LONGEST_UPGRADE, **parts)
+        unread = UnreadableMessageHandler(
+            poison=self.poison, longest_upgrade=LONGEST_UPGRADE, **parts
+        )
         inbox = Inbox(service=self, unread=unread, **parts)
         builders = blueprint(inbox, ["payment"])._function_builders
         self._functions = {
@@ -111,7 +113,7 @@ async def test_a_reply_that_names_what_it_answers_needs_no_id(scheduler, empty):
 
 
 async def at_once(function, work):
-    """Stands in for `through_outages`, without its patience."""
+    """Stands in for `retry_while_unavailable`, without its patience."""
     del function
     return await work()
 
@@ -129,7 +131,7 @@ NEIGHBOURS = {
 def with_a_neighbour(request, scheduler):
     """A scheduler that cannot act on messages of the second of three orders."""
     scheduler.cannot[THREE[1].order_id] = NEIGHBOURS[request.param]
-    with patch("scheduler.triggers.through_outages", at_once):
+    with patch("scheduler.triggers.retry_while_unavailable", at_once):
         yield scheduler
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from engine.domain.errors import UnavailableError
-from engine.runtime.functions import LASTS_SECONDS, in_turn, through_outages
+from engine.runtime.functions import LASTS_SECONDS, retry_while_unavailable, skip_overlapping_runs
 
 
 @pytest.mark.proves("FLT-7", "FLT-8")
@@ -20,7 +20,7 @@ async def test_a_handler_waits_through_an_outage_and_says_so_once(caplog):
         return "done"
 
     caplog.set_level(logging.WARNING)
-    assert await through_outages("f", lambda: work()) == "done"  # noqa: PLW0108 - as triggers call it
+    assert await retry_while_unavailable("f", lambda: work()) == "done"  # noqa: PLW0108 - as triggers call it
     assert [record.message for record in caplog.records] == ["outage.began", "outage.ended"]
 
 
@@ -31,7 +31,7 @@ async def test_other_errors_are_not_waited_for():
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await through_outages("f", work)
+        await retry_while_unavailable("f", work)
 
 
 async def run(function, error=None):
@@ -41,7 +41,7 @@ async def run(function, error=None):
         if error:
             raise error
 
-    await in_turn(function, work)
+    await skip_overlapping_runs(function, work)
 
 
 async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
@@ -73,7 +73,7 @@ async def test_a_handler_gives_its_message_back_before_somebody_else_gets_it():
             raise failures.pop()
 
     with patch("engine.runtime.functions.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
-        await through_outages("f", work)
+        await retry_while_unavailable("f", work)
 
 
 async def test_a_bug_among_outages_is_not_waited_for():
@@ -86,7 +86,7 @@ async def test_a_bug_among_outages_is_not_waited_for():
             raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")])
 
     with pytest.raises(ExceptionGroup):
-        await through_outages("f", work)
+        await retry_while_unavailable("f", work)
 
 
 async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine.domain.errors import UnavailableError
-from engine.runtime.functions import in_turn
+from engine.runtime.functions import skip_overlapping_runs
 
 LATENCY = 0.05
 """From the end of a run to the beginning of the next, on Azure."""
@@ -28,7 +28,7 @@ class Timer:
         for _ in range(times):
             began = self.now
             self.fired.append(began)
-            await in_turn(self.name, self.work, lambda: self.now)
+            await skip_overlapping_runs(self.name, self.work, lambda: self.now)
             due = (math.floor(began / self.interval) + 1) * self.interval
             self.now = max(due, self.now + LATENCY)
 
@@ -70,8 +70,8 @@ async def test_a_run_that_fails_late_is_followed_by_a_pause_too():
         return work
 
     for _ in range(2):
-        await in_turn("away", failing(UnavailableError("store away")), lambda: now)
+        await skip_overlapping_runs("away", failing(UnavailableError("store away")), lambda: now)
     with pytest.raises(KeyError):
-        await in_turn("wrong", failing(KeyError("a bug")), lambda: now)
-    await in_turn("wrong", failing(KeyError("a bug")), lambda: now)
+        await skip_overlapping_runs("wrong", failing(KeyError("a bug")), lambda: now)
+    await skip_overlapping_runs("wrong", failing(KeyError("a bug")), lambda: now)
     assert len(done) == 2
