@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
-    AskedToWaitError,
     CircuitOpenError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
@@ -59,7 +59,7 @@ class CircuitBreaker:
         self._trying = trial
         try:
             yield
-        except AskedToWaitError as asked:
+        except ThrottledError as asked:
             self._waits(asked.retry_after)
             raise
         except TransientError:
@@ -79,7 +79,7 @@ class CircuitBreaker:
         if self.open_until is None:
             return False
         if self.asked_until and (left := self.asked_until - self._clock()) > timedelta():
-            raise AskedToWaitError("the circuit is open: the service asks not to be called", left)
+            raise ThrottledError("the circuit is open: the service asks not to be called", left)
         if (left := self.open_until - self._clock()) > timedelta():
             why = "the circuit is open: the service fails for one order after another"
             raise CircuitOpenError(why, left)

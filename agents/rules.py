@@ -5,10 +5,10 @@ from typing import Any
 
 from engine.domain.errors import (
     AcceptedError,
-    AskedToWaitError,
     CircuitOpenError,
     NotTriedError,
     RejectedError,
+    ThrottledError,
 )
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, AgentReply, AgentRequest
 
@@ -86,7 +86,7 @@ def not_tried(
         reason=str(reason)[:MAX_REASON],
         retry_after=max(0.0, reason.retry_after.total_seconds()),
         circuit_open=isinstance(reason, CircuitOpenError),
-        asked=isinstance(reason, AskedToWaitError),
+        asked=isinstance(reason, ThrottledError),
         in_doubt=reason.in_doubt or was_called,
         accepted=was_accepted,
     )

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from engine.domain.errors import CutOffError
+from engine.domain.errors import WorkCancelledError
 from engine.time_limit import unlimited, writing
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ async def settle_all(
 ) -> list[T | Exception]:
     """Run everything, `at_most` at a time, to its end; return each result or exception.
 
-    A coroutine that is cancelled, but not by the caller, has failed with `CutOffError`.
+    A coroutine that is cancelled, but not by the caller, has failed with `WorkCancelledError`.
     """
     slots = asyncio.Semaphore(at_most)
 
@@ -63,7 +63,7 @@ async def settle_all(
                 return await coroutine
             except asyncio.CancelledError as error:
                 # If the caller is cancelled, `gather` raises that to it in any case.
-                raise CutOffError("one of many") from error
+                raise WorkCancelledError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
     return [

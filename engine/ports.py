@@ -91,7 +91,7 @@ class RemoteService(Protocol):
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """Carry out the request within the time-out, and return the service's result.
 
-        Raises `TransientError`, `RejectedError`, `AskedToWaitError`, or `AcceptedError` if the
+        Raises `TransientError`, `RejectedError`, `ThrottledError`, or `AcceptedError` if the
         service will do it later, and has to be asked again with the same key; or
         `AnswersLaterError` if it will answer over the link of the request.
         """

@@ -20,10 +20,10 @@ from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
     AppError,
-    AskedToWaitError,
     InvalidError,
     NotTriedError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import AgentRequest
@@ -165,7 +165,7 @@ class CodeService:
         if isinstance(error, TryAgain | Later):
             wait = min(error.after or timedelta(), self.longest_wait)
             if isinstance(error, TryAgain) and wait > timedelta():
-                return AskedToWaitError(_said(error), wait, in_doubt=True)
+                return ThrottledError(_said(error), wait, in_doubt=True)
             return TransientError(_said(error))
         return TransientError(f"{code.name} raised {type(error).__name__}{_place(error)}")
 

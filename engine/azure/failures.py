@@ -14,7 +14,7 @@ from azure.servicebus.exceptions import (
     ServiceBusError,
 )
 
-from engine.domain.errors import AppError, ConflictError, NoRightError, UnavailableError
+from engine.domain.errors import AccessDeniedError, AppError, ConflictError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterato
 
     404, 409 and 412 become `conflict`; callers pass `UnavailableError` where 404 means that a whole
     queue or topic is missing. Outages, time-outs and unreadable answers become `UnavailableError`.
-    401 and 403 become a `NoRightError`, which is retried like an outage, so nothing is lost, but is
+    401 and 403 become a `AccessDeniedError`, which is retried like an outage, so nothing is lost, but is
     logged with the role. A fault of the request itself (400, 413) is ours and stays as it is.
     """
     try:
@@ -75,14 +75,14 @@ _next_log_at: dict[str, float] = {}
 """The time of the next log line for each refused kind of work."""
 
 
-def _no_right(error: Exception, what: str) -> NoRightError:
+def _no_right(error: Exception, what: str) -> AccessDeniedError:
     """Return the error with the missing role, and log it once a minute, as no passing outage."""
     role = next((role for work, role in ROLES.items() if what.startswith(work)), TABLES)
     now = time.monotonic()
     if now >= _next_log_at.get(what, now):
         _next_log_at[what] = now + TELL_AGAIN_SECONDS
         log.error("right.missing", extra={"what": what, "role": role, "why": summary(error)})
-    return NoRightError(f"{what}: {summary(error)}; the app's identity needs the role {role}")
+    return AccessDeniedError(f"{what}: {summary(error)}; the app's identity needs the role {role}")
 
 
 def summary(error: BaseException) -> str:

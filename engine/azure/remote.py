@@ -19,8 +19,8 @@ from engine.declarations.service_forms import Form
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
-    AskedToWaitError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import AgentRequest
@@ -151,7 +151,7 @@ class HttpRemoteService:
         if answer.status in BUSY:
             wait = answer.asks_to_wait(self.clock(), self.longest_wait)
             if wait:
-                raise AskedToWaitError(fault, wait, in_doubt=True)
+                raise ThrottledError(fault, wait, in_doubt=True)
 
 
 def _may_be_asked(answer: Answer) -> bool:

@@ -24,7 +24,7 @@ class UnavailableError(AppError):
     """A store, queue or service was not reached, or its answer was lost: the effect is unknown."""
 
 
-class NoRightError(UnavailableError):
+class AccessDeniedError(UnavailableError):
     """The app's identity lacks a role for this, or the role has not taken effect yet."""
 
 
@@ -121,7 +121,7 @@ class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the order's present state."""
 
 
-class CutOffError(RuntimeError):
+class WorkCancelledError(RuntimeError):
     """A piece of work was cancelled without a request to stop it; its effect is unknown."""
 
     def __init__(self, what: str) -> None:
@@ -151,7 +151,7 @@ class CircuitOpenError(NotTriedError):
     """The agent makes no calls now, since its service fails for one order after another (AGT-8)."""
 
 
-class AskedToWaitError(CircuitOpenError):
+class ThrottledError(CircuitOpenError):
     """The service itself asked all callers to wait for a while (`Retry-After`)."""
 
 

@@ -27,7 +27,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from engine.domain.errors import CutOffError, UnavailableError
+from engine.domain.errors import UnavailableError, WorkCancelledError
 from engine.http.responses import answers
 from engine.storage.poison import Arrival
 from engine.time_limit import time_limit
@@ -64,7 +64,7 @@ The message is given back before another process receives it.
 
 
 def answering(handler: Handler) -> Handler:
-    """Turn a `CancelledError` of the handler, alone or in a group, into a `CutOffError`.
+    """Turn a `CancelledError` of the handler, alone or in a group, into a `WorkCancelledError`.
 
     Azure's worker sends no answer for a `CancelledError`: the function would seem to run until its
     time-out, which ends the process and all other functions in it.
@@ -76,7 +76,7 @@ def answering(handler: Handler) -> Handler:
             return await handler(*args, **arguments)
         except (asyncio.CancelledError, BaseExceptionGroup) as error:
             if _is_cut_off(error):
-                raise CutOffError(f"{handler.__module__}.{handler.__name__}") from error
+                raise WorkCancelledError(f"{handler.__module__}.{handler.__name__}") from error
             raise
 
     return answered

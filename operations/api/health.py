@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.domain.errors import NoRightError, QueueRefusedError
+from engine.domain.errors import AccessDeniedError, QueueRefusedError
 from engine.http.models import View
 
 log = logging.getLogger(__name__)
@@ -56,5 +56,5 @@ class HealthService:
         self._asked.pop(name, None)
         if error := task.exception():
             log.warning("health.dependency_away", extra={"dependency": name, "why": str(error)})
-            return "refused" if isinstance(error, NoRightError | QueueRefusedError) else "away"
+            return "refused" if isinstance(error, AccessDeniedError | QueueRefusedError) else "away"
         return "available"

@@ -15,9 +15,9 @@ from engine.domain.backoff import SHORTEST
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import (
     AcceptedError,
-    AskedToWaitError,
     CircuitOpenError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import AgentReply, AgentRequest, decode
@@ -162,7 +162,7 @@ async def test_a_failure_that_is_not_the_services_answer_settles_nothing_that_it
 @pytest.mark.proves("AGT-11")
 async def test_what_was_accepted_stays_accepted_though_the_service_then_asks_for_a_pause():
     """The order waits for the final answer, which may come after the pause (engine 5)."""
-    agency = Agency(accepts(seconds(1)), AskedToWaitError("429", seconds(40)))
+    agency = Agency(accepts(seconds(1)), ThrottledError("429", seconds(40)))
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
     assert (reply.accepted, reply.in_doubt, reply.circuit_open) == (True, False, True)

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from engine.azure.answers import MAX_BYTES
 from engine.azure.code import CodeService
 from engine.azure.remote import HttpRemoteService
-from engine.domain.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from engine.domain.errors import AcceptedError, RejectedError, ThrottledError, TransientError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.workflow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
 from tests.support.agency import Agency
@@ -192,7 +192,7 @@ async def test_a_service_may_ask_to_be_left_alone_within_bounds(
 ):
     """The call was made, and may have had its effect."""
     does.busy_for = seconds(asked)
-    with pytest.raises(AskedToWaitError, match="busy") as raised:
+    with pytest.raises(ThrottledError, match="busy") as raised:
         await service.call(request_, 5)
     assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from agents.bulkhead import Bulkhead
-from engine.domain.errors import AskedToWaitError, TransientError
+from engine.domain.errors import ThrottledError, TransientError
 from tests.support.agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 from tests.support.builders import NOW, ORDER_ID, seconds
 
@@ -145,7 +145,7 @@ class Throttled:
             self.is_full.set()
         await self.answers.wait()
         self.under_way -= 1
-        raise AskedToWaitError("429 slow down", WAIT, in_doubt=True)
+        raise ThrottledError("429 slow down", WAIT, in_doubt=True)
 
 
 def orders(agency, count):

@@ -11,9 +11,9 @@ from azure.functions.servicebus import ServiceBusMessage
 from agents.triggers import blueprint
 from engine.domain.errors import (
     AnswersLaterError,
-    AskedToWaitError,
     NotTriedError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from tests.support.agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
@@ -177,7 +177,7 @@ async def test_a_reply_says_which_instance_says_it(failures):
         ([RejectedError("too long", in_doubt=True)], "failed", True),
         ([NotTriedError("busy", seconds(1))], "notTried", False),
         ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notTried", True),
-        ([AskedToWaitError("503", seconds(1), in_doubt=True)], "notTried", True),
+        ([ThrottledError("503", seconds(1), in_doubt=True)], "notTried", True),
     ],
     ids=[
         "refused",

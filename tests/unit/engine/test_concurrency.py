@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.concurrency import run_all
-from engine.domain.errors import CutOffError
+from engine.domain.errors import WorkCancelledError
 
 
 class Work:
@@ -42,7 +42,7 @@ async def test_what_is_cancelled_is_a_failure_of_itself_alone():
             at_most=1,
         )
     cancelled, other = caught.value.exceptions
-    assert isinstance(cancelled, CutOffError)
+    assert isinstance(cancelled, WorkCancelledError)
     assert cancelled.__cause__ is cut_off
     assert isinstance(other, ValueError)
     assert work.done == [1, 2]

@@ -11,7 +11,7 @@ from engine.azure import failures
 from engine.azure.failures import azure_errors
 from engine.azure.messaging.event_grid import EventGrid
 from engine.azure.messaging.queues import StorageQueue
-from engine.domain.errors import AppError, ConflictError, NoRightError, UnavailableError
+from engine.domain.errors import AccessDeniedError, AppError, ConflictError, UnavailableError
 
 
 def refused(status, code=None):
@@ -27,10 +27,10 @@ ERRORS = {
     "the table is not there yet": (refused(404, "TableNotFound"), UnavailableError),
     "the table is being removed": (refused(409, "TableBeingDeleted"), UnavailableError),
     "busy": (refused(503, "ServerBusy"), UnavailableError),
-    "no access yet": (refused(403, "AuthorizationPermissionMismatch"), NoRightError),
-    "no token that is taken": (refused(401, "InvalidAuthenticationInfo"), NoRightError),
-    "no identity": (ClientAuthenticationError("no managed identity"), NoRightError),
-    "no access to a queue": (ServiceBusAuthorizationError(message="Send claim"), NoRightError),
+    "no access yet": (refused(403, "AuthorizationPermissionMismatch"), AccessDeniedError),
+    "no token that is taken": (refused(401, "InvalidAuthenticationInfo"), AccessDeniedError),
+    "no identity": (ClientAuthenticationError("no managed identity"), AccessDeniedError),
+    "no access to a queue": (ServiceBusAuthorizationError(message="Send claim"), AccessDeniedError),
     "our own fault": (refused(400, "InvalidInput"), HttpResponseError),
 }
 
@@ -61,7 +61,7 @@ def test_every_status_has_one_meaning():
     """What is busy is waited for; only our own fault is raised as it came."""
     meanings = dict.fromkeys(range(400, 600), HttpResponseError)
     meanings |= dict.fromkeys(CONFLICT, ConflictError)
-    meanings |= dict.fromkeys(NO_RIGHT, NoRightError)
+    meanings |= dict.fromkeys(NO_RIGHT, AccessDeniedError)
     meanings |= dict.fromkeys(BUSY, UnavailableError)
     assert {status: meaning_of(status) for status in meanings} == meanings
 
@@ -118,6 +118,6 @@ def test_a_missing_right_is_tried_again_like_an_outage_and_told_as_what_it_is(wh
         assert line.role.partition(" (")[0] == role
         assert "AuthorizationPermissionMismatch" in line.why
         failures._next_log_at[what] -= failures.TELL_AGAIN_SECONDS
-        with pytest.raises(NoRightError), azure_errors(what):
+        with pytest.raises(AccessDeniedError), azure_errors(what):
             raise refused(403)
     assert len(caplog.records) == 2

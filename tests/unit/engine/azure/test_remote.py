@@ -24,8 +24,8 @@ from engine.azure.remote import HttpRemoteService
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
-    AskedToWaitError,
     RejectedError,
+    ThrottledError,
     TransientError,
 )
 from engine.domain.messages import AgentRequest
@@ -238,7 +238,7 @@ async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(
 ):
     """In seconds or until a time; a call was made all the same, and may have had its effect."""
     service.says(status, **{"Retry-After": said})
-    with pytest.raises(AskedToWaitError, match=f"{status} why") as raised:
+    with pytest.raises(ThrottledError, match=f"{status} why") as raised:
         await service.call()
     assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
 
@@ -280,7 +280,7 @@ async def test_only_a_service_that_is_busy_asks_to_be_left_alone(service, status
     """Of any other answer the header says nothing to us."""
     service.says(status)
     outcome = (await asyncio.gather(service.call(), return_exceptions=True))[0]
-    assert not isinstance(outcome, AskedToWaitError)
+    assert not isinstance(outcome, ThrottledError)
 
 
 @pytest.mark.proves("AGT-1")

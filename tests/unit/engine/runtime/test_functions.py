@@ -7,7 +7,7 @@ import typing
 import azure.functions as func
 import pytest
 
-from engine.domain.errors import CutOffError, UnavailableError
+from engine.domain.errors import UnavailableError, WorkCancelledError
 from engine.runtime.functions import Functions, answering
 
 CUT_OFF = asyncio.CancelledError()
@@ -36,7 +36,7 @@ async def test_what_is_cancelled_in_a_function_is_its_failure(name):
     functions.function_name("named")(trigger(**TRIGGERS[name])(raising(CUT_OFF)))
     app.register_functions(functions)
     for each in app.get_functions():
-        with pytest.raises(CutOffError, match=r"test_functions\.handler was cancelled"):
+        with pytest.raises(WorkCancelledError, match=r"test_functions\.handler was cancelled"):
             await each.get_user_function()(
                 func.HttpRequest(method="GET", url="http://x/", body=b"")
             )
@@ -53,7 +53,7 @@ async def test_what_is_cancelled_in_a_function_is_its_failure(name):
 )
 async def test_what_is_cancelled_may_be_one_of_many(error):
     """A group that has it is no ordinary failure either."""
-    with pytest.raises(CutOffError) as caught:
+    with pytest.raises(WorkCancelledError) as caught:
         await answering(raising(error))(None)
     assert caught.value.__cause__ is error
 

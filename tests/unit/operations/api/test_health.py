@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.domain.errors import NoRightError, QueueRefusedError, UnavailableError
+from engine.domain.errors import AccessDeniedError, QueueRefusedError, UnavailableError
 from operations.api.health import HealthService
 
 
 @pytest.mark.parametrize(
     ("error", "word"),
     [
-        (NoRightError("the role is missing"), "refused"),
+        (AccessDeniedError("the role is missing"), "refused"),
         (QueueRefusedError("no such queue"), "refused"),
         (UnavailableError("away"), "away"),
     ],
