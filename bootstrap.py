@@ -64,20 +64,20 @@ from operations.alerts.digests import Places, needs_action
 from operations.alerts.notify import Notifier
 from operations.alerts.relay import Relay
 from operations.alerts.watch import Watch
-from operations.api.agents import AgentDesk
-from operations.api.alerts import AlertDesk
+from operations.api.agents import AgentPauseService
+from operations.api.alerts import AlertService
 from operations.api.answers import AnswerService
 from operations.api.bulk import BulkService
-from operations.api.channels import ChannelDesk
-from operations.api.copies import CopyDesk
+from operations.api.channels import ChannelService
+from operations.api.copies import CopyService
 from operations.api.explain import ActingRules
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.overview import OverviewService
-from operations.api.owed import Owed
+from operations.api.owed import OutboxReader
 from operations.api.poison import PoisonService
 from operations.api.retention import RetentionService
-from operations.api.runs import RunDesk
+from operations.api.runs import RunService
 from operations.api.service import OperatorService
 from operations.api.triggers import OperatorServices
 from operations.api.vocabulary import OutsideLinks, runbook_of
@@ -381,7 +381,7 @@ class App:
     def operators(self) -> OperatorServices:
         """All services for operators."""
         clock, days = self.adapters.clock, self.settings.retention_days
-        owed = Owed(store=self.store, clock=clock)
+        owed = OutboxReader(store=self.store, clock=clock)
         retention = RetentionService(
             transitions=self.transitions,
             archive=self.archive,
@@ -410,17 +410,17 @@ class App:
                 clock=clock,
                 clock_tolerance=self._tolerance,
             ),
-            agents=AgentDesk(
+            agents=AgentPauseService(
                 agents=[agent.name for agent in self.agents],
                 agent_health=self.agent_health,
                 clock=clock,
             ),
-            alerts=AlertDesk(
+            alerts=AlertService(
                 alert_log=self.alert_log,
                 owed=owed,
                 clock=clock,
             ),
-            channels=ChannelDesk(
+            channels=ChannelService(
                 channels=[*self.adapters.channels],
                 notifications=Notifications(self.adapters.table("alerts")),
             ),
@@ -444,14 +444,14 @@ class App:
                 clock=clock,
             ),
             retention=retention,
-            copies=CopyDesk(
+            copies=CopyService(
                 copies=self.copies,
                 transitions=self.transitions,
                 agents=self.agents,
                 clock_tolerance=self._tolerance,
                 clock=clock,
             ),
-            runs=RunDesk(
+            runs=RunService(
                 work={
                     "sweep": self.supervisor.sweep,
                     "poll": self.scheduler.poll,

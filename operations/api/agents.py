@@ -99,7 +99,7 @@ def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> s
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentDesk:
+class AgentPauseService:
     """The operators' actions on agents."""
 
     agents: Collection[str]

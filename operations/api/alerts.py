@@ -23,7 +23,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
-from operations.api.owed import Look, Owed
+from operations.api.owed import Look, OutboxReader
 from operations.api.requests import AlertsPage, Key, OperatorRequest
 from operations.api.views import cut
 
@@ -196,11 +196,11 @@ def is_over(event: Event, owed: Look | None) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertDesk:
+class AlertService:
     """The operators' actions on alerts."""
 
     alert_log: AlertLog
-    owed: Owed
+    owed: OutboxReader
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:

@@ -47,7 +47,7 @@ class ChannelList(View):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChannelDesk:
+class ChannelService:
     """Shows the channels."""
 
     channels: Sequence[str]

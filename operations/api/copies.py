@@ -75,7 +75,7 @@ Outcome = bool | RefusedLine | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopyDesk:
+class CopyService:
     """Hands out a copy of all orders page by page, and restores it line by line."""
 
     copies: Copies

@@ -18,7 +18,7 @@ from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
 from engine.storage.sweeps import Sweep, SweepLog
 from operations.api.overview import RECENT
-from operations.api.owed import Look, Owed
+from operations.api.owed import Look, OutboxReader
 from operations.api.requests import SHARED, Reading
 from operations.api.views import ListedOrder, listed
 
@@ -130,7 +130,7 @@ class Live(View):
 class LiveService:
     """Reads what the system does."""
 
-    owed: Owed
+    owed: OutboxReader
     agents: Sequence[str]
     """The names of this app's agents."""
     agent_health: AgentHealthLog

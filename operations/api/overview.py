@@ -15,7 +15,7 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
 from operations.api.agents import HeldAgent, held_agent
-from operations.api.owed import Look, Owed
+from operations.api.owed import Look, OutboxReader
 from operations.api.poison import PoisonService
 from operations.api.requests import SHARED, FollowRequest, Reading
 from operations.api.views import ListedOrder, listed
@@ -114,7 +114,7 @@ class LastHour(View):
 class OverviewService:
     """Reads the state of the whole system."""
 
-    owed: Owed
+    owed: OutboxReader
     agents: Sequence[str]
     """The names of this app's agents."""
     agent_health: AgentHealthLog

@@ -46,7 +46,7 @@ class Look:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owed:
+class OutboxReader:
     """Reads the agenda, and keeps the last reading."""
 
     store: OrderStore

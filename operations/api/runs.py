@@ -20,7 +20,7 @@ class Ran(View):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunDesk:
+class RunService:
     """Runs the work of the app's timers once, whenever an operator asks."""
 
     work: Mapping[str, Callable[[], Awaitable[object]]]

@@ -20,19 +20,19 @@ from engine.runtime.functions import (
     skip_overlapping_runs,
 )
 from engine.storage.poison import PoisonStore
-from operations.api.agents import AgentDesk
-from operations.api.alerts import AlertDesk
+from operations.api.agents import AgentPauseService
+from operations.api.alerts import AlertService
 from operations.api.answers import AnswerService
 from operations.api.bulk import BulkService
-from operations.api.channels import ChannelDesk
-from operations.api.copies import CopyDesk
+from operations.api.channels import ChannelService
+from operations.api.copies import CopyService
 from operations.api.health import HealthService
 from operations.api.live import LiveService
 from operations.api.overview import OverviewService
 from operations.api.poison import GIVEN_UP, PoisonService, source_of
 from operations.api.requests import ActRequest, OperatorRequest
 from operations.api.retention import RetentionService
-from operations.api.runs import Ran, RunDesk
+from operations.api.runs import Ran, RunService
 from operations.api.service import OperatorService
 from operations.api.views import Acted
 
@@ -52,16 +52,16 @@ class OperatorServices:
     orders: OperatorService
     answers: AnswerService
     bulk: BulkService
-    agents: AgentDesk
-    alerts: AlertDesk
-    channels: ChannelDesk
+    agents: AgentPauseService
+    alerts: AlertService
+    channels: ChannelService
     poison: PoisonService
     overview: OverviewService
     live: LiveService
     retention: RetentionService
     health: HealthService
-    runs: RunDesk
-    copies: CopyDesk
+    runs: RunService
+    copies: CopyService
 
 
 def routes(services: OperatorServices) -> Sequence[Route]:
@@ -121,7 +121,7 @@ def _acting(action: Action, orders: OperatorService) -> Route:
     return Route(f"operator_{action.name}", "POST", f"{ORDER}/{action.name}", act)
 
 
-def _running(name: str, runs: RunDesk) -> Route:
+def _running(name: str, runs: RunService) -> Route:
     """Return the route that runs the work of one timer."""
 
     async def run(request: OperatorRequest) -> Ran:

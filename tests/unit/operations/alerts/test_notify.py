@@ -21,7 +21,7 @@ from operations.alerts.digests import (
     Places,
 )
 from operations.alerts.notify import TOO_MANY_TRIES, Notifier
-from operations.api.channels import ChannelDesk
+from operations.api.channels import ChannelService
 from testkit.memory import of_columns
 from tests.support.builders import NOW, ORDER_ID, seconds
 
@@ -56,7 +56,7 @@ class House:
         self.channels = channels or (Recorder(),)
         self.names = [channel.name for channel in self.channels]
         self.notifications = Notifications(self.table)
-        self.desk = ChannelDesk(channels=self.names, notifications=self.notifications)
+        self.desk = ChannelService(channels=self.names, notifications=self.notifications)
 
     def notifier(self):
         """As a process has it that was just started."""

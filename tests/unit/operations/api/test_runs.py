@@ -12,7 +12,7 @@ from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage.sweeps import Sweep
 from operations.api.requests import OperatorRequest
-from operations.api.runs import RunDesk
+from operations.api.runs import RunService
 from operations.cli import commands
 from operations.cli.client import Api
 from tests.support.apps import app
@@ -74,7 +74,7 @@ async def test_a_run_names_its_operator_in_the_log_also_if_it_fails(caplog):
         raise UnavailableError
 
     with pytest.raises(UnavailableError):
-        await RunDesk(work={"sweep": away}).run("sweep", GRACE)
+        await RunService(work={"sweep": away}).run("sweep", GRACE)
     [line] = caplog.records
     assert (line.message, line.run, line.operator) == ("operators.ran", "sweep", "grace")
 
