@@ -30,16 +30,16 @@ from engine.storage.agent_health import FRESH, AgentHealth, closed_until
 LOOK_INTERVAL = timedelta(seconds=1)
 """Time between two looks of a process that has work to do."""
 
-FEW = 3
+PROBE_REQUESTS = 3
 """Requests beyond the known rate, which show whether an agent works again or can do more."""
 
-AHEAD = 0.3
+PREFETCH_FRACTION = 0.3
 """Share of an attempt's time for which requests may queue at an agent."""
 
-TURN_OF_NORMAL = 5
+NORMAL_PRIORITY_SHARE = 5
 """Every fifth claim takes an order of normal priority, if one waits, so that none starves."""
 
-LATELY = timedelta(minutes=1)
+HEALTH_MAX_AGE = timedelta(minutes=1)
 """Age up to which reports about an agent's health are read and remembered."""
 
 ANNOUNCED_FOR = timedelta(seconds=5)
@@ -78,9 +78,9 @@ class Capacity:
 def open_at(rate: float, allowance: timedelta) -> int:
     """Return how many requests may be open at an agent that begins so many a second.
 
-    So many begin in the share `AHEAD` of an attempt's time, and `FEW` more.
+    So many begin in the share `PREFETCH_FRACTION` of an attempt's time, and `PROBE_REQUESTS` more.
     """
-    return FEW + math.ceil(rate * allowance.total_seconds() * AHEAD)
+    return PROBE_REQUESTS + math.ceil(rate * allowance.total_seconds() * PREFETCH_FRACTION)
 
 
 def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: datetime) -> int:
@@ -88,8 +88,8 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
 
     The limit is zero while the agent makes no calls. While nothing is known of the agent, neither a
     rate nor trouble, it is the number of failures that opens the circuit. Otherwise it is the
-    number of requests that the agent begins, at the rate it reports, in the share `AHEAD` of an
-    attempt's time, so that all begin in time, and `FEW` more.
+    number of requests that the agent begins, at the rate it reports, in the share `PREFETCH_FRACTION` of an
+    attempt's time, so that all begin in time, and `PROBE_REQUESTS` more.
     """
     if closed_until(health, agent, now):
         return 0
@@ -200,7 +200,7 @@ class Admission:
         """Return the known health with these reports in place of the instances' older ones."""
         if not reports:
             return self.health
-        oldest = self.clock() - LATELY
+        oldest = self.clock() - HEALTH_MAX_AGE
         reporting = {(each.agent, each.instance) for each in reports}
         kept = [
             each
@@ -370,5 +370,5 @@ def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> I
     """
     while high or normal:
         taken += 1
-        is_turn_of_normal = taken % TURN_OF_NORMAL == 0 or not high
+        is_turn_of_normal = taken % NORMAL_PRIORITY_SHARE == 0 or not high
         yield (normal if normal and is_turn_of_normal else high).popleft()

@@ -23,7 +23,7 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_spoken
 from engine.storage.claim_lanes import BucketLook
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.transitions import Transitions
-from scheduler.admission import LATELY, Admission, Candidate, said_in
+from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, said_in
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ Other processes would only cause conflicts. It is short because an order whose w
 found no room, is claimed by the others only after it.
 """
 
-FOR_A_MOMENT = timedelta(seconds=5)
+SKIPPED_FOR = timedelta(seconds=5)
 """Time for which an order is passed over if none of the agents with room may take it."""
 FOR_OTHERS = (NotClaimable.NO_ROOM_AT_ITS_OWN, NotClaimable.UNKNOWN_PROVIDER)
 """Why none of them may."""
@@ -172,7 +172,7 @@ class SchedulerService:
             self.admission.pass_over(order_id)
         else:
             if isinstance(decision, NotClaimed) and self._is_for_others(decision, candidate):
-                self.admission.pass_over_in(candidate.needs, order_id, FOR_A_MOMENT)
+                self.admission.pass_over_in(candidate.needs, order_id, SKIPPED_FOR)
         return True
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
@@ -226,7 +226,7 @@ class SchedulerService:
         Also remove the reports that call an agent silent which has reported since.
         """
         try:
-            found = await self.agent_health.since(now - LATELY)
+            found = await self.agent_health.since(now - HEALTH_MAX_AGE)
             for each in found:
                 if each.unheard_since and has_spoken(found, each.agent, each.unheard_since):
                     await self.agent_health.remove(each)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.ports import Clock
-from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, TURN_OF_NORMAL, Admission
+from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, NORMAL_PRIORITY_SHARE, Admission
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
@@ -42,7 +42,7 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
 
     What the next look overrules, once it is time for one, is left out.
     """
-    turns = {needs: turn % TURN_OF_NORMAL for needs, turn in admission._turns.items()}
+    turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in admission._turns.items()}
     announced = {name: at for name, at in admission._announced.items() if now - at < ANNOUNCED_FOR}
     passed_over = {name: until for name, until in admission._passed_over.items() if until > now}
     health = sorted(repr(each) for each in admission.health if each.counts_until > now)

@@ -970,7 +970,7 @@ def claims_more_than_fits() -> AbstractContextManager[Any]:
 
 
 def takes_normal_orders_first() -> AbstractContextManager[Any]:
-    return patch.object(admission, "TURN_OF_NORMAL", 1)
+    return patch.object(admission, "NORMAL_PRIORITY_SHARE", 1)
 
 
 def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]:

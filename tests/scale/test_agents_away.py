@@ -7,7 +7,7 @@ import pytest
 from engine.decisions.changes import HistoryEntry
 from engine.domain.errors import QueueRefusedError
 from engine.domain.statuses import ProcessState
-from scheduler.admission import FEW
+from scheduler.admission import PROBE_REQUESTS
 from tests.support.builders import answer_to, orders, seconds, some, steps, transition
 from tests.support.scale import both_sizes, in_soak
 from tests.support.scheduling import Scheduling, Working, only
@@ -57,7 +57,7 @@ async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
         await app.scheduler.poll()
         await app.supervisor.sweep()
     assert await states(world, orders) == {ProcessState.PROCESSED: count}
-    assert asked.total() - len(asked) <= FEW
+    assert asked.total() - len(asked) <= PROBE_REQUESTS
     assert len(asked) <= count / 2
 
 
@@ -96,7 +96,7 @@ async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     await for_minutes(world, app, minutes, dies)
     assert await failures(world, orders) == 0
     assert (await states(world, orders))[ProcessState.ERROR] == 0
-    assert max(told[18:]) <= FEW
+    assert max(told[18:]) <= PROBE_REQUESTS
     events = [event for event in world.parts.events.published if event.subject == "agents/payment"]
     assert len(events) == 1
     assert world.parts.events.published == events

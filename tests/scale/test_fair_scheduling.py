@@ -10,7 +10,7 @@ import pytest
 
 from engine.domain.keys import buckets
 from engine.domain.submitted_order import Priority
-from scheduler.admission import FEW, LOOK_INTERVAL, TURN_OF_NORMAL
+from scheduler.admission import LOOK_INTERVAL, NORMAL_PRIORITY_SHARE, PROBE_REQUESTS
 from scheduler.service import WAKE_UP_TIME
 from tests.support.builders import seconds
 from tests.support.scale import both_sizes
@@ -59,8 +59,8 @@ def before(order, count):
     older = sum(count[need, other, priority] for other in range(age, AGES + 1))
     urgent = sum(count[need, other, Priority.HIGH] for other in range(AGES + 1))
     if priority is Priority.HIGH:
-        return older + older / (TURN_OF_NORMAL - 1) + INSTANCES
-    return older + min(urgent, (TURN_OF_NORMAL - 1) * (older + INSTANCES))
+        return older + older / (NORMAL_PRIORITY_SHARE - 1) + INSTANCES
+    return older + min(urgent, (NORMAL_PRIORITY_SHARE - 1) * (older + INSTANCES))
 
 
 @pytest.mark.proves("SCH-11", "WRK-2", "WRK-3")
@@ -184,5 +184,5 @@ async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
         return len(agent.asked_at) == 500
 
     await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
-    doublings = math.ceil(math.log2(500 / FEW))
+    doublings = math.ceil(math.log2(500 / PROBE_REQUESTS))
     assert max(agent.asked_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL

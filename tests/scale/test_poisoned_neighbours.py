@@ -31,7 +31,7 @@ SMALL = {
     "supervisor.service.PAGE": 8,
     "operations.alerts.relay.PAGE": 8,
     "tests.support.neighbourhood.BATCH": 8,
-    "scheduler.admission.FEW": 8,
+    "scheduler.admission.PROBE_REQUESTS": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""
 

@@ -17,9 +17,9 @@ from engine.storage.agent_health import (
 )
 from scheduler.admission import (
     ANNOUNCED_FOR,
-    FEW,
     LOOK_INTERVAL,
     PASSED_OVER,
+    PROBE_REQUESTS,
     Admission,
     Candidate,
     Capacity,
@@ -44,11 +44,13 @@ opened = partial(health, open_until=NOW + seconds(60))
     ("said", "expected"),
     [
         pytest.param([], FIRST, id="nothing: it has had nothing to do, or nobody works there"),
-        pytest.param([health()], FEW, id="it has just begun"),
-        pytest.param([health(rate=6.0)], FEW + 18, id="what it begins in three tenths of the time"),
+        pytest.param([health()], PROBE_REQUESTS, id="it has just begun"),
+        pytest.param(
+            [health(rate=6.0)], PROBE_REQUESTS + 18, id="what it begins in three tenths of the time"
+        ),
         pytest.param(
             [health(rate=6.0), health(instance="b", rate=3.2)],
-            FEW + 28,
+            PROBE_REQUESTS + 28,
             id="all instances together",
         ),
         pytest.param([health(rate=1000.0)], MOST, id="no more than its service takes"),
@@ -56,7 +58,9 @@ opened = partial(health, open_until=NOW + seconds(60))
         pytest.param([health(agent="second", rate=1.0)], FIRST, id="another agent said it"),
         pytest.param([opened()], 0, id="its circuit is open"),
         pytest.param(
-            [opened(), health(instance="b", rate=6.0)], FEW + 18, id="of another instance it is not"
+            [opened(), health(instance="b", rate=6.0)],
+            PROBE_REQUESTS + 18,
+            id="of another instance it is not",
         ),
         pytest.param(
             [opened(), opened(instance="b")], 0, id="the circuits of all instances are open"
@@ -64,10 +68,12 @@ opened = partial(health, open_until=NOW + seconds(60))
         pytest.param(
             [opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"
         ),
-        pytest.param([health(open_until=NOW)], FEW, id="its circuit closed a moment ago"),
+        pytest.param(
+            [health(open_until=NOW)], PROBE_REQUESTS, id="its circuit closed a moment ago"
+        ),
         pytest.param(
             [health(at=NOW - FRESH, open_until=NOW)],
-            FEW,
+            PROBE_REQUESTS,
             id="its circuit closed, and it has said nothing since it opened",
         ),
         pytest.param(
@@ -75,10 +81,12 @@ opened = partial(health, open_until=NOW + seconds(60))
             0,
             id="its service asks for it",
         ),
-        pytest.param([health(asked_until=NOW)], FEW, id="its service asked for it until now"),
+        pytest.param(
+            [health(asked_until=NOW)], PROBE_REQUESTS, id="its service asked for it until now"
+        ),
         pytest.param(
             [health(instance="v", unheard_since=NOW - seconds(60))],
-            FEW,
+            PROBE_REQUESTS,
             id="silent since it was asked",
         ),
     ],
@@ -312,7 +320,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
         admission.look(said=[])
         assert "stock" not in admission.room()
     admission.now += seconds(2)
-    assert len(admission.fill("stock")) == FEW
+    assert len(admission.fill("stock")) == PROBE_REQUESTS
 
 
 @pytest.mark.proves("AGT-8")

@@ -19,7 +19,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import Priority
 from engine.storage.claim_lanes import PAGE
 from engine.storage.tables import entity
-from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
+from scheduler.admission import LOOK_INTERVAL, PASSED_OVER, PROBE_REQUESTS, Capacity
 from scheduler.service import WAKE_UP_TIME
 from scheduler.triggers import ONCE_MORE
 from tests.support.away import away
@@ -430,7 +430,7 @@ async def test_an_agent_that_is_silent_gets_a_few_requests_only(world):
     await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
     for name in ("one", "other"):
         await world.instance(name).poll()
-    assert len(world.requests()) == FEW
+    assert len(world.requests()) == PROBE_REQUESTS
 
 
 # Messages about what is not there, and what fails beside them

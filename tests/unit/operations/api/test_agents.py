@@ -13,7 +13,7 @@ from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_spoken
 from engine.storage.sweeps import Sweep
 from operations.api.agents import LONGEST_HOLD
 from operations.api.requests import HoldRequest, OperatorRequest
-from scheduler.admission import FEW, LATELY
+from scheduler.admission import HEALTH_MAX_AGE, PROBE_REQUESTS
 from tests.support.apps import ALONE
 from tests.support.builders import answer_to, seconds
 from tests.support.owed import events_owed
@@ -106,7 +106,7 @@ async def test_what_is_under_way_at_an_agent_that_is_held_is_answered(world):
 
 
 @pytest.mark.proves("OPR-9")
-@pytest.mark.parametrize("idle", [seconds(2), 2 * LATELY], ids=["at work", "idle for long"])
+@pytest.mark.parametrize("idle", [seconds(2), 2 * HEALTH_MAX_AGE], ids=["at work", "idle for long"])
 async def test_a_release_before_the_time_is_heeded_by_all(world, idle):
     """Also by a process that has not looked for a while, and believed in the hold."""
     one = world.instance("one")
@@ -123,12 +123,12 @@ async def test_a_release_before_the_time_is_heeded_by_all(world, idle):
 async def test_after_a_hold_an_agent_gets_a_few_requests_first(world):
     """Its service has just come back."""
     one = world.instance("one")
-    await world.recorded(FEW + 5)
+    await world.recorded(PROBE_REQUESTS + 5)
     await world.hold()
     await one.poll()
     world.now += HOUR
     await one.poll()
-    assert len(world.requests()) == FEW
+    assert len(world.requests()) == PROBE_REQUESTS
 
 
 @pytest.mark.proves("OPR-9")
