@@ -88,8 +88,8 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
 
     The limit is zero while the agent makes no calls. While nothing is known of the agent, neither a
     rate nor trouble, it is the number of failures that opens the circuit. Otherwise it is the
-    number of requests that the agent begins, at the rate it reports, in the share `PREFETCH_FRACTION` of an
-    attempt's time, so that all begin in time, and `PROBE_REQUESTS` more.
+    number of requests that the agent begins, at the rate it reports, in the share
+    `PREFETCH_FRACTION` of an attempt's time, so that all begin in time, and `PROBE_REQUESTS` more.
     """
     if closed_until(health, agent, now):
         return 0

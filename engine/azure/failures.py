@@ -44,8 +44,9 @@ def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterato
 
     404, 409 and 412 become `conflict`; callers pass `UnavailableError` where 404 means that a whole
     queue or topic is missing. Outages, time-outs and unreadable answers become `UnavailableError`.
-    401 and 403 become a `AccessDeniedError`, which is retried like an outage, so nothing is lost, but is
-    logged with the role. A fault of the request itself (400, 413) is ours and stays as it is.
+    401 and 403 become an `AccessDeniedError`: nothing is lost, since it is retried like an outage,
+    and it is logged with the role. A fault of the request itself (400, 413) is ours and stays as it
+    is.
     """
     try:
         yield

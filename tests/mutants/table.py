@@ -277,7 +277,7 @@ EDGE = (
     Mutant(
         fault="the sweep does not give up a turn that comes too late",
         file="supervisor/triggers.py",
-        old='await in_turn("supervisor_sweep", ',
+        old='await skip_overlapping_runs("supervisor_sweep", ',
         new='await (lambda _, work: work())("supervisor_sweep", ',
         tests=(
             f"{UNIT}test_bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",

@@ -23,7 +23,7 @@ AGES, SPAN = 4, seconds(10)
 """Spans of time in which the orders came in, each at one moment."""
 
 RAMP_UP = 3 * LOOK_INTERVAL
-"""The first look, and two more until the answers to FEW are seen and as much again may open."""
+"""The first look, and two more until the answers to `PROBE_REQUESTS` are seen and as much again may open."""
 
 
 def a_rate(name, per_second):
