@@ -129,7 +129,9 @@ class App:
     def agents(self) -> Sequence[Agent]:
         """The agents of this deployment: those with an address, and those that need none."""
         addresses = self.settings.addresses
-        return [each for each in self.business.agents if each.name in addresses or not each.address]
+        return [
+            agent for agent in self.business.agents if agent.name in addresses or not agent.address
+        ]
 
     @cached_property
     def bus_queues(self) -> Sequence[str]:
@@ -361,7 +363,7 @@ class App:
         return LinkService(
             transitions=self.transitions,
             workflows=self.business.workflows,
-            remembering={each.name for each in self.agents if each.remembers_refusals},
+            remembering={agent.name for agent in self.agents if agent.remembers_refusals},
             wrong_tries=WrongTries(clock=self.adapters.clock),
         )
 

@@ -304,7 +304,7 @@ def _table(head: str, lines: Sequence[Line], total: str) -> str:
     rows = [
         f"| | how much | price | {head} |",
         "|---|---|---|---|",
-        *(each.row() for each in lines),
+        *(line.row() for line in lines),
     ]
     return "\n".join([*rows, f"| **together** | | | **{total}** |", ""])
 

@@ -69,4 +69,4 @@ def _processes(host: Process) -> list[psutil.Process]:
 
 def _cpu(pids: Iterable[int]) -> float:
     times = [psutil.Process(pid).cpu_times() for pid in pids]
-    return sum(each.user + each.system for each in times)
+    return sum(time.user + time.system for time in times)

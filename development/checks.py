@@ -50,7 +50,7 @@ def imports(business_packages: Sequence[str], root: Path = ROOT) -> str:
     contracts = [*config.pop("contracts"), *_contracts(business_packages, engine, root)]
     config["root_packages"] = [*engine, *roots]
     sections = [_section("[tool.importlinter]", config)]
-    sections += [_section("[[tool.importlinter.contracts]]", each) for each in contracts]
+    sections += [_section("[[tool.importlinter.contracts]]", contract) for contract in contracts]
     return "\n".join(sections)
 
 
@@ -110,7 +110,9 @@ def _forbidden(name: str, source: Sequence[str], forbidden: Sequence[str]) -> Co
 def _roles(root: Path) -> Sequence[str]:
     """Return the rooms that `pyproject.toml` keeps independent of each other."""
     contracts = _pyproject(root)["importlinter"]["contracts"]
-    roles: list[str] = next(each["modules"] for each in contracts if each["type"] == "independence")
+    roles: list[str] = next(
+        contract["modules"] for contract in contracts if contract["type"] == "independence"
+    )
     return roles
 
 

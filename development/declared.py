@@ -119,7 +119,7 @@ def _queues_of(agent: Agent) -> Sequence[str]:
 def _parameters(text: str, agents: Sequence[Agent]) -> str:
     """Let azd hand on each setting by its name."""
     content = json.loads(text)
-    handed_on = {each.name: f"${{{each.name}=}}" for each in _settings(agents)}
+    handed_on = {setting.name: f"${{{setting.name}=}}" for setting in _settings(agents)}
     content["parameters"]["serviceSettings"] = {"value": handed_on}
     return _as_text(content)
 
@@ -157,8 +157,8 @@ def _template(text: str, agents: Sequence[Agent]) -> str:
 
 def _pipeline(text: str, agents: Sequence[Agent]) -> str:
     """List the variables, and then the secrets, that azd hands on to the workflow."""
-    plain = [each.name for each in _settings(agents) if not each.secret]
-    secret = [*SECRETS, *(each.name for each in _settings(agents) if each.secret)]
+    plain = [setting.name for setting in _settings(agents) if not setting.secret]
+    secret = [*SECRETS, *(setting.name for setting in _settings(agents) if setting.secret)]
     lines = [[f"    - {name}\n" for name in names] for names in (plain, secret)]
     return _with_block(text, [*lines[0], "  secrets:\n", *lines[1]])
 
@@ -166,8 +166,8 @@ def _pipeline(text: str, agents: Sequence[Agent]) -> str:
 def _workflow(text: str, agents: Sequence[Agent]) -> str:
     """List the variables and secrets that the workflow hands on to azd."""
     lines = [
-        f"      {each.name}: ${{{{ {'secrets' if each.secret else 'vars'}.{each.name} }}}}\n"
-        for each in _settings(agents)
+        f"      {setting.name}: ${{{{ {'secrets' if setting.secret else 'vars'}.{setting.name} }}}}\n"
+        for setting in _settings(agents)
     ]
     return _with_block(text, lines)
 
@@ -182,9 +182,9 @@ def _settings(agents: Sequence[Agent]) -> Sequence[Setting]:
     """Return all settings, each once: two agents may share one, which either may require."""
     named: dict[str, Setting] = {}
     for agent in agents:
-        for each in agent.settings:
-            if each.required or each.name not in named:
-                named[each.name] = each
+        for setting in agent.settings:
+            if setting.required or setting.name not in named:
+                named[setting.name] = setting
     return list(named.values())
 
 

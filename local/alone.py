@@ -63,7 +63,7 @@ def declared_by(app: Path, data: Path, ports: Ports) -> StackConfig:
         data=data,
         app=app,
         settings={**own, **connections(needs, ports, own)},
-        queues=configuration([{"name": each} for each in needs.bus_queues]),
+        queues=configuration([{"name": queue} for queue in needs.bus_queues]),
         make=make,
     )
 
@@ -92,8 +92,10 @@ def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, obje
 
 def needs_of(bindings: Sequence[Mapping[str, object]], env: Mapping[str, str]) -> Needs:
     """Return what the bindings name, each once; `%NAME%` stands for a setting."""
-    storage = [each for each in bindings if each["type"] in ("queueTrigger", "queue")]
-    bus = [each for each in bindings if each["type"] in ("serviceBusTrigger", "serviceBus")]
+    storage = [binding for binding in bindings if binding["type"] in ("queueTrigger", "queue")]
+    bus = [
+        binding for binding in bindings if binding["type"] in ("serviceBusTrigger", "serviceBus")
+    ]
     return Needs(
         storage_queues=_values(storage, "queueName", env),
         bus_queues=_values(bus, "queueName", env),
@@ -105,7 +107,7 @@ def needs_of(bindings: Sequence[Mapping[str, object]], env: Mapping[str, str]) -
 def _values(
     bindings: Sequence[Mapping[str, object]], name: str, env: Mapping[str, str]
 ) -> Sequence[str]:
-    given = [str(each[name]) for each in bindings if each.get(name)]
+    given = [str(binding[name]) for binding in bindings if binding.get(name)]
     return list(dict.fromkeys(env.get(each.strip("%"), each) for each in given))
 
 

@@ -94,8 +94,10 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     if closed_until(health, agent, now):
         return 0
     reports = [each for each in health if each.agent == agent]
-    rates = [each.rate for each in reports if now - each.at < FRESH]
-    in_trouble = any(each.open_until or each.asked_until or each.unheard_since for each in reports)
+    rates = [report.rate for report in reports if now - report.at < FRESH]
+    in_trouble = any(
+        report.open_until or report.asked_until or report.unheard_since for report in reports
+    )
     if not rates and not in_trouble:
         return min(capacity.most, capacity.first)
     return min(capacity.most, open_at(sum(rates), capacity.allowance))
@@ -201,7 +203,7 @@ class Admission:
         if not reports:
             return self.health
         oldest = self.clock() - HEALTH_MAX_AGE
-        reporting = {(each.agent, each.instance) for each in reports}
+        reporting = {(report.agent, report.instance) for report in reports}
         kept = [
             each
             for each in self.health
@@ -347,7 +349,7 @@ class Admission:
         for needs in sorted({each.needs for each in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
             in_turns = _in_turns(high, normal, self._turns[needs])
-            self._queues[needs] = {each.order_id: each for each in in_turns}
+            self._queues[needs] = {turn.order_id: turn for turn in in_turns}
         for each in heard:
             self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
 

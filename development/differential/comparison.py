@@ -175,7 +175,9 @@ def _is_same(
             course=course,
             world=tree.world,
         )
-        entries[path] = next((each for each in differences if each.allows(case)), None)
+        entries[path] = next(
+            (difference for difference in differences if difference.allows(case)), None
+        )
     listed = {each.name: each for each in entries.values() if each}
     comparison.listed.update(listed.keys())
     unlisted = {path: differing[path] for path, entry in entries.items() if entry is None}

@@ -145,7 +145,7 @@ def _claims(world: Json, state: Json, at: datetime) -> Iterator[Json]:
         yield _move("claim", soon, instance, room=room)
         yield _move("claim", soon + timedelta(hours=2), instance, room=room)
     begins = [state.get("NotBefore"), *(each.get("NotBefore") for each in state["Steps"])]
-    for time in sorted({datetime.fromisoformat(each) for each in begins if each}):
+    for time in sorted({datetime.fromisoformat(begin) for begin in begins if begin}):
         if time > soon:
             yield _move("claim", time, SCHEDULER, room=full)
 

@@ -92,8 +92,8 @@ def _same_row_but(case: Case, kind: str, columns: str) -> bool:
         return False
     left_out = columns.split()
     rows = [
-        [{name: row[name] for name in row if name not in left_out} for row in _rows(each, kind)]
-        for each in case.decisions
+        [{name: row[name] for name in row if name not in left_out} for row in _rows(decision, kind)]
+        for decision in case.decisions
     ]
     return len(rows[0]) == 1 and rows[0] == rows[1]
 

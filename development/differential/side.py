@@ -228,7 +228,7 @@ def _of_change(change: Change) -> tuple[Json, Order]:
     after, operations = of_change(change.identified("change"), ADDRESS)
     others = {key: row for key, row in _rows(operations).items() if not _is_of_order(key)}
     rows = others | neutral.rows(change.before, after)
-    messages = [_message(each) for each in change.messages]
+    messages = [_message(message) for message in change.messages]
     return {"decided": "transition", "rows": rows, "messages": messages}, replace(after, etag="1")
 
 
@@ -244,7 +244,8 @@ def _is_of_order(key: str) -> bool:
 def _rows(operations: Iterable[Operation]) -> Json:
     """Return each written row by its key; None for a deleted one."""
     return {
-        each.key: None if isinstance(each, Delete) else _columns(each.row) for each in operations
+        operation.key: None if isinstance(operation, Delete) else _columns(operation.row)
+        for operation in operations
     }
 
 

@@ -80,7 +80,7 @@ def joined(findings: list[Finding]) -> Finding:
     """Return one finding for several with the same key, as from several buckets."""
     oldest = sorted(findings, key=lambda each: each.since)
     orders = tuple(order for each in oldest for order in each.orders)[:MAX_ORDERS]
-    return replace(oldest[0], count=sum(each.count for each in findings), orders=orders)
+    return replace(oldest[0], count=sum(finding.count for finding in findings), orders=orders)
 
 
 def found(known: Condition | None, finding: Finding, now: datetime) -> Condition:

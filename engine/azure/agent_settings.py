@@ -25,7 +25,7 @@ Environ = Mapping[str, str]
 
 def addresses_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
     """Return the addresses of the agents' services, by agent."""
-    given = {each.name: environ.get(each.address, "") for each in agents}
+    given = {agent.name: environ.get(agent.address, "") for agent in agents}
     return {name: address for name, address in given.items() if address}
 
 

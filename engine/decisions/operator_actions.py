@@ -115,7 +115,7 @@ def possible(order: Order, now: datetime) -> list[str]:
 
 def possible_at(order: Order, step: Step, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now for this step."""
-    sensible = [each for each in ACTIONS if not each.why_not(order, now)]
+    sensible = [action for action in ACTIONS if not action.why_not(order, now)]
     return [
         each.name
         for each in sensible

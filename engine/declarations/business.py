@@ -89,7 +89,7 @@ class Payload:
     def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[str]:
         versions = (payload, self.erased(payload))
         try:
-            texts = [json_text(each, allow_nan=False) for each in versions]
+            texts = [json_text(version, allow_nan=False) for version in versions]
         except ValueError as fault:
             yield f"body: {fault}"
             return

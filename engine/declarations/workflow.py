@@ -162,7 +162,7 @@ class StepDefinition:
         change.
         """
         own = ("name", "title", "request", "read_answer")
-        compared = [each.name for each in fields(self) if each.name not in own]
+        compared = [field.name for field in fields(self) if field.name not in own]
         values = {name: _as_text(getattr(self, name)) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
@@ -265,9 +265,9 @@ class Workflow:
     def _before(self, definition: StepDefinition) -> set[str]:
         """Return the steps that have to be done before this one, directly or not."""
         before = set(definition.after)
-        for each in reversed(self.steps):
-            if each.name in before:
-                before.update(each.after)
+        for step in reversed(self.steps):
+            if step.name in before:
+                before.update(step.after)
         return before
 
 

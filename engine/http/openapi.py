@@ -71,7 +71,7 @@ class Route:
         """Yield the statuses of refusals, except that for a missing key."""
         parameters = [each for _, each in self.takes(Parameters)]
         names_thing = "{" in self.path
-        names_key = any(each.place == "header" for each in parameters)
+        names_key = any(parameter.place == "header" for parameter in parameters)
         if parameters or any(self.bodies):
             yield 400
         if names_thing:

@@ -145,9 +145,12 @@ class Copies:
             raise RefusedError(f"another copy is being restored here: {begun['CopyID']}")
 
     async def _check_that_it_is_empty(self) -> None:
-        orders = (self._has_rows(ORDERS, each, f"{each}-") for each in self.partitions[ORDERS])
+        orders = (
+            self._has_rows(ORDERS, partition, f"{partition}-")
+            for partition in self.partitions[ORDERS]
+        )
         of_customers = self.partitions[KEYS_OF_CUSTOMERS]
-        keys = (self._has_rows(KEYS_OF_CUSTOMERS, each, "") for each in of_customers)
+        keys = (self._has_rows(KEYS_OF_CUSTOMERS, customer, "") for customer in of_customers)
         if any(await run_all([*orders, *keys], at_most=AT_ONCE)):
             raise RefusedError("the store is not empty: a copy is restored into an empty one alone")
 

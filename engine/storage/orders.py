@@ -322,7 +322,7 @@ class OrderStore:
 
         They are sorted. Raises `ExceptionGroup` if a bucket cannot be read.
         """
-        found = await run_all(self.table.rows(each, start, end, limit) for each in self.buckets)
+        found = await run_all(self.table.rows(bucket, start, end, limit) for bucket in self.buckets)
         return sorted(row.key for row in chain.from_iterable(found))
 
     async def postpone(self, bucket: str, key: str, row: IndexRow) -> bool:

@@ -117,7 +117,7 @@ def _object(record: Any) -> dict[str, Any]:
 @cache
 def _fields_of(kind: Any) -> list[tuple[str, str, Any]]:
     """Return name, key and default of each field; without a default it is always written."""
-    return [(each.name, _alias(each.name), each.default) for each in fields(kind)]
+    return [(field.name, _alias(field.name), field.default) for field in fields(kind)]
 
 
 def _time(value: datetime) -> str:

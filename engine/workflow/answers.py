@@ -73,4 +73,6 @@ def faults_of(answers: type[Model]) -> Iterator[Fault]:
 
 def _has_marks(model: type[Any]) -> bool:
     fields = model.model_fields.values()
-    return any(mark_of(each) or any(map(_has_marks, models_in(each.annotation))) for each in fields)
+    return any(
+        mark_of(field) or any(map(_has_marks, models_in(field.annotation))) for field in fields
+    )

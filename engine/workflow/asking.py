@@ -87,9 +87,9 @@ def asked(
 
 def used_by(functions: Sequence[Asked]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the steps whose answers functions take, and those that all take None for."""
-    answers = list(chain.from_iterable(each.answers.values() for each in functions))
-    needed = {each.step for each in answers if not each.may_lack}
-    uses = tuple(dict.fromkeys(each.step for each in answers))
+    answers = list(chain.from_iterable(function.answers.values() for function in functions))
+    needed = {answer.step for answer in answers if not answer.may_lack}
+    uses = tuple(dict.fromkeys(answer.step for answer in answers))
     return uses, tuple(name for name in uses if name not in needed)
 
 
@@ -102,7 +102,7 @@ def signature_of(function: Callable[..., Any]) -> Signature:
 def kind_of(annotation: Any) -> tuple[Any, bool]:
     """Return what a parameter takes, such as a model, and whether it also takes None."""
     kinds = get_args(annotation)
-    others = [each for each in kinds if each is not NoneType]
+    others = [kind for kind in kinds if kind is not NoneType]
     if len(others) == 1 < len(kinds):
         return others[0], True
     return annotation, False

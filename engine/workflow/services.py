@@ -156,16 +156,18 @@ class Agent:
             remembers_refusals=self.remembers_refusals,
             keys_last=self.keys_last,
             refusal=self.refusal,
-            answers=examples_of((each.name, each.answers) for each in self.operations().values()),
+            answers=examples_of(
+                (operation.name, operation.answers) for operation in self.operations().values()
+            ),
             form=self._form(),
             auth=self.auth,
-            code={each.operation: each.code() for each in self.functions},
+            code={function.operation: function.code() for function in self.functions},
             reads=self.reads,
         )
 
     def _address(self) -> str:
-        names = {each.name for each in self.operations().values()}
-        if names and names <= {each.operation for each in self.functions}:
+        names = {operation.name for operation in self.operations().values()}
+        if names and names <= {function.operation for function in self.functions}:
             return ""
         return self.address or f"{self.name.replace('-', '_').upper()}_URL"
 
@@ -177,9 +179,9 @@ class Agent:
     def _routes(self) -> Mapping[str, Route]:
         """Return where operations are called that have a method or a path of their own."""
         routes: dict[str, Route] = {}
-        for each in self.operations().values():
-            if routes.setdefault(each.name, each.route) != each.route:
-                fault = Fault(FaultCode.TWO_ROUTES, f"agent {self.name}", operation=each.name)
+        for operation in self.operations().values():
+            if routes.setdefault(operation.name, operation.route) != operation.route:
+                fault = Fault(FaultCode.TWO_ROUTES, f"agent {self.name}", operation=operation.name)
                 raise DeclarationError([fault])
         return {name: route for name, route in routes.items() if route != Route()}
 

@@ -135,7 +135,7 @@ class Flow:
 
     def _named_by(self, step: Step) -> Sequence[Step]:
         """Return the steps above whose answers it takes, or which it names as those before it."""
-        wanted = [*(each.make for each in self.uses(step).values()), *step.after]
+        wanted = [*(use.make for use in self.uses(step).values()), *step.after]
         return [each for each in self.above(step) if each.make in wanted]
 
     def _before(self, steps: Sequence[Step]) -> set[str]:

@@ -91,7 +91,9 @@ class Host:
 
     def _http_listener(self) -> HttpListener:
         return HttpListener(
-            functions=[each for each in self.functions if isinstance(each.trigger, HttpTrigger)],
+            functions=[
+                function for function in self.functions if isinstance(function.trigger, HttpTrigger)
+            ],
             prefix=self._config.extensions.http.route_prefix,
             own=self._own,
             invoker=self._invoker,

@@ -152,7 +152,7 @@ def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Indexe
     further = [b for b in bindings if b not in triggers and b["type"] != "http"]
     others = [str(b["type"]) for b in further if not _is_output(b)]
     if others:
-        raise HostError(*(_lacks(name, "binding", each) for each in others))
+        raise HostError(*(_lacks(name, "binding", other) for other in others))
     trigger_type = str(triggers[0]["type"])
     reader = _READERS.get(trigger_type)
     if reader is None:

@@ -35,7 +35,10 @@ class Out(func.Out[Any]):
 
 def produced(outputs: Sequence[Output], given: Mapping[str, Out], result: object) -> Produced:
     """Return what is to be sent; an output for which a function has nothing sends nothing."""
-    values = {each: result if each.name == RETURNED else given[each.name].get() for each in outputs}
+    values = {
+        output: result if output.name == RETURNED else given[output.name].get()
+        for output in outputs
+    }
     registry = func.get_binding_registry()
     return {
         each.name: registry.get(each.type).encode(value, expected_type=None)

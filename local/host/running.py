@@ -52,7 +52,7 @@ async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int 
 
 def _named(host: Host) -> str:
     """Name the functions, or say how many they are if nobody would read so many names."""
-    names = [each.name for each in host.functions]
+    names = [function.name for function in host.functions]
     return (
         f"functions: {', '.join(names)}" if len(names) <= MOST_NAMES else f"{len(names)} functions"
     )

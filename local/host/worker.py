@@ -99,9 +99,10 @@ def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple
     except Exception as error:  # noqa: BLE001 - whatever an app does when it is imported
         traceback.print_exc()
         return False, [Fault(LocalCode.APP_FAILED, ENTRY, {"error": type(error).__name__})]
-    worker.functions = {each.name: each for each in functions}
+    worker.functions = {function.name: function for function in functions}
     return True, [
-        Function(name=each.name, trigger=each.trigger, outputs=each.outputs) for each in functions
+        Function(name=function.name, trigger=function.trigger, outputs=function.outputs)
+        for function in functions
     ]
 
 
@@ -154,7 +155,7 @@ class Worker:
         metadata: Mapping[str, Datum] | None,
     ) -> object:
         arguments = {function.argument: function.decode(datum, trigger_metadata=metadata)}
-        outs = {each.name: Out() for each in function.outputs if each.name != RETURNED}
+        outs = {output.name: Out() for output in function.outputs if output.name != RETURNED}
         arguments |= outs
         if function.takes_context:
             arguments["context"] = invocation

@@ -212,7 +212,7 @@ class Life:
     def _gone(self) -> None:
         self._on_end()
         self._end()
-        waiting = [each for each in self._calls.values() if not each.done()]
+        waiting = [call for call in self._calls.values() if not call.done()]
         self.lost = len(waiting)
         self.ended.set()
         if not self.overran:

@@ -83,7 +83,7 @@ class Watch:
             if not isinstance(each, Exception):
                 found += each
         outcomes: list[object] = [*looks, *standing]
-        is_whole = not any(isinstance(each, Exception) for each in outcomes)
+        is_whole = not any(isinstance(outcome, Exception) for outcome in outcomes)
         await self._settle(found, now, is_whole=is_whole)
         results_of(outcomes)
         longest = max([timedelta(), *waits.values()])

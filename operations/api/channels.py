@@ -63,11 +63,13 @@ class ChannelService:
     async def _channel(self, name: str, row: Stored | None) -> ChannelView:
         state, _ = known(name, row)
         waiting = await self.notifications.waiting(name, MAX_COUNTED)
-        messages = [MessageView.model_validate(each) for each in state.messages]
+        messages = [MessageView.model_validate(message) for message in state.messages]
         return ChannelView(
             channel=name,
             waiting=len(waiting),
-            last_sent_at=next((each.at for each in messages if each.outcome == "sent"), None),
+            last_sent_at=next(
+                (message.at for message in messages if message.outcome == "sent"), None
+            ),
             paused_until=state.not_before,
             failure=state.failure,
             messages=messages,

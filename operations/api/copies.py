@@ -105,10 +105,10 @@ class CopyService:
         log.info("operators.restored", extra={"operator": request.operator, "copy": copy})
         work = (self._restore(line, request) for line in request.lines)
         outcomes = await run_all(work, at_most=AT_ONCE)
-        refused = [each for each in outcomes if isinstance(each, RefusedLine)]
+        refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedLine)]
         return RestoredLines(
-            restored=sum(each is True for each in outcomes),
-            present=sum(each is False for each in outcomes),
+            restored=sum(outcome is True for outcome in outcomes),
+            present=sum(outcome is False for outcome in outcomes),
             refused=refused,
         )
 

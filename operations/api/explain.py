@@ -152,7 +152,7 @@ def _current(order: Order) -> list[Step]:
     if order.is_over:
         return []
     states = (UnderWay, Failed, UndoFailed, NothingToUndo)
-    return [each for each in order.steps if isinstance(each.state, states) or each in order.ready]
+    return [step for step in order.steps if isinstance(step.state, states) or step in order.ready]
 
 
 def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:

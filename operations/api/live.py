@@ -228,7 +228,7 @@ def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
     """Count the orders by where they stand, the most first."""
     counted = Counter[tuple[Stands, str | None, str | None]]()
     for order in orders:
-        agents = [each.agent for each in order.requests]
+        agents = [request.agent for request in order.requests]
         asked = agents if order.stands is Stands.AGENT else [None]
         counted.update((order.stands, agent, order.step) for agent in asked)
     return [
@@ -260,7 +260,7 @@ def _instances(health: Sequence[AgentHealth]) -> list[LiveInstance]:
 def _instance(name: str, reports: Sequence[AgentHealth]) -> LiveInstance:
     return LiveInstance(
         name=name,
-        at=max(each.at for each in reports),
-        agents=sorted(each.agent for each in reports),
-        running=sum(each.running for each in reports),
+        at=max(report.at for report in reports),
+        agents=sorted(report.agent for report in reports),
+        running=sum(report.running for report in reports),
     )

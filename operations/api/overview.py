@@ -232,11 +232,11 @@ def _stands(owed: Look, order_id: str) -> str:
 def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:
     """Return the figures with at most `MAX_STEPS` steps: those that were completed most often."""
     completed = Counter[str]()
-    for each in minutes:
-        completed.update({name: took.count for name, took in each.steps.items()})
+    for minute in minutes:
+        completed.update({name: took.count for name, took in minute.steps.items()})
     shown = {name for name, _ in completed.most_common(MAX_STEPS)}
 
     def with_shown_steps(each: Figures) -> Figures:
         return replace(each, steps={name: each.steps[name] for name in each.steps if name in shown})
 
-    return [with_shown_steps(each) for each in minutes]
+    return [with_shown_steps(minute) for minute in minutes]

@@ -88,8 +88,8 @@ class PoisonService:
     async def list(self, page: PoisonPage) -> PoisonList:
         """List the messages that nobody could read, with their reasons, oldest first."""
         found = await run_all(
-            self.poison.page(each, page.limit + 1, page.continuation or "")
-            for each in self._sources
+            self.poison.page(source, page.limit + 1, page.continuation or "")
+            for source in self._sources
         )
         kept = sorted(chain.from_iterable(found), key=lambda message: message.message_id)
         messages, continuation = cut(kept, page.limit, lambda message: message.message_id)

@@ -159,7 +159,7 @@ class OperatorService:
         """Find orders in any state by the beginning of their ids; this is one range of rows."""
         beginning = query.id
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
-        found = [each for each in page.orders if each.order_id.startswith(beginning)]
+        found = [order for order in page.orders if order.order_id.startswith(beginning)]
         return FoundOrders(
             orders=[views.state_view(each.record) for each in found if each.record],
             unreadable=[each.order_id for each in found if each.fault],

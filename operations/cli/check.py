@@ -100,7 +100,7 @@ class Check:
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:
         alerts = self.api.get("alerts")["alerts"]
-        found = [each["type"] for each in alerts if each["subject"] == f"orders/{order_id}"]
+        found = [alert["type"] for alert in alerts if alert["subject"] == f"orders/{order_id}"]
         return bool(found), f"{found[0]} of {order_id}" if found else f"none of {order_id}"
 
 

@@ -207,7 +207,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> None:
     """Find out why an order is where it is, and put it right."""
     if key is None and urlsplit(url).hostname not in LOOPBACK:
-        (option,) = (each for each in main.params if each.name == "key")
+        (option,) = (param for param in main.params if param.name == "key")
         raise click.MissingParameter(ctx=ctx, param=option)
     ctx.obj = api = Api(url, LOCAL_KEY if key is None else key, token)
     ctx.call_on_close(api.close)

@@ -171,10 +171,10 @@ class Deployment:
             return self.answers[step]
         found = [each.definition(step) for each in self.workflows.all]
         definitions = [each for each in found if each is not None]
-        is_external = any(each.capability == OUTSIDE for each in definitions)
+        is_external = any(definition.capability == OUTSIDE for definition in definitions)
         answer: dict[str, object] = {} if is_external else {"reference": "r"}
-        for each in definitions:
-            answer |= {**dict.fromkeys(each.result_fields, "r"), **self._example(each)}
+        for definition in definitions:
+            answer |= {**dict.fromkeys(definition.result_fields, "r"), **self._example(definition)}
         return answer
 
     def _example(self, definition: StepDefinition) -> Answer:
@@ -198,7 +198,7 @@ class Deployment:
     def business_of(self, slot: str) -> Business:
         """Return the business as this instance knows it."""
         if slot not in self._businesses:
-            agents = [each for each in self.business.agents if self.has_agent(slot, each.name)]
+            agents = [agent for agent in self.business.agents if self.has_agent(slot, agent.name)]
             workflows = self.known_to(slot)
             self._businesses[slot] = replace(self.business, workflows=workflows, agents=agents)
         return self._businesses[slot]

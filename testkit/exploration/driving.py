@@ -175,8 +175,8 @@ async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int
         for place in await _places(len(coroutines)):
             outcomes[place] = await _outcome(coroutines[place])
     finally:
-        for each in coroutines:
-            each.close()  # so that nobody complains of what was not begun when the explorer stopped
+        for coroutine in coroutines:
+            coroutine.close()  # else it would complain that it was never begun
     return outcomes
 
 

@@ -225,7 +225,7 @@ def _not_turned_back(world: World, order: Order) -> None:
 def _judged_once(world: World) -> None:
     """A step that was begun is not called unneeded later (SCH-14)."""
     begun: set[str] = set()
-    for each in (each for entry in world.history() for each in entry.events):
+    for each in (event for entry in world.history() for event in entry.events):
         begun |= {each.step} if isinstance(each, StepStarted) else set()
         unneeded = isinstance(each, SkippedByCondition) and each.step in begun
         demand(not unneeded, f"begun, and then not needed: {each} (SCH-14)")
@@ -233,7 +233,7 @@ def _judged_once(world: World) -> None:
 
 def _answered_once(world: World) -> None:
     """An answer from outside completes its step once (ANS-3)."""
-    happened = (each for entry in world.history() for each in entry.events)
+    happened = (event for entry in world.history() for event in entry.events)
     answered = [each.step for each in happened if isinstance(each, ExternalEventRecorded)]
     demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
 
@@ -242,14 +242,14 @@ def _begun_in_time(world: World, order: Order) -> None:
     """No step begins before the time that its workflow says (SCH-15), or its order (SUB-9)."""
     date = order.submitted.not_before
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
-    timed = {each.name: each for each in workflow.steps if each.begins} if workflow else {}
+    timed = {step.name: step for step in workflow.steps if step.begins} if workflow else {}
     for entry in world.history():
-        begun = {each.step for each in entry.events if isinstance(each, StepStarted)}
+        begun = {event.step for event in entry.events if isinstance(event, StepStarted)}
         times = {name: _time_of(order, timed[name]) for name in begun & timed.keys()}
         early = [name for name, time in times.items() if time and entry.at < time]
         demand(not early, f"begun before its time: {early} (SCH-15)")
-        starts = (each for each in entry.events if isinstance(each, StepStarted))
-        forward = {each.step for each in starts if not each.is_undo}
+        starts = (event for event in entry.events if isinstance(event, StepStarted))
+        forward = {start.step for start in starts if not start.is_undo}
         demand(
             not (forward and date and entry.at < date),
             f"begun before the time of the order: {sorted(forward)} (SUB-9)",
@@ -497,7 +497,7 @@ def _waits_for_nothing_else(world: World, order: Order) -> None:
 def _attempts_counted_once(world: World, order: Order) -> None:
     claims = 0
     for entry in world.history():
-        begins = any(isinstance(each, StepStarted) for each in entry.events)
+        begins = any(isinstance(event, StepStarted) for event in entry.events)
         claims += entry.event == "claimed" or (entry.event == "not-tried" and begins)
     attempts = sum(step.counts.attempts for step in order.steps)
     single = len(order.steps) == 1 and not order.is_undo
@@ -614,7 +614,7 @@ def check_blamed(handler: Handler, change: Change) -> None:
     blamed = _names(failed) & turned_away - _names(filter(_is_for_operator, failed))
     demand(not blamed, f"{blamed} was turned away, and the order is undone for it (SUP-3)")
     asks = _names(failed) - turned_away
-    ended = [each for each in change.entry.events if isinstance(each, OrderEnded)]
+    ended = [event for event in change.entry.events if isinstance(event, OrderEnded)]
     stays = ended and not _passed_pivots(change.after)
     demand(
         not (asks and stays), f"{asks} failed at its service, and the order is not undone (SUP-3)"
@@ -712,7 +712,7 @@ def _over_in_time(world: World, change: Change, step: StepIn[UnderWay]) -> None:
         )
         _due_again(change, step.name)
     else:
-        named = [getattr(each, "step", None) for each in change.entry.events]
+        named = [getattr(event, "step", None) for event in change.entry.events]
         demand(step.name in named, f"an attempt of {step.name} ended without a reply (SCH-2)")
         in_time = change.entry.at <= step.state.complete_by + world.deployed.tolerance
         demand(in_time, f"a reply of {step.name} counted that came too late")
@@ -760,9 +760,9 @@ def _tells_what_changed(change: Change) -> None:
         demand(told >= names, f"{kind} of {names}, and the history tells of {told}")
     ended = after.has_ended and type(after.state) is not type(before.state)
     ends = [
-        name_of(each)
-        for each in change.entry.events
-        if isinstance(each, OrderProcessed | OrderEnded)
+        name_of(event)
+        for event in change.entry.events
+        if isinstance(event, OrderProcessed | OrderEnded)
     ]
     how = [_end_of(after)] if ended else []
     demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
@@ -840,7 +840,7 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
 
 def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
     """What has counted as no failure is repeated after a pause that grows (SCH-16)."""
-    before = [each for entry in world.history() for each in entry.events]
+    before = [event for entry in world.history() for event in entry.events]
     uncounted = _uncounted([*before, *change.entry.events], after)
     began = max((entry.at for entry in world.history() if _begins(entry, after)), default=NEVER)
     if uncounted:
@@ -852,20 +852,20 @@ def _apart_from_the_last(world: World, change: Change, after: Step) -> None:
 
 
 def _begins(entry: HistoryEntry, step: Step) -> bool:
-    return any(isinstance(each, StepStarted) and each.step == step.name for each in entry.events)
+    return any(isinstance(event, StepStarted) and event.step == step.name for event in entry.events)
 
 
 def _uncounted(events: Sequence[Any], after: Step) -> int:
     """How many attempts of one kind have counted as no failure since anything else came of it."""
     undo, count, ends = isinstance(after.state, Undoing), 0, 0
-    for each in reversed(events):
-        if _begins_anew(each):
+    for event in reversed(events):
+        if _begins_anew(event):
             break
-        if getattr(each, "step", None) != after.name:
+        if getattr(event, "step", None) != after.name:
             continue
-        if isinstance(each, StepStarted) and each.is_undo is undo:
+        if isinstance(event, StepStarted) and event.is_undo is undo:
             count, ends = count + ends, 0
-        elif _is_uncounted(each):
+        elif _is_uncounted(event):
             ends += 1
         else:
             break
@@ -1069,7 +1069,7 @@ def _under_way(world: World, step: str) -> StepStarted | None:
 
     What was under way when the order was copied is not known any more.
     """
-    for each in reversed([each for entry in world.history() for each in entry.events]):
+    for each in reversed([event for entry in world.history() for event in entry.events]):
         if isinstance(each, Restored):
             return None
         if getattr(each, "step", None) == step and not isinstance(each, ReplyRefused):
@@ -1096,7 +1096,7 @@ def _is_recorded(world: World, handler: Handler) -> None:
     told: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
         told |= StepCompleted
-    happened = (each for entry in world.history() for each in entry.events)
+    happened = (event for entry in world.history() for event in entry.events)
     recorded = any(isinstance(each, told) and each.step == step.name for each in happened)
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
@@ -1209,7 +1209,7 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
 
 def _submitted_as_recorded(note: Note) -> None:
     """Check that no submission is refused as another one: here each is sent again as it was."""
-    refused = any(isinstance(each, SubmissionRefused) for each in note.entry.events)
+    refused = any(isinstance(event, SubmissionRefused) for event in note.entry.events)
     demand(not refused, "a submission that comes again is refused as other content (SUB-3)")
 
 

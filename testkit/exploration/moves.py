@@ -311,7 +311,7 @@ def _rights(world: World, handler: Handler) -> Iterator[str]:
     """Yield the rights of links that a handler has read, where services answer over them."""
     if world.deployed.called_back:
         values = (each.value for each in handler.log if isinstance(each, Returned))
-        yield from (str(rights_in(each)) for each in values if isinstance(each, Order))
+        yield from (str(rights_in(value)) for value in values if isinstance(value, Order))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -337,7 +337,7 @@ def _is_read(world: World, effect: Effect) -> bool:
 
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
-    if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
+    if any(isinstance(cause, UnavailableError | NewerWorkflowError) for cause in _causes(error)):
         return _given_back(world, handler)
     by_people = handler.slot in (*PEOPLE, SOMEBODY, callbacks.SERVICE)
     if error is not None and not (by_people and isinstance(error, callbacks.REFUSALS)):
@@ -352,7 +352,7 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
 def _causes(error: Exception | None) -> Iterator[Exception]:
     """What was raised, of several things each; a fault among them is no outage, and comes alone."""
     if isinstance(error, ExceptionGroup):
-        causes = [cause for each in error.exceptions for cause in _causes(each)]
+        causes = [cause for exception in error.exceptions for cause in _causes(exception)]
         yield from [cause for cause in causes if not isinstance(cause, UnavailableError)][
             :1
         ] or causes

@@ -131,7 +131,7 @@ def check_notices(world: World) -> None:
     owed = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
     bodies = map(json.loads, owed | world.heard)
     notices = {
-        (each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in bodies
+        (body["sequence"], body["noticeId"]): (body["event"], body.get("step")) for body in bodies
     }
     told = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
@@ -153,14 +153,15 @@ def _happened(world: World) -> list[Told]:
     for entry in (entry for entry in world.history() if entry.change_id):
         if entry.event == "submitted":
             happened.append(("received", None))
-        begins = any(isinstance(each, StepStarted) for each in entry.events)
+        begins = any(isinstance(event, StepStarted) for event in entry.events)
         if begins and ("processing-started", None) not in happened:
             happened.append(("processing-started", None))
         turned_back = turned_back or entry.event in {"cancelled", "undo-requested"}
         completed = [
-            each.step
-            for each in entry.events
-            if isinstance(each, StepCompleted) or (isinstance(each, StepSettled) and each.was_done)
+            event.step
+            for event in entry.events
+            if isinstance(event, StepCompleted)
+            or (isinstance(event, StepSettled) and event.was_done)
         ]
         happened += [("step-completed", step) for step in completed if not turned_back]
         happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []

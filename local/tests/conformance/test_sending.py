@@ -122,7 +122,7 @@ async def test_batch_is_taken_apart(queue):
     await queue.sender.send_messages(batch)
     messages = await queue.receive(100)
     await queue.complete(*messages)
-    assert [(str(each), each.correlation_id) for each in messages] == [
+    assert [(str(message), message.correlation_id) for message in messages] == [
         (f"b{i}", f"c{i}") for i in range(100)
     ]
 

@@ -31,7 +31,7 @@ def test_outputs_are_found_beside_a_trigger():
     )
     settings = AppSettings(values={"C": "c", "B": "b", "NAME": "named"})
     [function] = index_functions(app.get_functions(), settings, None)
-    assert {(each.name, each.queue, each.connection) for each in function.outputs} == {
+    assert {(output.name, output.queue, output.connection) for output in function.outputs} == {
         ("to_queue", "named", "c"),
         ("to_bus", "bus", "b"),
     }
@@ -57,7 +57,7 @@ async def test_messages_reach_a_storage_queue(services, value, messages, in_base
     output = Output(name=RETURNED, type="queue", queue="outputs", connection=connection)
     await send([output], produced([output], {}, value), in_base64=in_base64)
     with QueueClient.from_connection_string(connection, "outputs") as queue:
-        found = [each.content for each in queue.receive_messages()]
+        found = [message.content for message in queue.receive_messages()]
         queue.delete_queue()
     decoded = [base64.b64decode(each).decode() if in_base64 else each for each in found]
     assert decoded == messages
@@ -87,6 +87,6 @@ async def test_a_function_whose_output_cannot_be_sent_has_failed(caplog):
     function = type("F", (), {"name": "f", "outputs": [RETURN]})
     with pytest.raises(InvocationFailed):
         await Call(function=function, worker=Worker())(Datum("x", "string"), None)
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "function f: its outputs cannot be sent"
     ]

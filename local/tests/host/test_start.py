@@ -78,7 +78,9 @@ def test_an_unknown_function_is_refused():
 def test_a_function_can_be_disabled_by_setting():
     """AzureWebJobs.<name>.Disabled switches a function off, as in Azure."""
     settings = AppSettings(values={"AzureWebJobs.first.Disabled": "1"})
-    assert [each.name for each in index_functions(two_routes(), settings, None)] == ["second"]
+    assert [function.name for function in index_functions(two_routes(), settings, None)] == [
+        "second"
+    ]
 
 
 BUS = {"arg_name": "x", "queue_name": "q", "connection": "C"}

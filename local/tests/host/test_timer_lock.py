@@ -37,10 +37,10 @@ async def test_a_lease_is_one_hosts_until_it_gives_it_up(container):
 def fires_from(host, others):
     """Wait until the host fires its timer; then it alone does, for as long as five times take."""
     host.wait_for("timer")
-    before = [len(each.seen("timer")) for each in others]
+    before = [len(other.seen("timer")) for other in others]
     fired = len(host.seen("timer"))
     host.wait_for("timer", lambda seen: len(seen) >= fired + 5)
-    assert [len(each.seen("timer")) for each in others] == before
+    assert [len(other.seen("timer")) for other in others] == before
 
 
 @pytest.mark.soak

@@ -38,7 +38,7 @@ def row(name, **more):
 
 
 async def content_of(table):
-    return {each["RowKey"]: dict(each) async for each in table.list_entities()}
+    return {entity["RowKey"]: dict(entity) async for entity in table.list_entities()}
 
 
 async def test_rows_are_as_they_were_answered(own_parts, clients):
@@ -97,7 +97,7 @@ async def test_messages_and_tables_are_there_or_gone(own_parts, clients):
     await gone.create_entity(row("one"))
     await tables.delete_table("gone")
     await killed_and_started(own_parts)
-    assert [each.content async for each in queue.receive_messages()] == ["waits"]
+    assert [message.content async for message in queue.receive_messages()] == ["waits"]
     assert hidden.content == "hidden"
     assert (await queue.get_queue_properties()).approximate_message_count == 2
     with pytest.raises(ResourceNotFoundError):

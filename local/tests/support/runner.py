@@ -51,5 +51,7 @@ def environment_of(ports: Ports) -> dict[str, str]:
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return those that have not ended."""
     return [
-        each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE
+        process
+        for process in processes
+        if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     ]
