@@ -559,7 +559,7 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
 
 def _check_links(settings: Settings, business: Business) -> None:
     """Raise `SettingsError` if answers come over links, and no link to them can be made."""
-    workflows = (each.name for each in business.workflows.all if each.waits_for_answers)
+    workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_answers)
     waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
     if settings.public_url is None and (name := next(waiting, None)):
         expected = EXPECTED["PUBLIC_URL"]

@@ -93,7 +93,7 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     """
     if closed_until(health, agent, now):
         return 0
-    reports = [each for each in health if each.agent == agent]
+    reports = [row for row in health if row.agent == agent]
     rates = [report.rate for report in reports if now - report.at < FRESH]
     in_trouble = any(
         report.open_until or report.asked_until or report.unheard_since for report in reports
@@ -192,7 +192,9 @@ class Admission:
         if health is not None:  # a look finds every hold that has not been ended
             self.health = [each for each in self.health if each.held_by is None]
         self.learn(health or ())
-        self._line_up([each for each in waiting if each.order_id not in self._touched])
+        self._line_up(
+            [candidate for candidate in waiting if candidate.order_id not in self._touched]
+        )
 
     def learn(self, reports: Sequence[AgentHealth]) -> None:
         """Add new health reports."""
@@ -205,9 +207,9 @@ class Admission:
         oldest = self.clock() - HEALTH_MAX_AGE
         reporting = {(report.agent, report.instance) for report in reports}
         kept = [
-            each
-            for each in self.health
-            if each.counts_until > oldest and (each.agent, each.instance) not in reporting
+            row
+            for row in self.health
+            if row.counts_until > oldest and (row.agent, row.instance) not in reporting
         ]
         return [*reports, *kept]
 
@@ -229,7 +231,7 @@ class Admission:
 
     def answered(self, order_id: str, agent: str) -> None:
         """Note that the order has no open request at the agent."""
-        self.is_at(order_id, [each for each in self._runs_at.get(order_id, ()) if each != agent])
+        self.is_at(order_id, [other for other in self._runs_at.get(order_id, ()) if other != agent])
 
     def room(
         self, order_id: str = "", runs_at: Sequence[str] = (), reports: Sequence[AgentHealth] = ()
@@ -309,7 +311,7 @@ class Admission:
         They are left to the replies of agents that could do them, if one of these has a request.
         """
         offering = self.offers.get(needs, ())
-        return agent in offering or not any(self._open[each] for each in offering)
+        return agent in offering or not any(self._open[offered] for offered in offering)
 
     def _free_slots(self, needs: str) -> list[str]:
         """Return the agent of each free slot for a capability, the preferred agent first."""
@@ -344,14 +346,14 @@ class Admission:
             name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR
         }
         waited = chain.from_iterable(queue.values() for queue in self._queues.values())
-        heard = [each for each in waited if self._is_news(each)]
+        heard = [candidate for candidate in waited if self._is_news(candidate)]
         self._queues = {}
-        for needs in sorted({each.needs for each in waiting}):
+        for needs in sorted({candidate.needs for candidate in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
             in_turns = _in_turns(high, normal, self._turns[needs])
             self._queues[needs] = {turn.order_id: turn for turn in in_turns}
-        for each in heard:
-            self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
+        for candidate in heard:
+            self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def _is_news(self, candidate: Candidate) -> bool:
         """Whether it was announced here since the last look began: the look may have missed it."""
@@ -361,7 +363,11 @@ class Admission:
 
 def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
     """Return the waiting orders of one lane, the oldest first."""
-    lane = (each for each in waiting if (each.needs, each.priority) == (needs, priority))
+    lane = (
+        candidate
+        for candidate in waiting
+        if (candidate.needs, candidate.priority) == (needs, priority)
+    )
     return deque(sorted(lane, key=lambda each: (each.since, each.order_id)))
 
 

@@ -142,7 +142,9 @@ class SchedulerService:
         while await self._may_claim():
             take = partial(self.admission.take, agent)
             # An order in several queues may be taken from each, and one claim starts all it can.
-            fitting = {each.order_id: each for each in islice(iter(take, None), AT_ONCE)}
+            fitting = {
+                candidate.order_id: candidate for candidate in islice(iter(take, None), AT_ONCE)
+            }
             if not fitting:
                 return
             if not any(await run_all(map(self._claim, fitting.values()))):
@@ -216,7 +218,7 @@ class SchedulerService:
         look = BucketLook(store=self.transitions.store, bucket=bucket, due=now, choose=choose)
         await look.at_all(
             now - self.rules.clock_tolerance,
-            sum(each.most for each in self.admission.capacity.values()),
+            sum(capacity.most for capacity in self.admission.capacity.values()),
         )
         return look
 
@@ -227,9 +229,9 @@ class SchedulerService:
         """
         try:
             found = await self.agent_health.since(now - HEALTH_MAX_AGE)
-            for each in found:
-                if each.unheard_since and has_spoken(found, each.agent, each.unheard_since):
-                    await self.agent_health.remove(each)
+            for row in found:
+                if row.unheard_since and has_spoken(found, row.agent, row.unheard_since):
+                    await self.agent_health.remove(row)
         except UnavailableError as away:
             log.warning("scheduler.health_away", extra={"why": str(away)})
             return None

@@ -138,7 +138,9 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
         limit_seconds=BATCH_SECONDS,
     )
     async def scheduler_wake(messages: Messages) -> None:
-        await run_all(inbox.wake("scheduler_wake", *each) for each in bodies_with_ids(messages))
+        await run_all(
+            inbox.wake("scheduler_wake", *message) for message in bodies_with_ids(messages)
+        )
 
     @triggers.timer_trigger(
         arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False
@@ -163,7 +165,7 @@ def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
         limit_seconds=BATCH_SECONDS,
     )
     async def responses(messages: Messages) -> None:
-        await run_all(inbox.receive(name, agent, *each) for each in bodies_with_ids(messages))
+        await run_all(inbox.receive(name, agent, *message) for message in bodies_with_ids(messages))
 
 
 def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival]]:

@@ -149,7 +149,7 @@ class Simulator:
     async def faults(self, service: str) -> Mapping[str, Any]:
         """Return the faults in force."""
         found = await self._faults(service)
-        return {"faults": [each.model_dump(by_alias=True, exclude_none=True) for each in found]}
+        return {"faults": [fault.model_dump(by_alias=True, exclude_none=True) for fault in found]}
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults in force, from a fresh reading if there is one."""

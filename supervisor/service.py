@@ -141,7 +141,7 @@ class SupervisorService:
         self, agent: str, since: datetime, heard: Sequence[AgentHealth]
     ) -> None:
         """Record since when the agent is silent, in place of an earlier record."""
-        before = next((each for each in heard if each.agent == agent and each.unheard_since), None)
+        before = next((row for row in heard if row.agent == agent and row.unheard_since), None)
         now, instance = self.transitions.clock(), self.rules.instance
         silence = AgentHealth(agent=agent, instance=instance, at=now, unheard_since=since)
         await self.agent_health.publish(silence, before)

@@ -67,7 +67,8 @@ class Digest:
 def clean(text: str, limit: int) -> str:
     """Return the text in one line of at most `limit` characters, without control characters."""
     shown = "".join(
-        " " if unicodedata.category(each) in ("Cc", "Cf", "Cs") else each for each in text
+        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
+        for character in text
     )
     words = " ".join(shown.split())  # which ends lines and paragraphs too
     return words if len(words) <= limit else f"{words[: limit - 1]}…"

@@ -43,7 +43,9 @@ def scopes_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
 
 def values_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, SecretStr]:
     """Return what shows who calls, and what functions read, by the names of the settings."""
-    names = {each.name for agent in agents for each in (*agent.auth_settings, *agent.code_settings)}
+    names = {
+        setting.name for agent in agents for setting in (*agent.auth_settings, *agent.code_settings)
+    }
     return {name: SecretStr(environ[name]) for name in sorted(names) if environ.get(name)}
 
 

@@ -63,7 +63,7 @@ def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterato
 def _by_status(error: HttpResponseError, what: str, conflict: type[AppError]) -> Exception:
     status = error.status_code or 0
     code = str(getattr(error, "error_code", ""))
-    if status in CONFLICTS and not any(each in code for each in NO_TABLE):
+    if status in CONFLICTS and not any(missing in code for missing in NO_TABLE):
         return conflict(f"{what}: {summary(error)}")
     if status in NO_RIGHT or isinstance(error, REFUSED):
         return _no_right(error, what)

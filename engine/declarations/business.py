@@ -111,7 +111,7 @@ def _hidden(value: Any, erased: Any) -> Any:
     if isinstance(value, Mapping) and isinstance(erased, Mapping):
         return {name: _hidden(value.get(name), each) for name, each in erased.items()}
     if isinstance(value, list) and isinstance(erased, list) and len(value) == len(erased):
-        return [_hidden(*each) for each in zip(value, erased, strict=True)]
+        return [_hidden(*pair) for pair in zip(value, erased, strict=True)]
     return value if value == erased else HIDDEN
 
 
@@ -181,7 +181,9 @@ class Agent:
         others = (*self.auth_settings, *self.code_settings)
         named = (address, *others) if self.address else others
         optional = self.optional and self.address
-        return tuple(replace(each, required=each.required and not optional) for each in named)
+        return tuple(
+            replace(setting, required=setting.required and not optional) for setting in named
+        )
 
     @property
     def code_settings(self) -> tuple[Setting, ...]:

@@ -137,7 +137,7 @@ class LinkService:
             raise
 
     def _shown(self, order: Order, name: str) -> Shown:
-        step = next(each for each in order.steps if each.name == name)
+        step = next(candidate for candidate in order.steps if candidate.name == name)
         closed = answers.why_closed(order, step)
         asks = step.is_external and not closed
         return Shown(

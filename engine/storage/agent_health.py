@@ -91,13 +91,13 @@ class AgentHealth:
 
 def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
     """Whether any instance of the agent has reported since then."""
-    reported = (each.at for each in health if each.agent == agent and each.is_report)
+    reported = (report.at for report in health if report.agent == agent and report.is_report)
     return any(at >= moment for at in reported)
 
 
 def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
     """Whether any instance has reported that it has begun the request of this id."""
-    return any(request in each.begun for each in health)
+    return any(request in report.begun for report in health)
 
 
 def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None:
@@ -112,8 +112,8 @@ def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None
 
 def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
     """Return the time since which the agent has left requests unanswered; None if it has not."""
-    current = (each for each in health if each.agent == agent and each.counts_until > now)
-    asked = [each.unheard_since for each in current if each.unheard_since]
+    current = (report for report in health if report.agent == agent and report.counts_until > now)
+    asked = [report.unheard_since for report in current if report.unheard_since]
     since = min(asked, default=None)
     return since if since and not has_spoken(health, agent, since) else None
 
@@ -124,19 +124,19 @@ def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> da
     A pause that its service or an operator asked for holds for all instances. An open circuit holds
     for one instance: the agent is closed only if the circuits of all current instances are open.
     """
-    said = [each for each in health if each.agent == agent]
-    asked = [each.asked_until for each in said if each.asked_until and each.asked_until > now]
+    said = [row for row in health if row.agent == agent]
+    asked = [row.asked_until for row in said if row.asked_until and row.asked_until > now]
     if asked:
         return max(asked)
-    current = [each for each in said if each.is_report and each.counts_until > now]
-    closed = [each.open_until for each in current if each.open_until and each.open_until > now]
+    current = [row for row in said if row.is_report and row.counts_until > now]
+    closed = [row.open_until for row in current if row.open_until and row.open_until > now]
     return min(closed) if closed and len(closed) == len(current) else None
 
 
 def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
     """Return the row by which an operator holds the agent now; None if none does."""
-    of_agent = (each for each in health if each.agent == agent)
-    return next((each for each in of_agent if each.held_until and each.held_until > now), None)
+    of_agent = (row for row in health if row.agent == agent)
+    return next((row for row in of_agent if row.held_until and row.held_until > now), None)
 
 
 FORM = Form(AgentHealth, texts=("begun", "faults"))

@@ -68,7 +68,9 @@ class Copies:
         self._clock = clock
         self.partitions = partitions
         """The partitions of each table that is copied."""
-        self._places = [(table, each) for table, all_of in partitions.items() for each in all_of]
+        self._places = [
+            (table, partition) for table, all_of in partitions.items() for partition in all_of
+        ]
 
     async def page(self, place: str) -> tuple[list[Line], str]:
         """Return the lines from a place on, and the next place: both are empty at their ends.

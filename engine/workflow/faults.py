@@ -53,8 +53,8 @@ def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[Fault]:
             yield Fault(FaultCode.PERSONAL_KEY, place)
         if inner and (mark_of(field) or is_key(field)):
             yield Fault(FaultCode.MARK_ON_MODEL, place, model=inner[0].__name__)
-        for each in inner:
-            yield from _without_marks(each, seen)
+        for part in inner:
+            yield from _without_marks(part, seen)
 
 
 def _has_mapping(annotation: Any) -> bool:
@@ -200,5 +200,5 @@ def _has(model: type[Any], names: Sequence[str]) -> bool:
     for name, field in model.model_fields.items():
         if (field.alias or name) == names[0]:
             inner = models_in(field.annotation)
-            return not names[1:] or any(_has(each, names[1:]) for each in inner)
+            return not names[1:] or any(_has(part, names[1:]) for part in inner)
     return False

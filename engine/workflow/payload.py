@@ -47,8 +47,8 @@ def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
         if place.mark:
             yield place.mark, value[place.name]
         elif place.models:
-            for each in _each(value[place.name]):
-                yield from _marked(place.models, each)
+            for part in _each(value[place.name]):
+                yield from _marked(place.models, part)
 
 
 def _keys(models: Models, value: Any) -> Iterator[str]:
@@ -57,8 +57,8 @@ def _keys(models: Models, value: Any) -> Iterator[str]:
         if place.is_key:
             yield from _leaves(value[place.name])
         elif place.models and not place.mark:
-            for each in _each(value[place.name]):
-                yield from _keys(place.models, each)
+            for part in _each(value[place.name]):
+                yield from _keys(place.models, part)
 
 
 def _erased(models: Models, value: Any) -> Any:
@@ -67,7 +67,7 @@ def _erased(models: Models, value: Any) -> Any:
     These may be personal, for all that is known: they were in the payload of another version.
     """
     if isinstance(value, list):
-        return [_erased(models, each) for each in value]
+        return [_erased(models, part) for part in value]
     if not isinstance(value, Mapping):
         return _blank(value)
     erased = {name: _blank(each) for name, each in value.items()}
@@ -157,7 +157,7 @@ def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
-        for each in value:
-            yield from _leaves(each)
+        for part in value:
+            yield from _leaves(part)
     elif value not in (None, ""):
         yield str(value)

@@ -111,7 +111,7 @@ class Flow:
 
     def taken(self, step: Step, function: Callable[..., Any]) -> Mapping[str, Step]:
         """Return the steps above whose answers a function of the step takes, by parameter."""
-        above = {each.make.__name__: each for each in self.above(step)}
+        above = {earlier.make.__name__: earlier for earlier in self.above(step)}
         return {
             name: above[name]
             for name, each in signature_of(function).parameters.items()
@@ -131,12 +131,12 @@ class Flow:
         """Return the steps that it comes after, without those that others of them come after."""
         direct = self._named_by(step)
         implied = self._before(direct)
-        return [each for each in direct if each.name not in implied]
+        return [earlier for earlier in direct if earlier.name not in implied]
 
     def _named_by(self, step: Step) -> Sequence[Step]:
         """Return the steps above whose answers it takes, or which it names as those before it."""
         wanted = [*(use.make for use in self.uses(step).values()), *step.after]
-        return [each for each in self.above(step) if each.make in wanted]
+        return [earlier for earlier in self.above(step) if earlier.make in wanted]
 
     def _before(self, steps: Sequence[Step]) -> set[str]:
         """Return the names of the steps that come before one of these, directly or not."""
@@ -145,7 +145,7 @@ class Flow:
         # Each step is above those that come after it, so one pass finds all.
         for step in reversed(self.steps):
             if step.name in ends | found:
-                found.update(each.name for each in self._named_by(step))
+                found.update(earlier.name for earlier in self._named_by(step))
         return found
 
     def workflow(self) -> Workflow:
@@ -168,7 +168,7 @@ class Flow:
             request=Request(request),
             uses=uses,
             may_lack=may_lack,
-            after=tuple(each.name for each in self.after(step)),
+            after=tuple(earlier.name for earlier in self.after(step)),
             result_fields=step.fields,
             **judges,
             **{"read_answer": OfService(step.operation.answers), **step.rules},

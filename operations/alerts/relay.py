@@ -61,7 +61,7 @@ class Relay:
         while ways and (page is None or len(page) == PAGE):
             page = await self.store.agenda(bucket, start, end, PAGE)
             start = f"{page[-1].key} " if page else end
-            waiting = [each for each in _readable(page) if each[0].data["To"] not in silent]
+            waiting = [entry for entry in _readable(page) if entry[0].data["To"] not in silent]
             answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)
             answering = []
             for way, answer in zip(ways, answers, strict=True):

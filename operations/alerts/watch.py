@@ -79,9 +79,9 @@ class Watch:
         waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
         late = [row for row in waiting if waits[row.key] > self.longest_pending]
         found = list(_waiting(row for row in late if _needs(row) not in unserved))
-        for each in standing:
-            if not isinstance(each, Exception):
-                found += each
+        for finding in standing:
+            if not isinstance(finding, Exception):
+                found += finding
         outcomes: list[object] = [*looks, *standing]
         is_whole = not any(isinstance(outcome, Exception) for outcome in outcomes)
         await self._settle(found, now, is_whole=is_whole)
@@ -127,7 +127,7 @@ class Watch:
         since_when = {agent: silent_since(health, agent, now) for agent in agents}
         silent = {agent: since for agent, since in since_when.items() if since}
         held = {agent: hold for agent in agents if (hold := hold_of(health, agent, now))}
-        holds_end = {each.agent: each.held_until for each in health if each.held_until}
+        holds_end = {row.agent: row.held_until for row in health if row.held_until}
         for capability, offering in self.offers.items():
             if silent.keys() | held.keys() >= set(offering):
                 unserved.add(capability)

@@ -177,7 +177,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-ENDS = {each.alert for each in STATUS_INFO.values() if each.alert}
+ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 

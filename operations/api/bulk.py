@@ -112,7 +112,7 @@ class BulkService:
         orders, refused = await self._act_on(meant, request, until)
         done = [order.order_id for order in orders]
         waiting = [order.order_id for order in orders if order.meaning.waits_for_operator]
-        handled = {*done, *(each.order_id for each in refused)}
+        handled = {*done, *(refusal.order_id for refusal in refused)}
         changed = [each.order_id for each in meant if each.order_id not in handled]
         return page.model_copy(
             update={
@@ -142,7 +142,7 @@ class BulkService:
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[Order], list[NotDone]]:
         outcomes = await run_all(
-            (self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE
+            (self._one(row.order_id, request, until) for row in meant), at_most=AT_ONCE
         )
         done = [outcome for outcome in outcomes if isinstance(outcome, Order)]
         log.info(

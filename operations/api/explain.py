@@ -200,7 +200,7 @@ def what_comes_otherwise(order: Order, rules: ActingRules, now: datetime) -> Pro
     if order.blocked() is None:
         found.append(_claim(order, rules, max(now, _polled_from(order, rules, now))))
     others = (Actor.AGENT, Actor.OUTSIDE)
-    acts = (each for each in found if each and each.at and each.actor not in others)
+    acts = (act for act in found if act and act.at and act.actor not in others)
     return min(acts, key=lambda each: each.at or now, default=None)
 
 

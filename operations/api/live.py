@@ -215,11 +215,11 @@ def _beginners(health: Sequence[AgentHealth]) -> Mapping[tuple[str, str], str]:
     An id of another form, such as a newer host may write, is passed over.
     """
     found: dict[tuple[str, str], tuple[int, datetime, str]] = {}
-    for each in health:
-        begun_here = map(REQUEST.fullmatch, each.begun if each.is_report else ())
+    for row in health:
+        begun_here = map(REQUEST.fullmatch, row.begun if row.is_report else ())
         for request in filter(None, begun_here):
-            begun = int(request[2]), each.at, each.instance
-            about = request[1], each.agent
+            begun = int(request[2]), row.at, row.instance
+            about = request[1], row.agent
             found[about] = max(begun, found.get(about, begun))
     return {about: instance for about, (_, _, instance) in found.items()}
 
@@ -238,7 +238,7 @@ def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
 
 
 def _breaker(agent: str, health: Sequence[AgentHealth], now: datetime) -> Breaker:
-    reports = [each for each in health if each.agent == agent and each.is_report]
+    reports = [row for row in health if row.agent == agent and row.is_report]
     newest = max(reports, key=lambda each: each.at, default=None)
     over = newest and newest.open_until if newest and newest.counts_until > now else None
     return Breaker(
@@ -251,9 +251,9 @@ def _breaker(agent: str, health: Sequence[AgentHealth], now: datetime) -> Breake
 def _instances(health: Sequence[AgentHealth]) -> list[LiveInstance]:
     """Return each process that has reported, with its newest report of any agent."""
     found: dict[str, list[AgentHealth]] = {}
-    for each in health:
-        if each.is_report:
-            found.setdefault(each.instance, []).append(each)
+    for row in health:
+        if row.is_report:
+            found.setdefault(row.instance, []).append(row)
     return [_instance(name, reports) for name, reports in sorted(found.items())]
 
 

@@ -166,8 +166,8 @@ class OverviewService:
         """
         until = minute_of(self.clock())
         minutes: dict[datetime, Figures] = {}
-        for each in await self.figures.between(until - SHOWN, until):
-            minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
+        for minute in await self.figures.between(until - SHOWN, until):
+            minutes[minute.at] = minutes.get(minute.at, Figures(at=minute.at)).plus(minute)
         in_order = _most_frequent_steps([minutes[at] for at in sorted(minutes)])
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
 

@@ -155,8 +155,8 @@ class PoisonService:
         for source in self._sources:
             after = ""
             while page := await self.poison.page(source, PAGE, after):
-                naming = [each for each in page if order_id.encode() in each.body]
-                await run_all(self.poison.remove(source, each.message_id) for each in naming)
+                naming = [message for message in page if order_id.encode() in message.body]
+                await run_all(self.poison.remove(source, message.message_id) for message in naming)
                 after = page[-1].message_id
 
     async def _put_back(self, message: PoisonMessage, text: str) -> None:

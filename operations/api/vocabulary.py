@@ -152,7 +152,9 @@ def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
         orders={ACCEPTED: NOT_RECORDED, **orders},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         events={name: EventTerm.model_validate(each) for name, each in EVENT_INFO.items()},
-        actions=[_term(each) for each in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)],
+        actions=[
+            _term(action) for action in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)
+        ],
         lists=_lists(),
         log_link=links.log or None,
         runbook=runbook_of(links.runbook) if links.runbook else {},

@@ -574,9 +574,9 @@ def acknowledge(
     """Acknowledge alerts, by their keys or by their cause."""
     found = api.get("alerts", "causes")["causes"] if cause is not None else []
     named = list(keys)
-    for each in found:
-        if cause == (each["cause"] or each["reason"]):
-            named += each["unacknowledged"]
+    for alert in found:
+        if cause == (alert["cause"] or alert["reason"]):
+            named += alert["unacknowledged"]
     if not named:
         raise ApiError("no alert is meant by that")
     answer = api.post(

@@ -104,7 +104,7 @@ class Copier:
                 continue
             answer = self._post("restore", copy, body={**self.signature, "lines": part})
             restored += answer["restored"] + answer["present"]
-            refused += [f"{each['what']}: {each['why']}" for each in answer["refused"]]
+            refused += [f"{refusal['what']}: {refusal['why']}" for refusal in answer["refused"]]
             self.say(f"{restored} orders")
         for order_id in erased:
             self._erase(order_id)

@@ -52,7 +52,7 @@ def order_text(order: Json) -> str:
     facts += [(name, verbatim(json.dumps(value))) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
     history = [
-        (each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]
+        (entry["at"], entry["actor"], entry["event"], entry["detail"]) for entry in order["history"]
     ]
     if order["keys"]:
         facts.append(("keys", ", ".join(order["keys"])))
@@ -105,7 +105,9 @@ def bulk_text(summary: Json, *, go: bool) -> str:
         shown = orders_table(summary["matching"][:MAX_SHOWN])
         hint = f"to {summary['action']} them: --go --until {summary['until']}"
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
-    refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
+    refused = [
+        f"{refusal['orderId']}: {printable(refusal['why'])}" for refusal in summary["refused"]
+    ]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
     waiting = [f"{order_id}: still needs an operator" for order_id in summary["stillWaiting"]]
     again = (
@@ -185,8 +187,8 @@ def overview_text(answer: Json) -> str:
             for queue, count in answer["waiting"].items()
         ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
-        *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
-        *((f"agent {each['agent']}", _held_text(each)) for each in answer["heldAgents"]),
+        *((f"agent {agent['agent']}", _agent_text(agent)) for agent in answer["agents"]),
+        *((f"agent {agent['agent']}", _held_text(agent)) for agent in answer["heldAgents"]),
     ]
     return table(("WHAT", "HOW MANY"), rows)
 

@@ -46,7 +46,8 @@ def printable(value: object) -> str:
     """Return the text with all characters escaped that are not printable."""
     text = "" if value is None else str(value)
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 
