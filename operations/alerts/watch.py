@@ -79,9 +79,9 @@ class Watch:
         waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
         late = [row for row in waiting if waits[row.key] > self.longest_pending]
         found = list(_waiting(row for row in late if _needs(row) not in unserved))
-        for finding in standing:
-            if not isinstance(finding, Exception):
-                found += finding
+        for outcome in standing:
+            if not isinstance(outcome, Exception):
+                found += outcome
         outcomes: list[object] = [*looks, *standing]
         is_whole = not any(isinstance(outcome, Exception) for outcome in outcomes)
         await self._settle(found, now, is_whole=is_whole)
