@@ -170,9 +170,9 @@ class App:
             transitions=self.transitions,
             poison=self.poison_store,
             instance=self.settings.instance_id,
-            unknown_name_tries=self.settings.unknown_name_tries,
+            unknown_name_max_deliveries=self.settings.unknown_name_max_deliveries,
             queue=self.storage_queues[submission.service.QUEUE],
-            longest_upgrade=self._longest_upgrade,
+            version_overlap=self._version_overlap,
             slowdown=self.adapters.slowdown,
             terms=Terms(
                 workflows=self.business.workflows,
@@ -197,7 +197,7 @@ class App:
             agents={agent.name: agent for agent in self.agents},
             links=self.links,
             clock_tolerance=self._tolerance,
-            longest_upgrade=self._longest_upgrade,
+            version_overlap=self._version_overlap,
         )
 
     @cached_property
@@ -234,7 +234,7 @@ class App:
             poison=self.poison_store,
             bus=parts.bus,
             clock=parts.clock,
-            longest_upgrade=self._longest_upgrade,
+            version_overlap=self._version_overlap,
         )
 
     def agent(self, agent: Agent) -> AgentService:
@@ -251,12 +251,13 @@ class App:
             bus=self.adapters.bus,
             clock=clock,
             sleep=asyncio.sleep,
-            margin=timedelta(seconds=settings.agent_margin_seconds),
+            margin=timedelta(seconds=settings.reply_margin_seconds),
             usual_call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
             slowdown=self.adapters.slowdown,
             circuit=circuit,
             bulkhead=Bulkhead(
-                in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock
+                in_flight=min(self._calls_in_flight(agent), settings.max_concurrent_calls),
+                clock=clock,
             ),
             health_reporter=HealthReporter(
                 agent=agent.name,
@@ -308,8 +309,8 @@ class App:
             agent_health=self.agent_health,
             offers=offers_of(self.agents),
             clock=self.adapters.clock,
-            longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
-            longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
+            pending_alert_after=timedelta(seconds=self.settings.pending_alert_seconds),
+            sweep_alert_after=timedelta(seconds=self.settings.sweep_alert_seconds),
         )
 
     @cached_property
@@ -500,7 +501,7 @@ class App:
                 poll_delay=WAKE_UP_TIME,
                 clock_tolerance=self._tolerance,
                 offers=offers_of(self.agents),
-                longest_upgrade=self._longest_upgrade,
+                version_overlap=self._version_overlap,
             ),
             agent_health=self.agent_health,
             find=self.customers.find,
@@ -536,8 +537,8 @@ class App:
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
 
     @property
-    def _longest_upgrade(self) -> timedelta:
-        return timedelta(seconds=self.settings.longest_upgrade_seconds)
+    def _version_overlap(self) -> timedelta:
+        return timedelta(seconds=self.settings.mixed_version_seconds)
 
 
 def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App:

@@ -31,7 +31,7 @@ FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recov
 AS_DEPLOYED = {
     "STEP_TIMEOUT_SECONDS": "60",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
-    "AGENT_MARGIN_SECONDS": "1",
+    "REPLY_MARGIN_SECONDS": "1",
 }
 """Times that hold unless an operator says otherwise. The embedded stack's are short, for those who watch it; and how
 much may be open at an agent follows from them."""
@@ -39,7 +39,7 @@ much may be open at an agent follows from them."""
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "2",
     "CLOCK_TOLERANCE_SECONDS": "0.5",
-    "AGENT_MARGIN_SECONDS": "0.3",
+    "REPLY_MARGIN_SECONDS": "0.3",
     "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",
     "SUPERVISOR_SCHEDULE": "* * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "* * * * * *",

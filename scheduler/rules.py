@@ -31,7 +31,7 @@ class SchedulerRules:
     links: Links | None = None
     """Makes the links by which steps are answered from outside; None where there are none."""
     clock_tolerance: timedelta
-    longest_upgrade: timedelta
+    version_overlap: timedelta
     """How long an order is left to a newer version of the app (FLT-12).
 
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
@@ -50,7 +50,7 @@ class SchedulerRules:
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app may claim orders on this workflow version (FLT-12).
 
-        An order on an unknown version waits `longest_upgrade` for a newer app; then it is ended.
+        An order on an unknown version waits `version_overlap` for a newer app; then it is ended.
         """
         return claim.can_claim(self._scheduler(), workflow, version, waited)
 
@@ -89,7 +89,7 @@ class SchedulerRules:
             agents=self.agents,
             callbacks=_urls_of(self.links) if self.links else None,
             clock_tolerance=self.clock_tolerance,
-            version_overlap=self.longest_upgrade,
+            version_overlap=self.version_overlap,
         )
 
 

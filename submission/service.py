@@ -29,10 +29,10 @@ class SubmissionService:
     terms: Terms
     slowdown: Slowdown
     instance: str
-    unknown_name_tries: int
+    unknown_name_max_deliveries: int
     """Maximum deliveries of a message with names that only a newer app may know (FLT-12)."""
     queue: TextQueue
-    longest_upgrade: timedelta
+    version_overlap: timedelta
     """How long after its placement an order of a newer version is left to newer hosts."""
 
     def read(self, body: bytes) -> tuple[Submission, Workflow]:
@@ -53,7 +53,7 @@ class SubmissionService:
         except InvalidError as fault:
             if isinstance(fault, NewerMessageError) and await self._left_to_newer(body, fault):
                 return
-            if isinstance(fault, UnknownNameError) and delivery < self.unknown_name_tries:
+            if isinstance(fault, UnknownNameError) and delivery < self.unknown_name_max_deliveries:
                 raise
             await self._reject(body, fault, arrival)
             return
@@ -79,7 +79,7 @@ class SubmissionService:
         The host removes the received copy afterwards. A crash in between leaves two copies, which
         make one order.
         """
-        pause = rules.pause_of_newer(body, self.transitions.clock(), self.longest_upgrade)
+        pause = rules.pause_of_newer(body, self.transitions.clock(), self.version_overlap)
         if pause is None:
             return False
         await self.queue.put(body.decode(), pause)

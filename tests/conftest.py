@@ -82,8 +82,8 @@ SHARED = QUICK | {
     "STEP_TIMEOUT_SECONDS": "60",
     "FAILURE_THRESHOLD": "2",
     "NOTICE_TRIES": "2",
-    "UNKNOWN_NAME_TRIES": "2",
-    "LONGEST_UPGRADE_SECONDS": "8",
+    "UNKNOWN_NAME_MAX_DELIVERIES": "2",
+    "MIXED_VERSION_SECONDS": "8",
     "SCHEDULER_POLL_SCHEDULE": "*/3 * * * * *",
     "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
 }

@@ -189,7 +189,7 @@ class Side:
                 agents={agent.name: agent for agent in agents},
                 links=self._links,
                 clock_tolerance=self._settings["tolerance"],
-                longest_upgrade=self._settings["longest_upgrade"],
+                version_overlap=self._settings["longest_upgrade"],
             )
         return self._rules[instance]
 

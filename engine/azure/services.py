@@ -44,7 +44,7 @@ def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteServi
         operations=agent.code,
         other=over_http,
         settings={name: settings.value(name) for name in agent.reads},
-        at_once=min(takes, settings.calls_per_process),
+        at_once=min(takes, settings.max_concurrent_calls),
         answer_within=agent.answer_within,
         longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
     )

@@ -115,7 +115,7 @@ class Settings(ChannelSettings):
 
     An agent that is not named has its declared number.
     """
-    calls_per_process: int = Field(100, alias="CALLS_PER_PROCESS", ge=1)
+    max_concurrent_calls: int = Field(100, alias="MAX_CONCURRENT_CALLS", ge=1)
     """How many concurrent calls of one agent a process makes, even if the service takes more."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1, le=1000)
     """After failures for this many orders in sequence an agent's circuit opens (AGT-8)."""
@@ -143,7 +143,7 @@ class Settings(ChannelSettings):
     """The number of partitions for new orders; it may be raised at any time, never lowered."""
     remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
     """How long an agent waits for one answer of its remote service."""
-    agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
+    reply_margin_seconds: float = Field(1, alias="REPLY_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     slowdown_file: Path | None = Field(None, alias="LOCAL_SLOWDOWN_FILE")
     """Where the embedded run writes by how much longer steps and calls may take; never on Azure."""
@@ -153,7 +153,7 @@ class Settings(ChannelSettings):
         "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
     """The prefix of the names of all private response queues (SUB-5)."""
-    unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
+    unknown_name_max_deliveries: int = Field(24, alias="UNKNOWN_NAME_MAX_DELIVERIES", ge=1, le=90)
     """How often a submission with a name that a newer version may know is delivered.
 
     Then it is refused. It comes again after the `visibilityTimeout` of host.json, so 24 is two
@@ -162,11 +162,11 @@ class Settings(ChannelSettings):
     """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
     """How often a notice that its queue refuses is sent, with growing pauses."""
-    longest_upgrade_seconds: Seconds = Field(86_400, alias="LONGEST_UPGRADE_SECONDS")
+    mixed_version_seconds: Seconds = Field(86_400, alias="MIXED_VERSION_SECONDS")
     """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
-    longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
+    pending_alert_seconds: Seconds = Field(900, alias="PENDING_ALERT_SECONDS")
     """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
-    longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
+    sweep_alert_seconds: Seconds = Field(300, alias="SWEEP_ALERT_SECONDS")
     """How long the app may be without a sweep before an alert (SUP-7)."""
     alert_operations_per_second: float = Field(
         50, alias="ALERT_OPERATIONS_PER_SECOND", ge=5, le=1000
@@ -272,9 +272,9 @@ def _cross_faults(settings: Settings) -> Iterator[Fault]:
     own_names = (*bus_queues(names), DEAD_LETTERS, OPERATORS)
     if taken := tuple(name for name in own_names if name.startswith(prefix)):
         yield Fault(FaultCode.PREFIX_TAKEN, "REPLY_TO_PREFIX", queues=taken)
-    if settings.agent_margin_seconds >= settings.step_timeout_seconds:
+    if settings.reply_margin_seconds >= settings.step_timeout_seconds:
         limit = "STEP_TIMEOUT_SECONDS"
-        yield Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit=limit)
+        yield Fault(FaultCode.MARGIN_TOO_LONG, "REPLY_MARGIN_SECONDS", limit=limit)
     yield from channel_faults(settings)
 
 

@@ -30,7 +30,7 @@ class UnreadableMessageHandler:
     poison: PoisonStore
     bus: Bus
     clock: Clock
-    longest_upgrade: timedelta
+    version_overlap: timedelta
     """The longest time for which a message is left to newer hosts."""
 
     async def settle(self, message: ReceivedMessage, fault: InvalidError) -> None:
@@ -55,7 +55,7 @@ class UnreadableMessageHandler:
             attempt = decode(AnyAttempt, message.body)
         except InvalidError:
             return None
-        if attempt.complete_by > now + self.longest_upgrade:
+        if attempt.complete_by > now + self.version_overlap:
             return None
         same = BusMessage(
             queue=message.queue,

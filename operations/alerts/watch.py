@@ -52,9 +52,9 @@ class Watch:
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability."""
     clock: Clock
-    longest_pending: timedelta
+    pending_alert_after: timedelta
     """How long an order may be due for a claim, or overdue, before an alert is raised."""
-    longest_without_sweep: timedelta
+    sweep_alert_after: timedelta
 
     async def look(self) -> timedelta:
         """Raise alerts; return, and log, the longest wait of an order for its claim.
@@ -77,7 +77,7 @@ class Watch:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
         waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
-        late = [row for row in waiting if waits[row.key] > self.longest_pending]
+        late = [row for row in waiting if waits[row.key] > self.pending_alert_after]
         found = list(_waiting(row for row in late if _needs(row) not in unserved))
         for outcome in standing:
             if not isinstance(outcome, Exception):
@@ -96,7 +96,7 @@ class Watch:
         An order that waits since a time far to come was changed by a process whose clock is ahead.
         Nobody knows how long it has waited, so it counts as late.
         """
-        late, ahead = now - self.longest_pending, now + self.longest_pending
+        late, ahead = now - self.pending_alert_after, now + self.pending_alert_after
 
         def is_late(row: IndexRow) -> IndexRow | None:
             if work_index.waits_since_after(row, ahead):
@@ -137,7 +137,7 @@ class Watch:
 
     def _silent_for_long(self, silent: Mapping[str, datetime], now: datetime) -> Iterator[Finding]:
         for agent, since in silent.items():
-            if now - since > self.longest_pending:
+            if now - since > self.pending_alert_after:
                 reason = f"nobody takes the requests to {agent}"
                 yield Finding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
 
@@ -152,25 +152,25 @@ class Watch:
     async def _sweeps(self, now: datetime) -> list[Finding]:
         last = await self.sweeps.last()
         since = last.at if last else await self.sweeps.awaited_since(now)
-        if now - since <= self.longest_without_sweep:
+        if now - since <= self.sweep_alert_after:
             return []
         if last:
             missed = now - await self.sweeps.missed_since(last, now)
-            if missed < min(self.longest_without_sweep, LONGEST_START):
+            if missed < min(self.sweep_alert_after, LONGEST_START):
                 return []
         return [Finding(key=alerts.SUPERVISOR, reason="no supervisor sweeps", since=since)]
 
     async def _submissions(self, now: datetime) -> list[Finding]:
         """Return whether submissions wait: those that no customer's call put there, too."""
         head = await self.submissions.oldest()
-        if head is None or now - head <= self.longest_pending:
+        if head is None or now - head <= self.pending_alert_after:
             return []
         reason = "submissions wait in their queue"
         return [Finding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
 
     async def _not_recovered(self, bucket: str, now: datetime) -> list[Finding]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
-        late = now - self.longest_pending
+        late = now - self.pending_alert_after
         rows = await self._listed(bucket, *work_index.overdue(late))
         rows += await self._listed(bucket, *work_index.overdue(late, WorkItemKind.WAITING))
         reason = "they are overdue, and nobody could recover them"

@@ -72,7 +72,7 @@ class ActingRules:
     clock_tolerance: timedelta
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability, the preferred first."""
-    longest_upgrade: timedelta
+    version_overlap: timedelta
     """How long the scheduler leaves an order to a newer version of the app (FLT-12)."""
     agent_health: Sequence[AgentHealth] = ()
     """Recent health reports of the agents."""
@@ -231,7 +231,7 @@ def _claim(order: Order, rules: ActingRules, at: datetime) -> Prospect | None:
 
 def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: NotClaimable) -> Prospect:
     """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
-    at = max(now, order.derived.ready_since + rules.longest_upgrade + INSTANT)
+    at = max(now, order.derived.ready_since + rules.version_overlap + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
         return Prospect(actor=Actor.SCHEDULER, why_not=why_not)

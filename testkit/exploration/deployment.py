@@ -144,14 +144,14 @@ class Deployment:
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
 
     @cached_property
-    def longest_upgrade(self) -> timedelta:
+    def version_overlap(self) -> timedelta:
         """How long what this version does not know is left to a newer one (FLT-12)."""
-        return timedelta(seconds=self.settings.longest_upgrade_seconds)
+        return timedelta(seconds=self.settings.mixed_version_seconds)
 
     @cached_property
     def margin(self) -> timedelta:
         """What agents keep free before the complete-by time."""
-        return timedelta(seconds=self.settings.agent_margin_seconds)
+        return timedelta(seconds=self.settings.reply_margin_seconds)
 
     def calls_back(self, agent: Agent) -> bool:
         """Whether the agent's service may answer over the link of its call."""

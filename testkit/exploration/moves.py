@@ -677,7 +677,7 @@ def _set_moments(world: World) -> Iterator[datetime]:
 def _moments_of(order: Order, world: World) -> Iterator[datetime]:
     deployed = world.deployed
     if deployed.gone:  # a step waits for a newer version that leads to its provider (FLT-12)
-        yield order.derived.ready_since + deployed.longest_upgrade + INSTANT
+        yield order.derived.ready_since + deployed.version_overlap + INSTANT
     if may_go_on(order, deployed.workflows):
         begins = polled_from(order)
         looks = map(next_look, () if world.open or world.held else world.beliefs.values())

@@ -218,7 +218,7 @@ def deployed_of(business: Business, settings: Settings, wanted: Wanted) -> Deplo
     slots = {kind: _instances(role, wanted.instances) for kind, role in roles.items()}
     pairs = {instances for instances in slots.values() if len(instances) > 1}
     alone = {"submission": ("submission",), "relay": ("relay",)}
-    less = {"buckets": 1, "unknown_name_tries": 1, "notice_tries": 1}
+    less = {"buckets": 1, "unknown_name_max_deliveries": 1, "notice_tries": 1}
     return Deployment(
         business=business,
         settings=settings.model_copy(update=less),

@@ -296,7 +296,7 @@ def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
         return 0
 
     object.__setattr__(world.app.supervisor, "sweep", nothing)
-    late = world.app.watch.longest_pending
+    late = world.app.watch.pending_alert_after
     trial.advance(days=5)
 
     def stalled():

@@ -76,7 +76,7 @@ BOTH = business(sale, agents=[adyen, stripe, carrier], sample=Content(item="x"))
 WITHOUT = business(sale, agents=[stripe, carrier], sample=Content(item="x"))
 
 
-MINUTE = {"longest_upgrade_seconds": 60}
+MINUTE = {"mixed_version_seconds": 60}
 
 
 def calls(trial, *agents):

@@ -18,7 +18,7 @@ from submission.service import QUEUE
 from tests.support.agency import Agency
 from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, TIMEOUT, answer, seconds
 from tests.support.kept import kept
-from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_MAX_DELIVERIES, World
 from tests.support.owed import events_owed
 
 REPLY = answer(result={"reference": "r"})
@@ -102,7 +102,7 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
     assert deliveries < 300
     assert await kept(world.poison_store) == []
     assert await events_owed(world.store, *world.store.buckets) == []
-    await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_TRIES)
+    await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_MAX_DELIVERIES)
     (message,) = await kept(world.poison_store)
     assert message.body == body
     assert "schemaVersion" in message.reason or "priority" in message.reason
@@ -120,7 +120,7 @@ async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unk
     body = with_(SUBMISSION, schemaVersion=2, placedAt=placed)
     with pytest.raises(NewerMessageError):
         await world.submission.record(body, Arrival(at=NOW), delivery=1)
-    await world.submission.record(body, Arrival(at=NOW), delivery=UNKNOWN_NAME_TRIES)
+    await world.submission.record(body, Arrival(at=NOW), delivery=UNKNOWN_NAME_MAX_DELIVERIES)
     assert world.parts.queue(QUEUE).texts == []
     assert len(await kept(world.poison_store)) == 1
 

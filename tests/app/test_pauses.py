@@ -295,7 +295,7 @@ async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
 async def test_an_order_that_is_never_tried_raises_an_alert():
     """Its pauses are a delay: no chosen time."""
     world = Scheduling(only("payment", seconds(60)))
-    app = world.app(longest_pending_seconds=900)
+    app = world.app(pending_alert_seconds=900)
     await world.record()
     for _ in range(20):
         world.now += timedelta(minutes=1)

@@ -23,7 +23,7 @@ from submission.rules import read
 from tests.support.away import away
 from tests.support.builders import NOW, ORDER_ID, answer, seconds
 from tests.support.kept import kept
-from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_MAX_DELIVERIES, World
 from tests.support.owed import events_owed
 
 
@@ -153,12 +153,14 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     known, unknown, reason = OF_A_NEWER_VERSION[what]
     body = (MESSAGE % "").replace(known, unknown).encode()
     record = queue_function(submission.triggers.blueprint(world.submission))
-    for delivery in range(1, UNKNOWN_NAME_TRIES):
+    for delivery in range(1, UNKNOWN_NAME_MAX_DELIVERIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
     assert await kept(world.poison_store) == []
     assert await events_owed(world.store, *world.store.buckets) == []
-    await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
+    await record(
+        QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_MAX_DELIVERIES)
+    )
     (message,) = await kept(world.poison_store)
     assert message.body == body
     assert reason in message.reason

@@ -86,8 +86,8 @@ URIS = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "
     [
         ({"EVENT_GRID_KEY": ""}, Fault(FaultCode.TOPIC_KEY_MISSING, "EVENT_GRID_KEY")),
         (
-            {"AGENT_MARGIN_SECONDS": "60", "STEP_TIMEOUT_SECONDS": "60"},
-            Fault(FaultCode.MARGIN_TOO_LONG, "AGENT_MARGIN_SECONDS", limit="STEP_TIMEOUT_SECONDS"),
+            {"REPLY_MARGIN_SECONDS": "60", "STEP_TIMEOUT_SECONDS": "60"},
+            Fault(FaultCode.MARGIN_TOO_LONG, "REPLY_MARGIN_SECONDS", limit="STEP_TIMEOUT_SECONDS"),
         ),
         (
             {"PAYMENT_BACKUP_URL": "ftp://payment"},

@@ -97,7 +97,7 @@ def test_an_outage_of_minutes_wears_out_no_message():
         assert queue["maxDeliveryCount"] * BETWEEN_DELIVERIES > REPLACEMENT
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
         assert patience < timedelta(seconds=BATCH_SECONDS)
-    tries = Settings.model_fields["unknown_name_tries"]
+    tries = Settings.model_fields["unknown_name_max_deliveries"]
     (most,) = [each.le for each in tries.metadata if hasattr(each, "le")]
     assert most < queues["maxDequeueCount"], (
         "the platform would give up a message before the app says why"

@@ -63,7 +63,7 @@ def neutral_world(small):
             "timeout": settings.step_timeout_seconds,
             "tolerance": settings.clock_tolerance_seconds,
             "cooldown": settings.cooldown_seconds,
-            "longest_upgrade": settings.longest_upgrade_seconds,
+            "longest_upgrade": settings.mixed_version_seconds,
         },
         "submission": {},
     }

@@ -25,7 +25,7 @@ def acting_rules(deployed, heard=()):
         payload=deployed.business.payload,
         providers=deployed.providers,
         clock_tolerance=deployed.tolerance,
-        longest_upgrade=LONGEST_UPGRADE,
+        version_overlap=LONGEST_UPGRADE,
     )
     return ActingRules(
         claim=scheduler.claim,
@@ -33,7 +33,7 @@ def acting_rules(deployed, heard=()):
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=deployed.tolerance,
         offers=deployed.offers,
-        longest_upgrade=LONGEST_UPGRADE,
+        version_overlap=LONGEST_UPGRADE,
         agent_health=heard,
     )
 

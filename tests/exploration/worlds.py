@@ -606,7 +606,7 @@ class WorldOf:
                 "buckets": 1,
                 "reply_to_prefix": "status-",
                 "failure_threshold": self.threshold,
-                "unknown_name_tries": 1,
+                "unknown_name_max_deliveries": 1,
                 "notice_tries": 1,
             },
         )

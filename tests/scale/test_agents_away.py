@@ -84,7 +84,7 @@ async def _nothing(world):
 async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     """Nobody takes the only agent's queue: nothing fails, few try, and it is told once."""
     world = Scheduling(only("payment", STEP), most=2000)
-    app, told = world.app(longest_pending_seconds=120), []
+    app, told = world.app(pending_alert_seconds=120), []
 
     async def dies():
         told.append(len(world.requests()))
@@ -136,7 +136,7 @@ async def test_a_queue_that_refuses_charges_nobody():
 async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and_soon(hours):
     """Its age is that of its wait; its history grows with the circuit's tries, not with looks."""
     world = Scheduling()
-    app, tries = world.app(longest_pending_seconds=900), []
+    app, tries = world.app(pending_alert_seconds=900), []
     (order_id,) = await recorded(world, 1)
     ready_since = (await world.load(order_id)).derived.ready_since
 

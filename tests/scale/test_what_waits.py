@@ -69,7 +69,7 @@ class Waits:
 
     def alerts_at(self, at):
         """What the watch announces of the order at that time."""
-        there = app(in_memory(clock=lambda: at), longest_pending_seconds=120)
+        there = app(in_memory(clock=lambda: at), pending_alert_seconds=120)
         there.store = there.background_store = self.store
         self.do(there.watch.look())
         rows = [

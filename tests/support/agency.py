@@ -26,7 +26,7 @@ class Agency:
         self.app = app(
             self.parts,
             instance_id="a1",
-            agent_margin_seconds=MARGIN.total_seconds(),
+            reply_margin_seconds=MARGIN.total_seconds(),
             remote_call_timeout_seconds=CALL_TIMEOUT.total_seconds(),
             circuit_orders=CIRCUIT_ORDERS,
             circuit_open_seconds=OPEN_FOR.total_seconds(),

@@ -15,7 +15,7 @@ from local.tests.support.waiting import eventually
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "3",
     "CLOCK_TOLERANCE_SECONDS": "0.5",
-    "AGENT_MARGIN_SECONDS": "0.3",
+    "REPLY_MARGIN_SECONDS": "0.3",
     "REMOTE_CALL_TIMEOUT_SECONDS": "1.2",
     "SUPERVISOR_SCHEDULE": "* * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "* * * * * *",

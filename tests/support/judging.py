@@ -59,7 +59,7 @@ class Case:
             payload=PAYLOAD,
             providers=PROVIDERS,
             clock_tolerance=TOLERANCE,
-            longest_upgrade=LONGEST_UPGRADE,
+            version_overlap=LONGEST_UPGRADE,
         )
 
     def took(self, change):

@@ -12,7 +12,7 @@ MESSAGE = (
     '"items":[{"sku":"TEA-SENCHA","quantity":2,"unitPrice":"14.00"}],"workflow":"payment-only"%s}'
 )
 
-UNKNOWN_NAME_TRIES = 4
+UNKNOWN_NAME_MAX_DELIVERIES = 4
 
 
 class World:
@@ -22,7 +22,9 @@ class World:
         self.now = NOW
         self.ids = iter(range(10**6))
         self.parts = in_memory(clock=lambda: self.now, new_id=lambda: f"c{next(self.ids)}")
-        self.app = app(self.parts, unknown_name_tries=UNKNOWN_NAME_TRIES, notice_tries=3)
+        self.app = app(
+            self.parts, unknown_name_max_deliveries=UNKNOWN_NAME_MAX_DELIVERIES, notice_tries=3
+        )
         self.submission, self.scheduler, self.supervisor = (
             self.app.submission,
             self.app.scheduler,

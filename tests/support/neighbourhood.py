@@ -75,8 +75,8 @@ class Street(Scheduling):
             instance_id="one",
             notice_tries=3,
             retention_days=30,
-            longest_pending_seconds=100,
-            longest_without_sweep_seconds=86_400,
+            pending_alert_seconds=100,
+            sweep_alert_seconds=86_400,
         )
         self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
         self.timers = (self.one.poll, there.supervisor.sweep, there.relay.relay)

@@ -220,7 +220,7 @@ async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pendin
     """However often the wait of each begins again; the alert says how many they are (load.md 4)."""
     settings = PATIENT | {
         "CALLS_IN_FLIGHT": '{"payment": 1}',
-        "LONGEST_PENDING_SECONDS": str(pending_seconds),
+        "PENDING_ALERT_SECONDS": str(pending_seconds),
         "WATCH_SCHEDULE": "* * * * * *",
     }
     functions = names(*FUNCTIONS, "alerts_watch")

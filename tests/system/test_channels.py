@@ -86,7 +86,7 @@ async def test_many_failed_orders_are_few_messages(tmp_path, count, interval_sec
     settings = PATIENT | {
         "ALERT_INTERVAL_SECONDS": str(interval_seconds),
         "NOTIFY_SCHEDULE": "* * * * * *",
-        "CALLS_PER_PROCESS": "50",
+        "MAX_CONCURRENT_CALLS": "50",
     }
     async with running(tmp_path, app=APP, functions=USED, settings=settings) as (stack, client):
         await client.fault("reject")

@@ -26,8 +26,8 @@ SETTINGS = QUICK | {
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}, "payment": 1}}',
     "WATCH_SCHEDULE": "* * * * * *",
-    "LONGEST_PENDING_SECONDS": "2",
-    "LONGEST_WITHOUT_SWEEP_SECONDS": "2",
+    "PENDING_ALERT_SECONDS": "2",
+    "SWEEP_ALERT_SECONDS": "2",
 }
 WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_wake"})
 """Orders are found by polls alone, which look at all that wait: a wake-up brings the one that it names."""

@@ -33,8 +33,8 @@ SETTINGS = QUICK | {
     "CLOCK_TOLERANCE_SECONDS": "2",
     "REMOTE_CALL_TIMEOUT_SECONDS": "12",
     "FAILURE_THRESHOLD": "3",
-    "LONGEST_PENDING_SECONDS": "3600",
-    "LONGEST_WITHOUT_SWEEP_SECONDS": "3600",
+    "PENDING_ALERT_SECONDS": "3600",
+    "SWEEP_ALERT_SECONDS": "3600",
 }
 """A step could time out four times, and its order would fail at the third. Few requests are open at a time, so
 that orders wait for room when it begins. That they wait for long is no alert here."""

@@ -21,7 +21,7 @@ SETTINGS = QUICK | {
     **KILLED,
     "STEP_TIMEOUT_SECONDS": "5",
     "FAILURE_THRESHOLD": "1000",
-    "LONGEST_UPGRADE_SECONDS": "3600",
+    "MIXED_VERSION_SECONDS": "3600",
     "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
 }
 SLOW = "TEA-ROOIBOS"

@@ -17,7 +17,7 @@ SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": str(TIMEOUT.total_seconds()),
     "CLOCK_TOLERANCE_SECONDS": "2",
     "FAILURE_THRESHOLD": "1000",
-    "UNKNOWN_NAME_TRIES": "90",
+    "UNKNOWN_NAME_MAX_DELIVERIES": "90",
     "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
 }
 ROUNDS = 20

@@ -27,7 +27,7 @@ from shop.business import SHOP
 from testkit.memory import in_memory
 
 MEANT_FOR = {
-    "AGENT_MARGIN_SECONDS": "1.5",
+    "REPLY_MARGIN_SECONDS": "1.5",
     "REMOTE_CALL_TIMEOUT_SECONDS": "11",
     "CIRCUIT_ORDERS": "12",
     "CIRCUIT_OPEN_SECONDS": "13",
@@ -35,11 +35,11 @@ MEANT_FOR = {
     "FAILURE_THRESHOLD": "14",
     "COOLDOWN_SECONDS": "62",
     "CLOCK_TOLERANCE_SECONDS": "2.5",
-    "UNKNOWN_NAME_TRIES": "17",
-    "LONGEST_UPGRADE_SECONDS": "65",
+    "UNKNOWN_NAME_MAX_DELIVERIES": "17",
+    "MIXED_VERSION_SECONDS": "65",
     "NOTICE_TRIES": "18",
-    "LONGEST_PENDING_SECONDS": "63",
-    "LONGEST_WITHOUT_SWEEP_SECONDS": "64",
+    "PENDING_ALERT_SECONDS": "63",
+    "SWEEP_ALERT_SECONDS": "64",
     "RETENTION_DAYS": "19",
     "BUCKETS": "20",
 }
@@ -149,7 +149,7 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(
 ):
     """By agent; others have what is usual, and no process has more under way than one may."""
     if of_a_process:
-        monkeypatch.setenv("CALLS_PER_PROCESS", of_a_process)
+        monkeypatch.setenv("MAX_CONCURRENT_CALLS", of_a_process)
     app = made()
     declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
     limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
@@ -213,9 +213,9 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert terms.timeout == timedelta(seconds=61)
     assert terms.threshold == 14
     assert terms.cooldown == timedelta(seconds=62)
-    assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
+    assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.unread, app.orders.acting)
-    assert {each.longest_upgrade for each in left_to_newer} == {timedelta(seconds=65)}
+    assert {each.version_overlap for each in left_to_newer} == {timedelta(seconds=65)}
     assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     capacity = scheduler.admission.capacity
@@ -226,8 +226,8 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     }
     assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
     assert app.relay.max_tries == 18
-    assert watch.longest_pending == timedelta(seconds=63)
-    assert watch.longest_without_sweep == timedelta(seconds=64)
+    assert watch.pending_alert_after == timedelta(seconds=63)
+    assert watch.sweep_alert_after == timedelta(seconds=64)
     assert app.operators.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
     assert made().operators.retention.keep is None
@@ -343,9 +343,9 @@ TOO_MUCH = {
     "CIRCUIT_OPEN_SECONDS": "86401",
     "CIRCUIT_ORDERS": "1001",
     "CLOCK_TOLERANCE_SECONDS": "61",
-    "LONGEST_UPGRADE_SECONDS": "1e12",
-    "LONGEST_PENDING_SECONDS": "inf",
-    "LONGEST_WITHOUT_SWEEP_SECONDS": "nan",
+    "MIXED_VERSION_SECONDS": "1e12",
+    "PENDING_ALERT_SECONDS": "inf",
+    "SWEEP_ALERT_SECONDS": "nan",
 }
 
 

@@ -107,7 +107,7 @@ scheduler = Rules(
     payload=PAYLOAD,
     providers=PROVIDERS,
     clock_tolerance=TOLERANCE,
-    longest_upgrade=LONGEST_UPGRADE,
+    version_overlap=LONGEST_UPGRADE,
 )
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
@@ -119,7 +119,7 @@ acting_rules = ActingRules(
     poll_delay=WAKE_UP_TIME,
     clock_tolerance=TOLERANCE,
     offers={"payment": ("payment", "payment-backup")},
-    longest_upgrade=LONGEST_UPGRADE,
+    version_overlap=LONGEST_UPGRADE,
 )
 
 

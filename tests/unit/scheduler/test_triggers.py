@@ -30,7 +30,7 @@ class Received:
         self.poison, self.bus = PoisonStore(of_columns()), MemoryBus()
         parts = {"bus": self.bus, "clock": lambda: self.now}
         unread = UnreadableMessageHandler(
-            poison=self.poison, longest_upgrade=LONGEST_UPGRADE, **parts
+            poison=self.poison, version_overlap=LONGEST_UPGRADE, **parts
         )
         inbox = Inbox(service=self, unread=unread, **parts)
         builders = blueprint(inbox, ["payment"])._function_builders

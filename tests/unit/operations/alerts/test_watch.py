@@ -20,9 +20,7 @@ from tests.support.owed import events_owed
 
 def watching(store, sweeps, conditions, now=NOW):
     """An instance of the watch at that time."""
-    there = app(
-        in_memory(clock=lambda: now), longest_pending_seconds=120, longest_without_sweep_seconds=30
-    )
+    there = app(in_memory(clock=lambda: now), pending_alert_seconds=120, sweep_alert_seconds=30)
     there.store = there.background_store = store
     there.sweeps, there.conditions = sweeps, conditions
     return there.watch

@@ -308,7 +308,7 @@ async def test_an_order_that_waits_for_a_held_agent_is_no_alert_before_it_could_
         await world.release()
     else:
         world.now += HOUR
-    longest = seconds(world.there.settings.longest_pending_seconds)
+    longest = seconds(world.there.settings.pending_alert_seconds)
     world.now += longest
     assert await world.watched() == (longest, [])
     world.now += seconds(1)
