@@ -153,7 +153,7 @@ class Admission:
 
     # The open requests
 
-    def begin_look(self, *, at_once: bool = False) -> bool:
+    def begin_refresh(self, *, at_once: bool = False) -> bool:
         """Begin a look if one is due; return whether it is.
 
         From now on, this process's own changes count beside what the look finds. A look is also due
@@ -168,7 +168,7 @@ class Admission:
         self._touched = set(self._at_work)
         return True
 
-    def saw(
+    def refresh(
         self,
         running: Iterable[IndexRow],
         waiting: Iterable[Candidate],
@@ -191,12 +191,12 @@ class Admission:
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
         if health is not None:  # a look finds every hold that has not been ended
             self.health = [each for each in self.health if each.held_by is None]
-        self.learn(health or ())
+        self.add_reports(health or ())
         self._line_up(
             [candidate for candidate in waiting if candidate.order_id not in self._touched]
         )
 
-    def learn(self, reports: Sequence[AgentHealth]) -> None:
+    def add_reports(self, reports: Sequence[AgentHealth]) -> None:
         """Add new health reports."""
         self.health = self._with_reports(reports)
 
@@ -222,18 +222,20 @@ class Admission:
         finally:
             self._at_work[order_id] -= 1
 
-    def is_at(self, order_id: str, agents: Sequence[str]) -> None:
+    def set_agents(self, order_id: str, agents: Sequence[str]) -> None:
         """Note that the order's steps run at these agents and at no others."""
         self._open.subtract(self._runs_at.get(order_id, ()))
         self._runs_at[order_id] = agents
         self._touched.add(order_id)
         self._open.update(agents)
 
-    def answered(self, order_id: str, agent: str) -> None:
+    def request_finished(self, order_id: str, agent: str) -> None:
         """Note that the order has no open request at the agent."""
-        self.is_at(order_id, [other for other in self._runs_at.get(order_id, ()) if other != agent])
+        self.set_agents(
+            order_id, [other for other in self._runs_at.get(order_id, ()) if other != agent]
+        )
 
-    def room(
+    def capacity_for(
         self, order_id: str = "", runs_at: Sequence[str] = (), reports: Sequence[AgentHealth] = ()
     ) -> Mapping[str, Sequence[str]]:
         """Return the agents that can take steps of the order now, by capability.
@@ -264,12 +266,12 @@ class Admission:
 
     # The waiting orders
 
-    def hear(self, candidate: Candidate) -> None:
+    def announce(self, candidate: Candidate) -> None:
         """Add an announced order behind those that the look saw, unless it is among them."""
         self._announced[candidate.order_id] = self.clock()
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
-    def leaves_behind(self, order_id: str) -> bool:
+    def leave_behind(self, order_id: str) -> bool:
         """Whether the order still waits, and is the first such order since the last look.
 
         A repeated wake-up for one order is enough to lead this process to all waiting orders.
@@ -278,7 +280,7 @@ class Admission:
         self._has_left |= is_first
         return is_first
 
-    def may_have_room(self, order_id: str) -> bool:
+    def may_have_capacity(self, order_id: str) -> bool:
         """Whether the order waits, and a look might find slots free that were filled here since."""
         return self._waits(order_id) and bool(self._touched)
 
@@ -301,7 +303,7 @@ class Admission:
                 order_id = candidate.order_id
                 del queue[order_id]
                 self._turns[needs] += 1
-                self.is_at(order_id, [*self._runs_at.get(order_id, ()), *free[:1]])
+                self.set_agents(order_id, [*self._runs_at.get(order_id, ()), *free[:1]])
                 return candidate
         return None
 
@@ -323,16 +325,16 @@ class Admission:
     def _is_to_take(self, candidate: Candidate) -> bool:
         return not candidate.fresh or candidate.order_id in self._announced
 
-    def pass_over(self, order_id: str) -> None:
+    def skip(self, order_id: str) -> None:
         """Leave an order alone that cannot be claimed: the orders behind it may take its slot."""
-        self.is_at(order_id, ())
+        self.set_agents(order_id, ())
         self._passed_over[order_id, None] = self.clock() + PASSED_OVER
 
-    def pass_over_in(self, needs: str, order_id: str, pause: timedelta) -> None:
+    def skip_in(self, needs: str, order_id: str, pause: timedelta) -> None:
         """Leave an order alone in one queue; it may be claimed for another of its needs."""
         self._passed_over[order_id, needs] = self.clock() + pause
 
-    def passes_over(self, order_id: str, needs: str | None = None) -> bool:
+    def is_skipped(self, order_id: str, needs: str | None = None) -> bool:
         """Whether the order is left alone now, wherever it waits or in the queue of this need."""
         return bool({(order_id, None), (order_id, needs)} & self._passed_over.keys())
 

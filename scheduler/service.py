@@ -62,7 +62,7 @@ class SchedulerService:
         may be free again. Return whether the message should come again later, because no other
         event might lead to the order.
         """
-        self.admission.hear(
+        self.admission.announce(
             Candidate(
                 order_id=wake_up.order_id,
                 priority=wake_up.priority,
@@ -72,10 +72,10 @@ class SchedulerService:
         )
         await self._look()
         await self._claim_what_fits()
-        if self.admission.may_have_room(wake_up.order_id):
+        if self.admission.may_have_capacity(wake_up.order_id):
             await self._look(at_once=True)
             await self._claim_what_fits()
-        return not wake_up.again and self.admission.leaves_behind(wake_up.order_id)
+        return not wake_up.again and self.admission.leave_behind(wake_up.order_id)
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
@@ -95,7 +95,7 @@ class SchedulerService:
             return
         except NewerWorkflowError:
             # A newer version records the reply; the agent has answered in any case.
-            self.admission.answered(order_id, agent)
+            self.admission.request_finished(order_id, agent)
             raise
         if isinstance(decision, Note):
             log.warning(
@@ -103,19 +103,19 @@ class SchedulerService:
                 extra={"order_id": decision.order_id, "why": decision.entry.detail},
             )
             return
-        self.admission.learn(said_in(reply, agent, self.transitions.clock()))
+        self.admission.add_reports(said_in(reply, agent, self.transitions.clock()))
         await _beside_a_reply(self._claim_what_fits(agent))
 
     def _received(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
-        room = self.admission.room(order.order_id, runs_at, said_in(reply, agent, now))
+        room = self.admission.capacity_for(order.order_id, runs_at, said_in(reply, agent, now))
         return self.rules.receive(order, reply, now, room, agent)
 
     def _intend(self, order: Order, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
         after = decision.after if isinstance(decision, Change) else order
-        self.admission.is_at(order.order_id, _agents(after))
+        self.admission.set_agents(order.order_id, _agents(after))
 
     def _recorded(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply without a clock that can be trusted (FLT-9).
@@ -165,16 +165,16 @@ class SchedulerService:
                 decision = await self.transitions.apply(order_id, self._claimed, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
-            self.admission.pass_over(order_id)
+            self.admission.skip(order_id)
         except UnavailableError as away:
             log.warning("scheduler.not_claimed", extra={"order_id": order_id, "why": str(away)})
             return False
         except Exception:
             log.exception("scheduler.claim_failed", extra={"order_id": order_id})
-            self.admission.pass_over(order_id)
+            self.admission.skip(order_id)
         else:
             if isinstance(decision, NotClaimed) and self._is_for_others(decision, candidate):
-                self.admission.pass_over_in(candidate.needs, order_id, SKIPPED_FOR)
+                self.admission.skip_in(candidate.needs, order_id, SKIPPED_FOR)
         return True
 
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
@@ -184,7 +184,9 @@ class SchedulerService:
 
     def _claimed(self, order: Order, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""
-        return self.rules.claim(order, now, self.admission.room(order.order_id, _agents(order)))
+        return self.rules.claim(
+            order, now, self.admission.capacity_for(order.order_id, _agents(order))
+        )
 
     async def _look(self, *, at_once: bool = False) -> None:
         """Read the open requests, the waiting orders and the agents' health, if a look is due.
@@ -198,7 +200,7 @@ class SchedulerService:
         async with self._looking:
             if waits and self.admission.has_looked:  # another caller has looked meanwhile
                 return
-            if self.admission.begin_look(at_once=at_once):
+            if self.admission.begin_refresh(at_once=at_once):
                 await self._see()
 
     async def _see(self) -> None:
@@ -207,7 +209,7 @@ class SchedulerService:
         health = await self._health(now)
         running = chain.from_iterable(look.running for look in looks.values())
         waiting = chain.from_iterable(look.chosen for look in looks.values())
-        self.admission.saw(running, waiting, health, set(store.buckets) - looks.keys())
+        self.admission.refresh(running, waiting, health, set(store.buckets) - looks.keys())
 
     async def _look_into(self, now: datetime, bucket: str) -> BucketLook[Candidate]:
         """Look at the orders of a bucket.
@@ -239,14 +241,14 @@ class SchedulerService:
 
     def _candidate(self, now: datetime, row: IndexRow) -> Candidate | None:
         """Return the order if it may be claimed; an unreadable row is passed over."""
-        if self.admission.passes_over(row.order_id):
+        if self.admission.is_skipped(row.order_id):
             return None
         try:
             return self._if_wanted(row, now)
         except (LookupError, TypeError, ValueError, OverflowError):
             about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
             log.exception("scheduler.row_passed_over", extra=about)
-            self.admission.pass_over(row.order_id)
+            self.admission.skip(row.order_id)
             return None
 
     def _if_wanted(self, row: IndexRow, now: datetime) -> Candidate | None:
@@ -257,7 +259,7 @@ class SchedulerService:
         )
         if not (claimable and work_index.may_be_claimed(row, now)) or work_index.pauses(row, now):
             return None
-        if self.admission.passes_over(row.order_id, needs):
+        if self.admission.is_skipped(row.order_id, needs):
             return None
         fresh = work_index.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
         return Candidate(

@@ -140,7 +140,7 @@ original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = work_index.overdue
 original_why_invalid = reply_decisions._why_invalid
-original_saw = Admission.saw
+original_refresh = Admission.refresh
 original_notices_of = outbox.notices_of
 original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
@@ -414,13 +414,13 @@ def never_polls() -> AbstractContextManager[Any]:
 
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
-    def saw(self, *found):
+    def refresh(self, *found):
         own = dict(self._runs_at)
-        original_saw(self, *found)
+        original_refresh(self, *found)
         for order_id, agents in own.items():
-            self.is_at(order_id, agents)
+            self.set_agents(order_id, agents)
 
-    return patch.object(Admission, "saw", saw)
+    return patch.object(Admission, "refresh", refresh)
 
 
 def never_sweeps() -> AbstractContextManager[Any]:

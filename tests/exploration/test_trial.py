@@ -184,7 +184,7 @@ def test_an_agent_may_be_held_at_any_moment():
 def test_requests_to_an_agent_that_is_held_would_be_found():
     """Where schedulers do not listen to holds."""
     with (
-        patch.object(Admission, "learn", lambda self, reports: None),
+        patch.object(Admission, "add_reports", lambda self, reports: None),
         pytest.raises(FoundError, match="OPR-9"),
     ):
         Trial(IN_SEQUENCE).explore(faults=0, acts=["hold-agent"])

@@ -150,16 +150,16 @@ class Believing(Admission):
     def look(self, running=(), waiting=(), said=AT_WORK):
         """See these orders run, each at the agents named behind it, and these wait."""
         self.now += LOOK_INTERVAL
-        assert self.begin_look()
-        self.saw(
+        assert self.begin_refresh()
+        self.refresh(
             rows(running), waiting, [replace(each, at=max(self.now, each.at)) for each in said]
         )
 
     def fill(self, needs="payment"):
         """Take slots until there is no room; return at whom."""
         taken = []
-        while (agents := self.room().get(needs)) and len(taken) < 1000:
-            self.is_at(f"{needs}-{len(taken)}", [agents[0]])
+        while (agents := self.capacity_for().get(needs)) and len(taken) < 1000:
+            self.set_agents(f"{needs}-{len(taken)}", [agents[0]])
             taken.append(agents[0])
         return taken
 
@@ -182,18 +182,18 @@ def admission():
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_a_step_goes_to_the_first_agent_that_has_room(admission):
     """The preferred agent is taken, then the next; orders with other needs are not held up."""
-    assert admission.room() == {"payment": ["first", "second"], "stock": ["third"]}
+    assert admission.capacity_for() == {"payment": ["first", "second"], "stock": ["third"]}
     assert admission.fill() == ["first"] * ROOM + ["second"] * ROOM
-    assert admission.room() == {"stock": ["third"]}
+    assert admission.capacity_for() == {"stock": ["third"]}
 
 
 @pytest.mark.proves("WRK-2")
 def test_before_the_first_look_there_is_no_room():
     """A process that starts while all that may be is open would claim as much again."""
     admission = Believing()
-    assert admission.room() == {}
+    assert admission.capacity_for() == {}
     admission.look()
-    assert admission.room()
+    assert admission.capacity_for()
 
 
 @pytest.mark.proves("WRK-2", "AGT-10")
@@ -208,9 +208,9 @@ def test_what_others_have_open_counts(admission):
 def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
     """What else the order has open stays open; of an order that nobody has seen, nothing is."""
     admission.look(f"o{number} first third" for number in range(ROOM))
-    admission.answered("o1", "third")
-    admission.answered("never seen", "third")
-    assert admission.room() == {"payment": ["second"], "stock": ["third"]}
+    admission.request_finished("o1", "third")
+    admission.request_finished("never seen", "third")
+    assert admission.capacity_for() == {"payment": ["second"], "stock": ["third"]}
     assert len(admission.fill("stock")) == 1
 
 
@@ -218,9 +218,9 @@ def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
 def test_the_steps_of_an_order_that_run_on_take_room_from_its_next_ones(admission):
     """The slots that it held until now are free for it."""
     admission.look(f"o{number} third" for number in range(ROOM))
-    assert "stock" not in admission.room()
-    assert "stock" in admission.room("o1")
-    assert "stock" not in admission.room("o1", ["third"])
+    assert "stock" not in admission.capacity_for()
+    assert "stock" in admission.capacity_for("o1")
+    assert "stock" not in admission.capacity_for("o1", ["third"])
 
 
 @pytest.mark.proves("WRK-2")
@@ -230,10 +230,10 @@ def test_the_next_look_overrules_what_was_believed(admission):
     admission.look()
     assert len(admission.fill()) == 2 * ROOM
     admission.look(f"o{number} first" for number in range(ROOM))
-    admission.is_at("o1", [])
-    assert admission.room()["payment"] == ["first", "second"]
+    admission.set_agents("o1", [])
+    assert admission.capacity_for()["payment"] == ["first", "second"]
     admission.look(f"o{number} first" for number in range(ROOM))
-    assert admission.room()["payment"] == ["second"]
+    assert admission.capacity_for()["payment"] == ["second"]
 
 
 @pytest.mark.proves("WRK-2")
@@ -241,10 +241,10 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
     """The look may miss what was being written when it began, and what came after that."""
     admission.now += LOOK_INTERVAL
     with admission.at_work("writing"):
-        admission.is_at("writing", ["third"])
-        admission.begin_look()
-        admission.is_at("later", ["third"])
-    admission.saw([], [], [])
+        admission.set_agents("writing", ["third"])
+        admission.begin_refresh()
+        admission.set_agents("later", ["third"])
+    admission.refresh([], [], [])
     assert len(admission.fill("stock")) == ROOM - 2
     admission.look()
     assert len(admission.fill("stock")) == ROOM
@@ -254,7 +254,7 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
 def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
     """It is not counted twice, however many looks are made while it is written."""
     with admission.at_work("mine"):
-        admission.is_at("mine", ["third"])
+        admission.set_agents("mine", ["third"])
         for _ in range(3):
             admission.look(["mine third"])
     assert len(admission.fill("stock")) == ROOM - 1
@@ -263,12 +263,12 @@ def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
 @pytest.mark.proves("FLT-9")
 def test_one_looks_once_in_a_while(admission):
     """At most once in the interval, but for the poll; also after the clock was put back."""
-    assert not admission.begin_look()
-    assert admission.begin_look(at_once=True)
+    assert not admission.begin_refresh()
+    assert admission.begin_refresh(at_once=True)
     admission.now += LOOK_INTERVAL
-    assert admission.begin_look()
+    assert admission.begin_refresh()
     admission.now -= seconds(3600)
-    assert admission.begin_look()
+    assert admission.begin_refresh()
 
 
 @pytest.mark.proves("FLT-7", "AGT-8")
@@ -276,9 +276,9 @@ def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed(
     """Their table is away, and the orders are there."""
     admission = Believing()
     admission.look(said=[opened()])
-    admission.begin_look(at_once=True)
-    admission.saw([], [], None)
-    assert admission.room()["payment"] == ["second"]
+    admission.begin_refresh(at_once=True)
+    admission.refresh([], [], None)
+    assert admission.capacity_for()["payment"] == ["second"]
 
 
 @pytest.mark.proves("AGT-8", "WRK-1")
@@ -289,10 +289,10 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
         answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a"
     )
     admission.look(said=[said])
-    admission.learn(said_in(turned_away(), "third", admission.clock()))
-    assert "stock" in admission.room()
-    admission.learn(said_in(turned_away(asked=True), "third", admission.clock()))
-    assert "stock" not in admission.room()
+    admission.add_reports(said_in(turned_away(), "third", admission.clock()))
+    assert "stock" in admission.capacity_for()
+    admission.add_reports(said_in(turned_away(asked=True), "third", admission.clock()))
+    assert "stock" not in admission.capacity_for()
 
 
 @pytest.mark.proves("AGT-8")
@@ -309,7 +309,7 @@ def test_a_reply_says_of_its_agent_what_it_carries():
 def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     """Its row may not have been written; each look would send everything there again."""
     admission = Believing()
-    admission.learn(
+    admission.add_reports(
         said_in(
             answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"),
             "third",
@@ -318,7 +318,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     )
     for _ in range(3):
         admission.look(said=[])
-        assert "stock" not in admission.room()
+        assert "stock" not in admission.capacity_for()
     admission.now += seconds(2)
     assert len(admission.fill("stock")) == PROBE_REQUESTS
 
@@ -329,10 +329,10 @@ def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     asked = answer(
         outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a"
     )
-    admission.learn(said_in(asked, "third", admission.clock()))
-    assert "stock" not in admission.room()
+    admission.add_reports(said_in(asked, "third", admission.clock()))
+    assert "stock" not in admission.capacity_for()
     admission.look(said=[health(agent="third", at=admission.now)])
-    assert "stock" in admission.room()
+    assert "stock" in admission.capacity_for()
 
 
 # Who goes first
@@ -360,7 +360,7 @@ def test_high_priority_goes_first_and_starves_nobody(admission):
         admission.look(waiting=[each for each in waiting if each.order_id not in order])
         order += taken(admission, 3)
         for name in order:
-            admission.is_at(name, [])
+            admission.set_agents(name, [])
     assert [name[:-3] for name in order] == [
         *["high"] * 4,
         "normal",
@@ -374,11 +374,11 @@ def test_high_priority_goes_first_and_starves_nobody(admission):
 @pytest.mark.proves("SCH-11", "WRK-3")
 def test_who_has_waited_longest_is_taken_first(admission):
     """Whatever its bucket, and whatever was announced here: that comes last."""
-    admission.hear(candidate("announced"))
+    admission.announce(candidate("announced"))
     admission.look(
         waiting=[candidate(f"b{age}", since=NOW - age * seconds(1)) for age in (2, 3, 1)]
     )
-    admission.hear(candidate("heard since"))
+    admission.announce(candidate("heard since"))
     assert taken(admission) == ["b3", "b2", "b1", "heard since"]
 
 
@@ -399,7 +399,7 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
     assert sorted(taken(admission)) == sorted(
         [*(each.order_id for each in some(ROOM)), "pays", "ends"]
     )
-    assert "stock" not in admission.room()
+    assert "stock" not in admission.capacity_for()
 
 
 @pytest.mark.proves("SCH-11", "AGT-10")
@@ -407,7 +407,7 @@ def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admissi
     """Those of the preferred agent first."""
     admission.look(waiting=some(1000, needs="payment"))
     assert len(taken(admission, ROOM)) == ROOM
-    assert admission.room()["payment"] == ["second"]
+    assert admission.capacity_for()["payment"] == ["second"]
     assert len(taken(admission)) == ROOM
 
 
@@ -434,9 +434,9 @@ def test_what_no_agent_would_reply_for_is_left_to_nobody(admission):
 def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(admission):
     """And its slot too; once it is fresh no more, it is everybody's."""
     fresh = some(ROOM, fresh=True)
-    admission.hear(fresh[3])
-    admission.begin_look(at_once=True)
-    admission.saw([], [*fresh, candidate("z")], [])
+    admission.announce(fresh[3])
+    admission.begin_refresh(at_once=True)
+    admission.refresh([], [*fresh, candidate("z")], [])
     assert taken(admission) == [fresh[3].order_id]
     admission.look(waiting=some(2))
     assert sorted(taken(admission)) == ["o000", "o001"]
@@ -445,18 +445,18 @@ def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(adm
 @pytest.mark.proves("SUB-6", "WRK-3")
 def test_an_order_that_nobody_has_seen_waiting_is_forgotten_by_the_next_look(admission):
     """Somebody else has claimed it; one that is heard of during the look is not forgotten."""
-    admission.hear(candidate("claimed"))
+    admission.announce(candidate("claimed"))
     admission.now += LOOK_INTERVAL
-    admission.begin_look()
-    admission.hear(candidate("just announced"))
-    admission.saw([], [], [])
+    admission.begin_refresh()
+    admission.announce(candidate("just announced"))
+    admission.refresh([], [], [])
     assert taken(admission) == ["just announced"]
 
 
 @pytest.mark.proves("WRK-3")
 def test_who_was_heard_of_long_ago_is_no_more_this_process_s_to_take(admission):
     """It has been left to everybody."""
-    admission.hear(candidate("old"))
+    admission.announce(candidate("old"))
     admission.now += ANNOUNCED_FOR
     admission.look(waiting=[candidate("old", fresh=True)])
     assert taken(admission) == []
@@ -480,13 +480,13 @@ def test_an_order_that_needs_two_agents_is_taken_for_the_one_with_capacity(admis
 @pytest.mark.proves("SCH-1", "AGT-3")
 def test_an_order_that_is_left_alone_in_one_lane_is_found_in_the_other(admission):
     """Its own provider has no capacity for one step, and the agent of the other has some again."""
-    admission.pass_over_in("stock", "both", PASSED_OVER)
+    admission.skip_in("stock", "both", PASSED_OVER)
     admission.look()
-    assert admission.passes_over("both", "stock")
-    assert not admission.passes_over("both", "payment")
+    assert admission.is_skipped("both", "stock")
+    assert not admission.is_skipped("both", "payment")
     admission.now += PASSED_OVER
     admission.look()
-    assert not admission.passes_over("both", "stock")
+    assert not admission.is_skipped("both", "stock")
 
 
 @pytest.mark.proves("SCH-1")
@@ -494,12 +494,12 @@ def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     """What was wrong with it may have been mended; its slot is somebody else's meanwhile."""
     admission.look(waiting=some(ROOM + 1))
     (odd, *_) = taken(admission)
-    admission.pass_over(odd)
+    admission.skip(odd)
     assert len(taken(admission)) == 1
-    assert admission.passes_over(odd)
+    assert admission.is_skipped(odd)
     admission.now += PASSED_OVER
     admission.look()
-    assert not admission.passes_over(odd)
+    assert not admission.is_skipped(odd)
 
 
 @pytest.mark.proves("SUB-6")
@@ -508,9 +508,9 @@ def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admi
     admission.look(waiting=some(ROOM + 3))
     taken(admission)
     waiting = some(ROOM + 3)[-3:]
-    assert [admission.leaves_behind(each.order_id) for each in waiting] == [True, False, False]
+    assert [admission.leave_behind(each.order_id) for each in waiting] == [True, False, False]
     admission.look(waiting=waiting)
-    assert admission.leaves_behind(waiting[1].order_id)
+    assert admission.leave_behind(waiting[1].order_id)
 
 
 @pytest.mark.proves("WRK-2")
@@ -526,7 +526,7 @@ def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
     """Its orders run on, and take room (FLT-7)."""
     running = [f"b01-{number} third" for number in range(ROOM)]
     admission.look([*running, "b02-1 first"])
-    admission.begin_look(at_once=True)
-    admission.saw([], [], [], unseen={"b01"})
-    assert "stock" not in admission.room()
+    admission.begin_refresh(at_once=True)
+    admission.refresh([], [], [], unseen={"b01"})
+    assert "stock" not in admission.capacity_for()
     assert len(admission.fill()) == 2 * ROOM

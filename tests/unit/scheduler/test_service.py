@@ -530,8 +530,8 @@ def looked_around(world, instance):
 
     async def slowly(change):
         world.now += LOOK_INTERVAL
-        instance.admission.begin_look()
-        instance.admission.saw([], [], [])
+        instance.admission.begin_refresh()
+        instance.admission.refresh([], [], [])
         return await commit(change)
 
     return patch.object(world.store, "commit", slowly)
@@ -545,11 +545,11 @@ async def test_what_is_written_while_one_looks_is_not_forgotten():
     first = await world.record("two")
     with looked_around(world, one):
         await announce(world, one, first)
-    assert "payment" not in one.admission.room()
+    assert "payment" not in one.admission.capacity_for()
     (request,) = world.requests()
     with looked_around(world, one):
         await one.receive(answer_to(request), "payment")
-    assert one.admission.room().keys() == {"payment", "shipping"}
+    assert one.admission.capacity_for().keys() == {"payment", "shipping"}
 
 
 @pytest.mark.proves("WRK-2", "SCH-1")
@@ -582,7 +582,7 @@ async def test_one_sees_all_that_is_open_in_a_bucket():
     await recorded(world, 1, "b00", workflow="fourth")
     other = world.instance("other")
     await other.poll()
-    assert other.admission.room() == {}
+    assert other.admission.capacity_for() == {}
 
 
 # What is known of who waits
