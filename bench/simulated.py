@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import simpy
 
-from engine.declarations.workflow import StepDefinition, Workflow
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from scheduler import admission
 
 LOOK_INTERVAL = admission.LOOK_INTERVAL.total_seconds()
@@ -27,7 +27,7 @@ class Limits:
 class Setup:
     """What is simulated; times in seconds."""
 
-    workflow: Workflow
+    workflow: WorkflowDefinition
     rate: float
     """Orders per second."""
     seconds: float = 10.0
@@ -62,12 +62,12 @@ class Order:
     running: Mapping[str, int] = field(default_factory=dict)
     """By step, the version with which it began, which stands for its complete-by time."""
 
-    def agenda(self, workflow: Workflow) -> set[str]:
+    def agenda(self, workflow: WorkflowDefinition) -> set[str]:
         """Return the keys of what is owed."""
         pending = {f"pending {step.capability}" for step in self.startable(workflow)}
         return pending | {f"running {began}" for began in sorted(self.running.values())[:1]}
 
-    def startable(self, workflow: Workflow) -> list[StepDefinition]:
+    def startable(self, workflow: WorkflowDefinition) -> list[StepDefinition]:
         """Return the steps that may begin."""
         tried = self.done | self.running.keys()
         return [
@@ -76,7 +76,7 @@ class Order:
             if step.name not in tried and self.done.issuperset(step.after)
         ]
 
-    def go_on(self, workflow: Workflow) -> "Order":
+    def go_on(self, workflow: WorkflowDefinition) -> "Order":
         """Return the order once all that may begin has begun, as its next version."""
         version = self.version + 1
         started = {step.name: version for step in self.startable(workflow)}

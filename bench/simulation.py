@@ -19,7 +19,7 @@ import simpy
 
 from bench.simulated import LOOK_INTERVAL, Commit, Decide, Gate, Limits, Order, Process, Setup
 from bench.workflows import MEASURED, VARIANTS
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 
 Work = Generator[simpy.Event, Any, Any]
 
@@ -368,7 +368,7 @@ def _fitting(waiting: Iterable[Commit]) -> Iterator[Commit]:
         yield commit
 
 
-def workflow_of(variant: str) -> Workflow:
+def workflow_of(variant: str) -> WorkflowDefinition:
     """Return the workflow with which orders of this variant start; raises LookupError."""
     workflow = MEASURED.workflows.latest(VARIANTS[variant])
     if workflow is None:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from shop.business import ORDER, SHOP
 
 STOCK, PAYMENT, *_ = ORDER.steps
 
-PAYMENT_ONLY = Workflow(
+PAYMENT_ONLY = WorkflowDefinition(
     name="payment-only",
     version=1,
     steps=(
@@ -22,7 +22,7 @@ PAYMENT_ONLY = Workflow(
     ),
 )
 
-IN_SEQUENCE = Workflow(
+IN_SEQUENCE = WorkflowDefinition(
     name="in-sequence",
     version=1,
     steps=(

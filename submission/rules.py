@@ -10,7 +10,7 @@ from engine.alerts import events as alerts
 from engine.decisions.changes import Change, Event, HistoryEntry, Note, change_of
 from engine.decisions.submit import Wishes, is_same, submit
 from engine.declarations.business import Payload
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
@@ -35,7 +35,7 @@ class Terms:
     cooldown: timedelta
 
 
-def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
+def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
     """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
 
     The error is `NewerMessageError` for a message of a newer version of the app, and
@@ -80,7 +80,7 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
     return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10))
 
 
-def _workflow_of(message: Submission, terms: Terms) -> Workflow:
+def _workflow_of(message: Submission, terms: Terms) -> WorkflowDefinition:
     """Return the workflow of the order; raises `InvalidError` for unknown names."""
     name = message.workflow or terms.default_workflow
     unknown, workflow = [], terms.workflows.latest(name)
@@ -98,7 +98,7 @@ def _workflow_of(message: Submission, terms: Terms) -> Workflow:
 
 
 def new_order(
-    message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str
+    message: Submission, workflow: WorkflowDefinition, terms: Terms, now: datetime, actor: str
 ) -> Change:
     """Return the order's first version: its rows in one transaction, then a wake-up.
 

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import InvalidError, NewerMessageError, UnavailableError, UnknownNameError
 from engine.domain.keys import spread_over
 from engine.domain.messages import Submission
@@ -35,7 +35,7 @@ class SubmissionService:
     version_overlap: timedelta
     """How long after its placement an order of a newer version is left to newer hosts."""
 
-    def read(self, body: bytes) -> tuple[Submission, Workflow]:
+    def read(self, body: bytes) -> tuple[Submission, WorkflowDefinition]:
         """Return a message and its workflow; raises `InvalidError` with every fault."""
         return rules.read(body, self.terms)
 

@@ -20,7 +20,7 @@ from engine.decisions.actions.restore import Copied
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
 from engine.decisions.operator_actions import BY_NAME, Asked, cancel_for_customer
 from engine.declarations.business import Agent, Payload
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.callback_urls import Links
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
@@ -346,9 +346,11 @@ def _workflows(declared: Sequence[Json]) -> Workflows:
     return Workflows(*map(_workflow, declared))
 
 
-def _workflow(declared: Json) -> Workflow:
+def _workflow(declared: Json) -> WorkflowDefinition:
     steps = tuple(_definition(each) for each in declared["steps"])
-    return Workflow(name=declared["name"], version=declared.get("version", 1), steps=steps)
+    return WorkflowDefinition(
+        name=declared["name"], version=declared.get("version", 1), steps=steps
+    )
 
 
 def _definition(declared: Json) -> StepDefinition:

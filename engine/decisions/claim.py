@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from engine.decisions.proceed import Capacity, Proceed, Scheduler
 from engine.decisions.transitions import Draft, Transition, end
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
 from engine.domain.orders import Order, Pending
@@ -74,7 +74,7 @@ def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> NotCla
     return NotClaimable.NO_ROOM_AT_ITS_OWN if has_capacity else NotClaimable.NO_ROOM
 
 
-def noting_workflow_changes(transition: Transition, workflow: Workflow) -> Transition:
+def noting_workflow_changes(transition: Transition, workflow: WorkflowDefinition) -> Transition:
     """Note in the transition, once, that definitions changed while the order was on them."""
     fingerprints = {step.name: step.fingerprint for step in workflow.steps}
     stale = [

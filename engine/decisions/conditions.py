@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from engine.decisions.requests import Personal, in_workflow, results_for, shown
 from engine.decisions.transitions import Draft, failure_of
-from engine.declarations.workflow import StepDefinition, Workflow, name_of
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, name_of
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError
@@ -30,7 +30,7 @@ class EvaluationError(AppError):
         self.function, self.error = function, error
 
 
-def evaluate(draft: Draft, workflow: Workflow, personal: Personal) -> Draft:
+def evaluate(draft: Draft, workflow: WorkflowDefinition, personal: Personal) -> Draft:
     """Evaluate each step whose turn has come; one that is skipped lets others follow.
 
     A step that may start now stays as it is: `met` records that when the order is written.

@@ -18,7 +18,7 @@ from engine.decisions.requests import (
 from engine.decisions.transitions import Draft, Transition, end, failure_of
 from engine.decisions.undo import give_up
 from engine.declarations.business import Agent, Payload
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Key
@@ -77,7 +77,7 @@ class Proceed:
     """One decision of a scheduler about an order on a known workflow."""
 
     scheduler: Scheduler
-    workflow: Workflow
+    workflow: WorkflowDefinition
     capacity: Capacity
 
     def __call__(self, draft: Draft) -> Transition | None:

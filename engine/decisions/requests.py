@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.decisions.errors import CausedError
-from engine.declarations.workflow import StepDefinition, Workflow
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
@@ -48,7 +48,7 @@ class BrokenRequestError(CausedError):
 class RequestMaker:
     """Makes the requests of one order."""
 
-    workflow: Workflow
+    workflow: WorkflowDefinition
     personal: Personal
     callbacks: CallbackUrls | None
     now: datetime
@@ -117,12 +117,12 @@ def results_for(order: Order, definition: StepDefinition) -> Mapping[str, Mappin
     return {step.name: step.result for step in used if step.result is not None}
 
 
-def in_workflow(workflow: Workflow, step: str) -> Mapping[str, Any]:
+def in_workflow(workflow: WorkflowDefinition, step: str) -> Mapping[str, Any]:
     """Return the facts that name a step of a workflow."""
     return {"workflow": workflow.name, "version": workflow.version, "step": step}
 
 
-def step_removed(workflow: Workflow, step: str) -> Cause:
+def step_removed(workflow: WorkflowDefinition, step: str) -> Cause:
     """Return the cause of a step that the workflow no longer has."""
     return Cause(Code.STEP_REMOVED, in_workflow(workflow, step))
 

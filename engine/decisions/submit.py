@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engine.decisions.transitions import Transition, transition
 from engine.declarations.business import Payload
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import SubmissionRefused, Submitted
 from engine.domain.orders import Derived, Order
@@ -37,7 +37,7 @@ class RefusedSubmission:
 
 def submit(
     submitted: SubmittedOrder,
-    workflow: Workflow,
+    workflow: WorkflowDefinition,
     steps: tuple[Step, ...],
     wishes: Wishes,
     now: datetime,

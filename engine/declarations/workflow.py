@@ -176,7 +176,7 @@ _DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Workflow:
+class WorkflowDefinition:
     """A name, a version and steps; orders in flight finish on the version they started with."""
 
     name: str
@@ -366,7 +366,7 @@ class DeclarationError(StartUpError):
 class Workflows:
     """The workflows that this app knows, by name and version."""
 
-    def __init__(self, *workflows: Workflow) -> None:
+    def __init__(self, *workflows: WorkflowDefinition) -> None:
         self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
@@ -384,7 +384,7 @@ class Workflows:
             if count > 1:
                 yield Fault(FaultCode.DUPLICATE_WORKFLOW, place)
 
-    def find(self, name: str, version: int) -> Workflow | None:
+    def find(self, name: str, version: int) -> WorkflowDefinition | None:
         """Return the workflow that an order was started with, if this app still has it."""
         return self._known.get((name, version))
 
@@ -397,7 +397,7 @@ class Workflows:
         latest = self.latest(name)
         return self.find(name, version) is None and latest is not None and version < latest.version
 
-    def latest(self, name: str) -> Workflow | None:
+    def latest(self, name: str) -> WorkflowDefinition | None:
         """Return the version that new orders start with."""
         versions = [workflow for workflow in self._known.values() if workflow.name == name]
         return max(versions, key=lambda workflow: workflow.version, default=None)

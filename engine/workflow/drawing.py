@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from engine.declarations.workflow import StepDefinition, Workflow, name_of
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, name_of
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 
 ON_FAILURE = {
@@ -13,12 +13,12 @@ ON_FAILURE = {
 }
 
 
-def mermaid(workflow: Workflow) -> str:
+def mermaid(workflow: WorkflowDefinition) -> str:
     """Return a flow chart: a box for each step, an arrow from each step that it comes after."""
     return "\n".join(["flowchart LR", *_lines(workflow)])
 
 
-def _lines(workflow: Workflow) -> Iterator[str]:
+def _lines(workflow: WorkflowDefinition) -> Iterator[str]:
     for step in workflow.steps:
         yield f'  {step.name}["{"<br/>".join(filter(None, _words(step)))}"]'
     for step in workflow.steps:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, TypedDict, Unpack
 
-from engine.declarations.workflow import StepDefinition, Workflow
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.answers import AnswerRules, OfService, fields_of, operation_of
 from engine.workflow.asking import Asked, Request, asked, signature_of, used_by
@@ -148,10 +148,10 @@ class Flow:
                 found.update(earlier.name for earlier in self._named_by(step))
         return found
 
-    def workflow(self) -> Workflow:
+    def workflow(self) -> WorkflowDefinition:
         """Return the workflow as the engine runs it."""
         steps = tuple(self._definition(step) for step in self.steps)
-        return Workflow(name=self.name, version=self.version, steps=steps)
+        return WorkflowDefinition(name=self.name, version=self.version, steps=steps)
 
     def _definition(self, step: Step) -> StepDefinition:
         request = self._asked(step, step.make)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.orders import Order
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -43,7 +43,7 @@ def ready(order: Order, workflows: Workflows) -> list[Step]:
     return [step for step in first if isinstance(step.state, NOT_STARTED)]
 
 
-def _ready_to_be_undone(order: Order, workflow: Workflow) -> list[Step]:
+def _ready_to_be_undone(order: Order, workflow: WorkflowDefinition) -> list[Step]:
     if order.has_any(Running, AwaitingExternalEvent):
         return []
     standing = {
@@ -58,7 +58,7 @@ def _ready_to_be_undone(order: Order, workflow: Workflow) -> list[Step]:
     ]
 
 
-def before(workflow: Workflow, step: str) -> set[str]:
+def before(workflow: WorkflowDefinition, step: str) -> set[str]:
     """Return the steps that come before this one, directly or not.
 
     An external event may come before its turn, so all of them have to be done.
@@ -66,7 +66,7 @@ def before(workflow: Workflow, step: str) -> set[str]:
     return _reached(step, {each.name: each.after for each in workflow.steps})
 
 
-def dependents(workflow: Workflow, step: str) -> set[str]:
+def dependents(workflow: WorkflowDefinition, step: str) -> set[str]:
     """Return the steps that come after this one, directly or not, by the workflow itself."""
     after: dict[str, list[str]] = {}
     for definition in workflow.steps:

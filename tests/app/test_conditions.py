@@ -7,7 +7,7 @@ import pytest
 
 from engine.decisions.changes import NotClaimed
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError, Workflow, Workflows
+from engine.declarations.workflow import DeclarationError, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
@@ -177,7 +177,7 @@ def test_a_predicate_that_fails_tells_nobody_who_the_customer_is():
 def test_a_predicate_that_has_failed_is_asked_again_after_a_resubmit():
     """It has said nothing yet."""
     case = Case(ASSESS, replace(APPROVE, when=broken)).claim().done("assess", amount=1)
-    mended = Workflow(name="w", version=1, steps=(ASSESS, APPROVE))
+    mended = WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE))
     case.scheduler = case.scheduler_on(mended)
     case.took(resubmit(case.order, BY_GRACE, case.now)).claim()
     assert case.ended == ("Processed", None)
@@ -219,7 +219,9 @@ def test_what_was_not_needed_has_nothing_to_undo():
 def test_an_order_that_was_recorded_before_the_step_had_a_predicate_is_not_judged():
     """Its workflow was changed without a new version."""
     plain = Case(ASSESS, replace(APPROVE, when=None))
-    plain.scheduler = plain.scheduler_on(Workflow(name="w", version=1, steps=(ASSESS, APPROVE)))
+    plain.scheduler = plain.scheduler_on(
+        WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE))
+    )
     plain.claim().done("assess", amount=1)
     assert plain.states["approve"] == "Running"
 
@@ -266,7 +268,7 @@ def replaced(function):
 def test_what_cannot_be_meant_is_named_at_the_start(changed, fault):
     """A predicate without a name, and an answer that may be missing."""
     pay = replace(step("pay", "approve", uses=("approve",)), **changed)
-    workflows = Workflows(Workflow(name="w", version=1, steps=(ASSESS, APPROVE, pay)))
+    workflows = Workflows(WorkflowDefinition(name="w", version=1, steps=(ASSESS, APPROVE, pay)))
     faults = list(workflows.faults(("payment",)))
     assert faults == ([fault] if fault else [])
 

@@ -14,7 +14,12 @@ from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
 from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import LONGEST_WAIT, DeclarationError, Workflow, Workflows
+from engine.declarations.workflow import (
+    LONGEST_WAIT,
+    DeclarationError,
+    WorkflowDefinition,
+    Workflows,
+)
 from engine.domain import work_index
 from engine.domain.effects import NothingSent
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
@@ -803,13 +808,13 @@ def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_n
     """Nor is there anything to undo; the drawing shows who answers, and the definition is stable."""
     definition = ASKING.workflows.latest("asking").definition("pictures")
     broken = replace(definition, timeout=None, read_answer=None, compensation="undo")
-    workflow = Workflow(name="x", version=1, steps=(broken,))
+    workflow = WorkflowDefinition(name="x", version=1, steps=(broken,))
     assert list(workflow.faults(())) == [
         Fault(FaultCode.EXTERNAL_WITHOUT_MODEL, "step pictures"),
         Fault(FaultCode.EXTERNAL_WITHOUT_TIMEOUT, "step pictures"),
         Fault(FaultCode.EXTERNAL_WITH_UNDO, "step pictures"),
     ]
-    pivot = Workflow(name="x", version=1, steps=(replace(definition, pivot=True),))
+    pivot = WorkflowDefinition(name="x", version=1, steps=(replace(definition, pivot=True),))
     assert list(pivot.faults(())) == [Fault(FaultCode.EXTERNAL_AS_PIVOT, "step pictures")]
     assert definition.fingerprint == replace(definition, read_answer=dict).fingerprint
     assert "answered from outside within 5 days" in mermaid(ASKING.workflows.latest("asking"))

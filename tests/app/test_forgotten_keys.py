@@ -9,7 +9,12 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import possible
 from engine.declarations.business import Agent, Business
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import (
+    DeclarationError,
+    StepDefinition,
+    WorkflowDefinition,
+    Workflows,
+)
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NotDone
 from engine.domain.errors import RefusedError
@@ -287,7 +292,7 @@ def business(step, **agent):
         name="pay", capability="bank", operation="pay", request=lambda order, results: {}, **step
     )
     return Business(
-        workflows=Workflows(Workflow(name="claim", version=1, steps=(definition,))),
+        workflows=Workflows(WorkflowDefinition(name="claim", version=1, steps=(definition,))),
         default_workflow="claim",
         agents=[Agent(name="bank", offers="bank", address="BANK_URL", **agent)],
         payload=PAYLOAD,

@@ -6,7 +6,7 @@ import pytest
 
 from engine.decisions.operator_actions import cancel_for_customer, possible
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.workflow import DeclarationError, Workflow
+from engine.declarations.workflow import DeclarationError, WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
@@ -193,7 +193,7 @@ def test_after_a_pivot_no_step_may_ask_for_the_undo():
     """Directly or not; a step beside it may."""
     undo = {"on_failure": OnFailure.UNDO}
     steps = (STOCK, SHIP, step("bill", "ship"), step("mail", "bill", **undo), step("tell", **undo))
-    assert list(Workflow(name="w", version=1, steps=steps).faults(("payment",))) == [
+    assert list(WorkflowDefinition(name="w", version=1, steps=steps).faults(("payment",))) == [
         Fault(FaultCode.UNDO_AFTER_PIVOT, "step mail", step="ship")
     ]
 
@@ -202,7 +202,7 @@ def test_after_a_pivot_no_step_may_ask_for_the_undo():
 def test_who_uses_an_answer_that_may_be_missing_has_to_allow_none():
     """The start fails otherwise."""
     mail = step("mail", "points", uses=("points",))
-    workflow = Workflow(name="w", version=1, steps=(step("pay"), POINTS, mail))
+    workflow = WorkflowDefinition(name="w", version=1, steps=(step("pay"), POINTS, mail))
     assert list(workflow.faults(("payment",))) == [
         Fault(FaultCode.RESULT_MAY_BE_MISSING, "step mail", step="points")
     ]

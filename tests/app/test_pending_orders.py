@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.changes import NotClaimed
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain import work_index
 from engine.domain.messages import AgentRequest, WakeUp, decode
 from engine.domain.orders import Processing
@@ -51,7 +51,7 @@ RESTS = step(
 
 def order_of(*definitions):
     """A new order of these steps, and the scheduler that knows them."""
-    workflow = Workflow(name="w", version=1, steps=definitions)
+    workflow = WorkflowDefinition(name="w", version=1, steps=definitions)
     return orders.on(workflow), replace(scheduler, workflows=Workflows(workflow))
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from engine.decisions.changes import Change, HistoryEntry, Note
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NothingSent
 from engine.domain.messages import WakeUp
@@ -69,7 +69,7 @@ def step(name, *after, **more):
 
 def claim_of(*definitions):
     """A new order of the workflow `claim`, and the scheduler that knows it."""
-    workflow = Workflow(name="claim", version=1, steps=definitions)
+    workflow = WorkflowDefinition(name="claim", version=1, steps=definitions)
     return orders.on(workflow), replace(scheduler, workflows=Workflows(workflow))
 
 
@@ -151,7 +151,7 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     rules = replace(
         rules,
         workflows=Workflows(
-            Workflow(name="claim", version=1, steps=(step("pay", request=broken),))
+            WorkflowDefinition(name="claim", version=1, steps=(step("pay", request=broken),))
         ),
     )
     change = rules.claim(back, NOW)
@@ -166,7 +166,9 @@ def test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so():
     """It was renamed without a new version; a reply cannot be understood any more."""
     order, rules = claim_of(step("approve"), step("pay", "approve"))
     running = rules.claim(order, NOW).after
-    renamed = Workflow(name="claim", version=1, steps=(step("accept"), step("pay", "accept")))
+    renamed = WorkflowDefinition(
+        name="claim", version=1, steps=(step("accept"), step("pay", "accept"))
+    )
     rules = replace(rules, workflows=Workflows(renamed))
     removed = {"workflow": "claim", "version": 1, "step": "approve"}
     why = Cause(Code.STEP_REMOVED, removed)

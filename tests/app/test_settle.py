@@ -9,7 +9,7 @@ import pytest
 from bootstrap import functions
 from engine.decisions.callback_actions import checked
 from engine.decisions.operator_actions import Asked, possible, possible_at
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.effects import Done, NotDone
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.orders import InError, Pending
@@ -184,7 +184,7 @@ def test_an_order_without_a_doubt_is_not_settled():
 
 def test_an_answer_is_not_checked_without_the_steps_definition():
     """A workflow that this app does not have cannot say what the step answers."""
-    newer = Workflows(Workflow(name="w", version=2, steps=(STOCK,)))
+    newer = Workflows(WorkflowDefinition(name="w", version=2, steps=(STOCK,)))
     with pytest.raises(RefusedError):
         checked(in_doubt().order, said(True, answer={}), newer)
 
@@ -192,7 +192,7 @@ def test_an_answer_is_not_checked_without_the_steps_definition():
 @pytest.mark.proves("OPR-12")
 def test_an_answer_is_not_checked_for_a_step_that_is_not_in_doubt():
     """Although another one is."""
-    known = Workflows(Workflow(name="w", version=1, steps=(STOCK, SHIP, BILL)))
+    known = Workflows(WorkflowDefinition(name="w", version=1, steps=(STOCK, SHIP, BILL)))
     with pytest.raises(RefusedError, match="ship"):  # the step that can be settled
         checked(in_doubt().order, said(True, step="stock", answer={}), known)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import WorkflowChanged
 from engine.domain.submitted_order import OnFailure
 from tests.support.acting import told
@@ -23,7 +23,7 @@ def step(name, *after, **more):
     )
 
 
-CLAIM = Workflow(
+CLAIM = WorkflowDefinition(
     name="claim",
     version=1,
     steps=(step("approve"), step("pay", "approve", result_fields=("reference",))),

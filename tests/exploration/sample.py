@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.decisions.changes import HistoryEntry
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.keys import history_key
 from engine.domain.orders import Order
 from engine.domain.submitted_order import OnFailure
@@ -96,7 +96,7 @@ def _watch(name, found):
 
 # Worlds beside those that are explored to closure: back-off, accepted undo, and much at a time
 
-MIXED = Workflow(
+MIXED = WorkflowDefinition(
     name="mixed",
     version=1,
     steps=(

@@ -7,7 +7,7 @@ import pytest
 
 from bench.workflows import MEASURED
 from engine.declarations.business import Agent, Business, Sample
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
@@ -107,7 +107,7 @@ def paid_and_shipped():
         "keys_last": timedelta(hours=2),
     }
     return Business(
-        workflows=Workflows(Workflow(name="sale", version=1, steps=(pay, ship))),
+        workflows=Workflows(WorkflowDefinition(name="sale", version=1, steps=(pay, ship))),
         default_workflow="sale",
         agents=[
             Agent(name="payments", offers="payments", address="PAYMENTS", **stripe_like),

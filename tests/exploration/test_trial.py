@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bench.workflows import MEASURED
 from engine.declarations.business import Agent, Business, Door, Sample
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent as Agent_
@@ -40,7 +40,7 @@ def business(*steps, **declared):
     """A business with an agent for each capability, declared like this."""
     names = dict.fromkeys(each.capability for each in steps)
     return Business(
-        workflows=Workflows(Workflow(name="trip", version=1, steps=steps)),
+        workflows=Workflows(WorkflowDefinition(name="trip", version=1, steps=steps)),
         default_workflow="trip",
         agents=[Agent(name=name, offers=name, address=name, **declared) for name in names],
         payload=MEASURED.payload,

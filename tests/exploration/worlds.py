@@ -9,7 +9,7 @@ from typing import Any
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.backoff import interval_after
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.domain.work_index import IndexRow
@@ -99,33 +99,33 @@ def _step(
 
 
 SINGLE = PAYMENT_ONLY
-IN_SEQUENCE = Workflow(
+IN_SEQUENCE = WorkflowDefinition(
     name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b"))
 )
-ONE = Workflow(name="one", version=1, steps=(_step("a"),))
-RESTING = Workflow(
+ONE = WorkflowDefinition(name="one", version=1, steps=(_step("a"),))
+RESTING = WorkflowDefinition(
     name="resting", version=1, steps=(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1),)
 )
-PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
-PLAIN = Workflow(
+PAIR = WorkflowDefinition(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
+PLAIN = WorkflowDefinition(
     name="plain",
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),),
 )
-ASKED = Workflow(
+ASKED = WorkflowDefinition(
     name="asked",
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), result_fields=("reference",)),),
 )
 """If its step is refused, an operator is asked."""
-NEWER = Workflow(name="one", version=2, steps=(_step("a"),))
-PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
-PARALLEL_ERROR = Workflow(
+NEWER = WorkflowDefinition(name="one", version=2, steps=(_step("a"),))
+PARALLEL = WorkflowDefinition(name="parallel", version=1, steps=(_step("a"), _step("b")))
+PARALLEL_ERROR = WorkflowDefinition(
     name="parallel-error", version=1, steps=(_step("a", on_failure=OnFailure.ERROR), _step("b"))
 )
 
 
-BESIDE = Workflow(
+BESIDE = WorkflowDefinition(
     name="beside",
     version=1,
     steps=(
@@ -138,19 +138,19 @@ BESIDE = Workflow(
 )
 """A step that rests may leave others to run, or to begin."""
 BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
-LATE_EFFECT_WINDOW = Workflow(
+LATE_EFFECT_WINDOW = WorkflowDefinition(
     name="late-effect", version=1, steps=(replace(_step("a"), late_effect_window=LONG),)
 )
-LATE_PAIR = Workflow(
+LATE_PAIR = WorkflowDefinition(
     name="late-pair",
     version=1,
     steps=(replace(_step("a"), late_effect_window=LONG), _step("b", "a")),
 )
 """The first step may be done, and then have to be taken back because of the second."""
-RETIRING = Workflow(
+RETIRING = WorkflowDefinition(
     name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG))
 )
-BROKEN = Workflow(
+BROKEN = WorkflowDefinition(
     name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken))
 )
 
@@ -175,18 +175,18 @@ def needed(order: Any, results: Any) -> bool:
 
 needed.__name__ = not_needed.__name__
 
-LAST_NOT_NEEDED = Workflow(
+LAST_NOT_NEEDED = WorkflowDefinition(
     name="last-not-needed", version=1, steps=(_step("a"), replace(_step("b", "a"), when=not_needed))
 )
 LAST_NEEDED = replace(LAST_NOT_NEEDED, steps=(_step("a"), replace(_step("b", "a"), when=needed)))
-BEGINS_LATER = Workflow(
+BEGINS_LATER = WorkflowDefinition(
     name="begins-later", version=1, steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour))
 )
-WITHOUT_ONE = Workflow(
+WITHOUT_ONE = WorkflowDefinition(
     name="without-one", version=1, steps=(_step("a", on_failure=OnFailure.GO_ON), _step("b"))
 )
 """The order goes on without the first step, and is undone because of the second."""
-NO_WAY_BACK = Workflow(
+NO_WAY_BACK = WorkflowDefinition(
     name="no-way-back",
     version=1,
     steps=(_step("a"), replace(_step("b", "a"), pivot=True, compensation=None)),
@@ -199,17 +199,17 @@ def cannot_judge(order: Any, results: Any) -> bool:
     raise LookupError("amount")
 
 
-CANNOT_JUDGE = Workflow(
+CANNOT_JUDGE = WorkflowDefinition(
     name="cannot-judge",
     version=1,
     steps=(_step("a"), replace(_step("b", "a"), when=cannot_judge)),
 )
-BEGINS_BESIDE = Workflow(
+BEGINS_BESIDE = WorkflowDefinition(
     name="begins-beside",
     version=1,
     steps=(replace(_step("a"), timeout=LONG), replace(_step("b"), begins=in_an_hour)),
 )
-WITHOUT_BESIDE_A_REST = Workflow(
+WITHOUT_BESIDE_A_REST = WorkflowDefinition(
     name="without-beside-a-rest",
     version=1,
     steps=(
@@ -218,13 +218,13 @@ WITHOUT_BESIDE_A_REST = Workflow(
         _step("c", "a", "b"),
     ),
 )
-NO_WAY_BACK_BESIDE = Workflow(
+NO_WAY_BACK_BESIDE = WorkflowDefinition(
     name="no-way-back-beside",
     version=1,
     steps=(replace(_step("a"), pivot=True, compensation=None), _step("b")),
 )
 """The step beside the point of no return may fail while that is being done."""
-JUDGED_NEWER = Workflow(
+JUDGED_NEWER = WorkflowDefinition(
     name="one",
     version=2,
     steps=(_step("a"), replace(_step("b", "a"), begins=in_an_hour)),
@@ -249,26 +249,26 @@ def _wait(*after: str, asks: int = 1, on_failure: OnFailure = OnFailure.UNDO) ->
     )
 
 
-WAITS = Workflow(name="waits", version=1, steps=(_wait(asks=2),))
-WAITS_ONCE = Workflow(name="waits-once", version=1, steps=(_wait(),))
-WAITS_BETWEEN = Workflow(
+WAITS = WorkflowDefinition(name="waits", version=1, steps=(_wait(asks=2),))
+WAITS_ONCE = WorkflowDefinition(name="waits-once", version=1, steps=(_wait(),))
+WAITS_BETWEEN = WorkflowDefinition(
     name="waits-between",
     version=1,
     steps=(_step("a"), _wait("a", asks=2), _step("b", "w")),
 )
 WAITS_CHAIN = replace(WAITS_BETWEEN, name="waits-chain")
-WAITS_IF_NEEDED = Workflow(
+WAITS_IF_NEEDED = WorkflowDefinition(
     name="waits-if-needed", version=1, steps=(_step("a"), replace(_wait("a"), when=needed))
 )
-WAITS_UNNEEDED = Workflow(
+WAITS_UNNEEDED = WorkflowDefinition(
     name="waits-unneeded", version=1, steps=(_step("a"), replace(_wait("a"), when=not_needed))
 )
-WAITS_FIRST = Workflow(
+WAITS_FIRST = WorkflowDefinition(
     name="waits-first",
     version=1,
     steps=(_wait(on_failure=OnFailure.ERROR), _step("b", "w")),
 )
-WAITS_BESIDE = Workflow(
+WAITS_BESIDE = WorkflowDefinition(
     name="waits-beside", version=1, steps=(_step("a"), _wait(), _step("b", "a", "w"))
 )
 """If the step beside it fails, the order goes back."""
@@ -278,19 +278,19 @@ WAITS_BESIDE_ERROR = replace(
     steps=(_step("a", on_failure=OnFailure.ERROR), *WAITS_BESIDE.steps[1:]),
 )
 """If the step beside it fails, an operator decides."""
-WAIT_TWO = Workflow(
+WAIT_TWO = WorkflowDefinition(
     name="wait-two",
     version=1,
     steps=(_wait(), replace(_wait(on_failure=OnFailure.GO_ON), name="v"), _step("b", "w", "v")),
 )
 """Two answers at once; the order goes on without the second one."""
-WAITS_AND_RUNS = Workflow(
+WAITS_AND_RUNS = WorkflowDefinition(
     name="waits-and-runs",
     version=1,
     steps=(_wait(asks=2), replace(_step("a"), timeout=LONG), _step("b", "w", "a")),
 )
 """Both are due at the same time, the answer first."""
-WAIT_AFTER_BOTH = Workflow(
+WAIT_AFTER_BOTH = WorkflowDefinition(
     name="wait-after-both", version=1, steps=(_step("a"), _step("b"), _wait("a", "b"))
 )
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
@@ -309,7 +309,7 @@ NEIGHBOURS = (
 class WorldOf:
     """One order; two schedulers, two agents, two supervisors; and what goes wrong."""
 
-    workflow: Workflow = SINGLE
+    workflow: WorkflowDefinition = SINGLE
     faults: int = 0
     only: tuple[str, ...] = ()
     """Which faults, by what their labels say; empty if any may happen."""
@@ -361,15 +361,15 @@ class WorldOf:
     """Which of the scheduler's processes does what, if not each everything: each believes and remembers for itself."""
     tells: bool = False
     """Whether the sender is told what happens."""
-    beside: Workflow | None = None
+    beside: WorkflowDefinition | None = None
     """What a second order follows that comes at the same time; the first is urgent then, and the second is not."""
-    arrives: Workflow | None = None
+    arrives: WorkflowDefinition | None = None
     """What a second order follows that may come at any moment, and is as urgent as the first."""
     later: bool = False
     """Whether the order is submitted for a time (SUB-9)."""
     neighbours: bool = False
     """Whether orders lie in the same bucket that nobody can claim, and that came before."""
-    others: tuple[tuple[str, Workflow], ...] = ()
+    others: tuple[tuple[str, WorkflowDefinition], ...] = ()
     """Instances of another version of the app, and what they know instead of this order's workflow."""
     lacks: tuple[tuple[str, str], ...] = ()
     """Instances of the version before, and the agent that each does not have yet."""
@@ -434,11 +434,11 @@ class WorldOf:
         both = (first, self._submission_beside(self.beside)) if self.beside else (first,)
         return world.with_messages(map(sent, both))
 
-    def _second(self) -> Workflow | None:
+    def _second(self) -> WorkflowDefinition | None:
         return self.beside or self.arrives
 
     @staticmethod
-    def _submission_beside(workflow: Workflow) -> dict[str, Any]:
+    def _submission_beside(workflow: WorkflowDefinition) -> dict[str, Any]:
         return SUBMISSION | {"workflow": workflow.name, "orderId": BESIDE_ID}
 
     def bounds(self) -> dict[str, timedelta]:
@@ -454,7 +454,7 @@ class WorldOf:
             bounds[ORDER_ID] += self._longest_try(second)
         return bounds
 
-    def _bound(self, workflow: Workflow) -> timedelta:
+    def _bound(self, workflow: WorkflowDefinition) -> timedelta:
         """What an order takes by itself.
 
         What was lost of a step shows when its time is up; then it may have to rest, or to settle, and it goes on.
@@ -511,7 +511,7 @@ class WorldOf:
         clocks = max((abs(ahead) for _, ahead in self.clocks), default=timedelta())
         return WAKE_UP_TIME + (step.timeout or ALLOWED) + TOLERANCE + INSTANT + clocks
 
-    def _longest_try(self, workflow: Workflow) -> timedelta:
+    def _longest_try(self, workflow: WorkflowDefinition) -> timedelta:
         return max(map(self._try, workflow.steps))
 
     def _is_answered(self) -> bool:

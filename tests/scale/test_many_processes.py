@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from engine.concurrency import run_all
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.messages import WakeUp, decode
 from engine.domain.submitted_order import Priority
 from tests.support.builders import answer_to, seconds
@@ -182,7 +182,9 @@ async def test_a_reply_leads_to_an_order_of_which_no_other_reply_would_come():
 async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its_first_look():
     """Else each order of the batch would be given back, since nothing is known of who has room."""
     world = Scheduling(
-        Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment")))
+        WorkflowDefinition(
+            name="two", version=1, steps=(step("payment"), step("inventory", "payment"))
+        )
     )
     one, other = world.instance("claims"), world.instance("replies")
     for number in range(32):

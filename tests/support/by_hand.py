@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.declarations.business import Payload
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
 from engine.workflow import COOLDOWN, UNDO
@@ -27,7 +27,7 @@ def payout(order, results):
     return {**amount(order, results), "approval": results["approve"].get("reference")}
 
 
-CLAIM = Workflow(
+CLAIM = WorkflowDefinition(
     name="claim",
     version=1,
     steps=(
@@ -97,8 +97,8 @@ AUTHORISE = StepDefinition(
     request=payment,
     result_fields=("reference",),
 )
-ORDER_1 = Workflow(name="order", version=1, steps=(AUTHORISE,))
-ORDER_2 = Workflow(
+ORDER_1 = WorkflowDefinition(name="order", version=1, steps=(AUTHORISE,))
+ORDER_2 = WorkflowDefinition(
     name="order",
     version=2,
     steps=(
@@ -135,7 +135,7 @@ ORDER_2 = Workflow(
         ),
     ),
 )
-RETURN = Workflow(
+RETURN = WorkflowDefinition(
     name="return",
     version=1,
     steps=(

@@ -5,7 +5,7 @@ from datetime import timedelta
 from bench.workflows import MEASURED
 from engine.decisions.proceed import Scheduler
 from engine.declarations.business import Agent
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from tests.support.engine_records import HOUR
 
 TOLERANCE = timedelta(seconds=1)
@@ -35,7 +35,7 @@ def agent(name, capability="bank", **declared):
 def scheduler(*definitions, **changes):
     """The scheduler of an app whose one workflow has these steps."""
     agents = [agent(name, "carrier" if name == "carrier" else "bank") for name in PROVIDERS]
-    workflow = Workflow(name="claim", version=1, steps=definitions or (definition(),))
+    workflow = WorkflowDefinition(name="claim", version=1, steps=definitions or (definition(),))
     own = {
         "instance": "scheduler-1",
         "workflows": Workflows(workflow),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.states import Failed, Skipped, UnderWay
 from operations.api.explain import explain
 from operations.api.requests import ActRequest
@@ -46,7 +46,7 @@ class Case:
     """One order on one workflow, with the time that goes by between two things that happen."""
 
     def __init__(self, *definitions):
-        self.workflow = Workflow(name="w", version=1, steps=definitions)
+        self.workflow = WorkflowDefinition(name="w", version=1, steps=definitions)
         self.scheduler = self.scheduler_on(self.workflow)
         self.supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
         self.now, self.order, self.changes = NOW, orders.on(self.workflow), []

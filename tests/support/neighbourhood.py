@@ -7,7 +7,7 @@ from datetime import timedelta
 from agents.health import MOST_BEGUN
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
 from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
@@ -51,7 +51,9 @@ RATE = 2500
 
 
 def with_request(name, request):
-    return Workflow(name=name, version=1, steps=(replace(step("payment"), request=request),))
+    return WorkflowDefinition(
+        name=name, version=1, steps=(replace(step("payment"), request=request),)
+    )
 
 
 ODD = (

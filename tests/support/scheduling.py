@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from agents.health import MOST_BEGUN, Rate
 from engine.decisions.changes import Change, HistoryEntry
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.messages import AgentRequest, decode, requests_queue
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
@@ -34,7 +34,7 @@ def step(name, *after, capability=None, timeout=None):
 
 def only(need, timeout=None):
     """The workflow that is named like the need, and needs nothing else."""
-    return Workflow(name=need, version=1, steps=(step(need, timeout=timeout),))
+    return WorkflowDefinition(name=need, version=1, steps=(step(need, timeout=timeout),))
 
 
 class Scheduling:

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypedDict, Unpack
 
 from bench.workflows import MEASURED
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain import work_index
 from engine.domain.causes import Cause
 from engine.domain.derive import derive
@@ -88,7 +88,7 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Orde
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
 
 
-def on(workflow: Workflow, /, **details: Unpack[Details]) -> Order:
+def on(workflow: WorkflowDefinition, /, **details: Unpack[Details]) -> Order:
     """Return an order on this workflow, which need not be one of the app, as it is recorded."""
     steps = _steps_of(workflow)
     details.setdefault("workflow", workflow.name)
@@ -211,7 +211,7 @@ def _initial_steps(workflow: str, version: int) -> tuple[Step, ...] | None:
     return _steps_of(known)
 
 
-def _steps_of(workflow: Workflow) -> tuple[Step, ...]:
+def _steps_of(workflow: WorkflowDefinition) -> tuple[Step, ...]:
     return workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 
 

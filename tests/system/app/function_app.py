@@ -7,7 +7,7 @@ from importlib import import_module
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from engine.declarations.workflow import ANSWER, StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import ANSWER, StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.workflow import Model
 from engine.workflow.answers import fields_of
@@ -21,17 +21,17 @@ LONG = timedelta(minutes=1)
 OFTEN = 1000
 
 
-def like_order(name: str, change: Callable[[StepDefinition], StepDefinition]) -> Workflow:
+def like_order(name: str, change: Callable[[StepDefinition], StepDefinition]) -> WorkflowDefinition:
     """The order workflow under another name, each of its steps changed."""
     return replace(ORDER, name=name, steps=tuple(map(change, ORDER.steps)))
 
 
-def under(on_failure: OnFailure) -> Workflow:
+def under(on_failure: OnFailure) -> WorkflowDefinition:
     """With this policy for all its steps."""
     return like_order(f"order-{on_failure}", lambda step: replace(step, on_failure=on_failure))
 
 
-def failing(on_failure: OnFailure, *names: str) -> Workflow:
+def failing(on_failure: OnFailure, *names: str) -> WorkflowDefinition:
     """With this policy, and a short time for the steps that may fail."""
     return like_order(
         f"{'-'.join(names)}-{on_failure}",
@@ -41,32 +41,32 @@ def failing(on_failure: OnFailure, *names: str) -> Workflow:
     )
 
 
-def patient() -> Workflow:
+def patient() -> WorkflowDefinition:
     """Whose payment may time out as often as it likes."""
     steps = [
         replace(step, timeout=SHORT, threshold=OFTEN) if step.name == "payment" else step
         for step in ORDER.steps
     ]
-    return Workflow(name="patient", version=1, steps=tuple(steps))
+    return WorkflowDefinition(name="patient", version=1, steps=tuple(steps))
 
 
-def payment_short() -> Workflow:
+def payment_short() -> WorkflowDefinition:
     """One step, which may time out."""
     return replace(
         PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], timeout=SHORT),)
     )
 
 
-def slow_service() -> Workflow:
+def slow_service() -> WorkflowDefinition:
     """A payment service that does not refuse undone keys: its undo waits until no call can take effect any more."""
     stock, payment, *_ = ORDER.steps
     late_effect_window = replace(
         payment, timeout=SHORT, late_effect_window=LATE_EFFECT_WINDOW, on_failure=OnFailure.UNDO
     )
-    return Workflow(name="settling", version=1, steps=(stock, late_effect_window))
+    return WorkflowDefinition(name="settling", version=1, steps=(stock, late_effect_window))
 
 
-def resting() -> Workflow:
+def resting() -> WorkflowDefinition:
     """Whose payment rests once it has timed out, and goes on soon enough to be tried again while something is away."""
     payment = replace(
         PAYMENT_ONLY.steps[0],
@@ -74,12 +74,12 @@ def resting() -> Workflow:
         on_failure=OnFailure.COOLDOWN,
         cooldown=timedelta(seconds=20),
     )
-    return Workflow(name="resting", version=1, steps=(payment,))
+    return WorkflowDefinition(name="resting", version=1, steps=(payment,))
 
 
-def restock() -> Workflow:
+def restock() -> WorkflowDefinition:
     """Nothing but a call to the inventory: an order that needs no payment."""
-    return Workflow(
+    return WorkflowDefinition(
         name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), timeout=LONG),)
     )
 
@@ -91,7 +91,7 @@ class Choice(Model):
     bags: int
 
 
-def asked() -> Workflow:
+def asked() -> WorkflowDefinition:
     """Whose customer is asked before anything is reserved."""
     choice = StepDefinition(
         name="choice",
@@ -105,7 +105,7 @@ def asked() -> Workflow:
         **fields_of(Choice),
     )
     then = replace(ORDER.steps[0], after=("choice",), timeout=LONG)
-    return Workflow(name="asked", version=1, steps=(choice, then))
+    return WorkflowDefinition(name="asked", version=1, steps=(choice, then))
 
 
 POLICIES = (OnFailure.ERROR, OnFailure.UNDO)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import samples.claims_with_approvals.business
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.submitted_order import Order
 from samples.claims_with_approvals.business import GROWN
 
@@ -26,7 +26,7 @@ def letter(order: Order, _: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 TELL = GROWN.workflows.all[0].definition("tell")
-DATED = Workflow(
+DATED = WorkflowDefinition(
     name="dated",
     version=1,
     steps=(replace(TELL, uses=(), after=(), request=letter, begins=after_a_while),),

@@ -5,13 +5,13 @@ from importlib import import_module
 from typing import Any
 
 import shop.business
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.storage.order_rows import StateRecord
 from engine.storage.orders import OrderStore, Record, columns_of_record
 from shop.business import ORDER
 
 GIFT = replace(ORDER.steps[0], name="gift", after=("capture",))
-NEXT = Workflow(name=ORDER.name, version=ORDER.version + 1, steps=(*ORDER.steps, GIFT))
+NEXT = WorkflowDefinition(name=ORDER.name, version=ORDER.version + 1, steps=(*ORDER.steps, GIFT))
 
 
 def columns(record: Record) -> dict[str, Any]:

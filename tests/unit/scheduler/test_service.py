@@ -9,7 +9,7 @@ import pytest
 
 from bootstrap import FOR_EACH_CALL
 from engine.decisions.changes import HistoryEntry
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import ConflictError
 from engine.domain.keys import bucket_of, buckets
 from engine.domain.messages import WakeUp, decode
@@ -118,7 +118,7 @@ async def test_an_instance_looks_into_every_bucket(world):
 async def test_what_a_service_gets_does_not_depend_on_who_claims():
     """The request is the same, whether the claimer recorded the order or has to read it."""
     asks = replace(step("payment"), request=lambda order, _: {"to": order.payload["customer"]})
-    world = Scheduling(Workflow(name="to-whom", version=1, steps=(asks,)))
+    world = Scheduling(WorkflowDefinition(name="to-whom", version=1, steps=(asks,)))
     one, other = world.instance("one"), world.instance("other")
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
@@ -257,7 +257,9 @@ async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
 async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_order_runs_on():
     """It runs at a slow agent for long: who needs the other one does not wait for that."""
     steps = (step("payment"), step("stock", "payment", capability="inventory"))
-    world = Scheduling(Workflow(name="long", version=1, steps=steps), most=4 // FOR_EACH_CALL)
+    world = Scheduling(
+        WorkflowDefinition(name="long", version=1, steps=steps), most=4 // FOR_EACH_CALL
+    )
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="long")
@@ -275,7 +277,9 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
 async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
     """What the agenda says of a running order is said anew when one of its steps has ended."""
     steps = (step("payment"), step("stock", capability="inventory"))
-    world = Scheduling(Workflow(name="both", version=1, steps=steps), most=4 // FOR_EACH_CALL)
+    world = Scheduling(
+        WorkflowDefinition(name="both", version=1, steps=steps), most=4 // FOR_EACH_CALL
+    )
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="both")
@@ -294,7 +298,7 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
 async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
     """At the same agent: it need not be put back, and wait behind all others."""
     steps = (step("payment"), step("capture", "payment", capability="payment"))
-    world = Scheduling(Workflow(name="twice", version=1, steps=steps))
+    world = Scheduling(WorkflowDefinition(name="twice", version=1, steps=steps))
     one = with_slots(world, 1)
     await recorded(world, 2, workflow="twice")
     await one.poll()
@@ -521,7 +525,9 @@ async def test_a_reply_that_is_refused_frees_no_slot(world):
 # What an instance believes while something is being written
 
 
-TWO = Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment")))
+TWO = WorkflowDefinition(
+    name="two", version=1, steps=(step("payment"), step("inventory", "payment"))
+)
 
 
 def looked_around(world, instance):
@@ -613,7 +619,7 @@ async def test_a_wake_up_hurries_nobody_who_has_to_wait_for_a_time(world):
     assert world.requests() == []
 
 
-BOTH = Workflow(name="both", version=1, steps=(step("inventory"), step("payment")))
+BOTH = WorkflowDefinition(name="both", version=1, steps=(step("inventory"), step("payment")))
 
 
 @pytest.mark.proves("SCH-10", "WRK-2")

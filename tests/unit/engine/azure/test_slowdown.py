@@ -12,7 +12,7 @@ from development.settings import app_settings
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.azure.slowdown import slowdown_in
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from local.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
@@ -129,7 +129,7 @@ class Slow:
 
 OWN = timedelta(seconds=7)
 WORKFLOWS = Workflows(
-    Workflow(
+    WorkflowDefinition(
         name="order",
         version=1,
         steps=(

@@ -6,7 +6,7 @@ import pytest
 
 from engine.decisions.claim import NotClaimed, claim
 from engine.decisions.requests import idempotency_key
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
@@ -388,7 +388,9 @@ def test_an_order_on_an_unknown_workflow_waits_for_a_newer_app():
 
 def test_an_order_on_a_retired_workflow_is_ended():
     """FLT-12: once no agent has a step of it (SCH-12)."""
-    by = scheduler(workflows=Workflows(Workflow(name="claim", version=3, steps=(definition(),))))
+    by = scheduler(
+        workflows=Workflows(WorkflowDefinition(name="claim", version=3, steps=(definition(),)))
+    )
     assert claimed(step(), by=by).after.state == InError(Outcome.FAILED)
     back = undone(step(UndoPending(), effect=Done(key=KEY)), by=by)
     assert back.after.state == InError(Outcome.UNDO_INCOMPLETE)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.reply import Delivery, RefusedReply, receive
-from engine.declarations.workflow import Workflow, Workflows
+from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.derive import changed
@@ -109,7 +109,9 @@ def test_only_a_newer_app_can_act_on_a_reply_for_its_workflow():
     """FLT-12; nobody can once the workflow, or the step, is gone."""
     with pytest.raises(NewerWorkflowError):
         received(workflow_version=2)
-    newer = scheduler(workflows=Workflows(Workflow(name="claim", version=2, steps=(KEEPS,))))
+    newer = scheduler(
+        workflows=Workflows(WorkflowDefinition(name="claim", version=2, steps=(KEEPS,)))
+    )
     assert received(by=newer).event.cause.code is Code.REPLY_AFTER_RETIREMENT
     assert received(by=scheduler(definition("x"))).event.cause.code is Code.STEP_REMOVED
 

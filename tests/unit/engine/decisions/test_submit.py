@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from bench.workflows import MEASURED
 from engine.decisions.submit import Wishes, submit, submit_again
-from engine.declarations.workflow import Workflow
+from engine.declarations.workflow import WorkflowDefinition
 from engine.domain import events as e
 from engine.domain.causes import Code
 from engine.domain.orders import Pending
@@ -38,7 +38,7 @@ def rules(**changes):
 
 
 def submitted(not_before=None, *steps):
-    workflow = Workflow(name="claim", version=2, steps=steps or (definition(),))
+    workflow = WorkflowDefinition(name="claim", version=2, steps=steps or (definition(),))
     kept = workflow.initial_steps(**SETTINGS)
     return submit(replace(SUBMITTED, not_before=not_before), workflow, kept, WISHES, NOW)
 

@@ -15,7 +15,7 @@ from engine.declarations.workflow import (
     MOST_VERSION,
     DeclarationError,
     StepDefinition,
-    Workflow,
+    WorkflowDefinition,
     Workflows,
 )
 from engine.domain.causes import Cause, Code
@@ -46,7 +46,7 @@ def step(name, *after, **more):
 
 
 def flow(*steps):
-    return Workflow(name="w", version=1, steps=steps)
+    return WorkflowDefinition(name="w", version=1, steps=steps)
 
 
 def test_the_shipped_workflows_are_right():

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from engine.decisions.changes import Change, HistoryEntry
-from engine.declarations.workflow import StepDefinition, Workflow, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.errors import UnreadableRowError
 from engine.domain.statuses import Outcome
 from engine.storage.agent_health import FRESH, SILENCE, AgentHealth, AttemptFault
@@ -114,7 +114,7 @@ def test_of_a_request_that_cannot_be_made_it_says_that():
         return {}["claimNumber"]
 
     step = StepDefinition(name="payment", capability="payment", operation="pay", request=broken)
-    known = Workflows(Workflow(name="payment-only", version=1, steps=(step,)))
+    known = Workflows(WorkflowDefinition(name="payment-only", version=1, steps=(step,)))
     rules = replace(acting_rules, claim=replace(scheduler, workflows=known).claim)
     why = "payment: payment-only v1, step payment: request failed: KeyError 'claimNumber'"
     summary = explained(orders.new(), rules).summary
