@@ -20,13 +20,13 @@ from engine.domain.messages import NO_TEXT
 from engine.workflow import (
     UNDO,
     Agent,
-    Flow,
     Model,
     Name,
     Operation,
     Owner,
     Personal,
     Text,
+    Workflow,
     business,
 )
 from shop.catalogue import BY_SKU, PRODUCTS
@@ -157,10 +157,10 @@ carrier = Shipping("shipping", refusal="address not deliverable")
 
 # The workflows
 
-first_orders = Flow("order", Content, version=1)
+first_orders = Workflow("order", Content, version=1)
 """For orders from the time when the payment was the only step."""
-orders = Flow("order", Content, version=2)
-returns = Flow("return", Content)
+orders = Workflow("order", Content, version=2)
+returns = Workflow("return", Content)
 
 
 def goods(order: Content) -> tuple[Item, ...]:

@@ -11,7 +11,7 @@ from engine.workflow.businesses import business
 from engine.workflow.doors import Door
 from engine.workflow.model import Key, Model, Owner, Personal
 from engine.workflow.services import Agent, Nothing, Operation
-from engine.workflow.steps import Flow
+from engine.workflow.steps import Workflow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
 GO_ON = OnFailure.GO_ON
@@ -32,7 +32,7 @@ __all__ = [
     "ClientCredentials",
     "Door",
     "EntraToken",
-    "Flow",
+    "Workflow",
     "InvalidError",
     "Key",
     "Later",

@@ -12,13 +12,13 @@ from engine.workflow.faults import faults_of
 from engine.workflow.model import Model
 from engine.workflow.payload import Check, payload_of
 from engine.workflow.services import Agent
-from engine.workflow.steps import Flow
+from engine.workflow.steps import Workflow
 
 Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
 
 
 def business(
-    *flows: Flow,
+    *flows: Workflow,
     agents: Sequence[Agent],
     sample: Model | None = None,
     greeting: str = "",
@@ -49,7 +49,7 @@ def business(
     return made
 
 
-def _workflows(flows: Sequence[Flow], faults: Sequence[Fault]) -> Workflows:
+def _workflows(flows: Sequence[Workflow], faults: Sequence[Fault]) -> Workflows:
     try:
         return Workflows(*(flow.workflow() for flow in flows))
     except NameError:  # a fault of a flow, which is among them
@@ -61,13 +61,13 @@ def _all(faults: Sequence[Fault]) -> DeclarationError:
     return DeclarationError(list(dict.fromkeys(faults)))
 
 
-def _of_flows(flows: Sequence[Flow]) -> Iterator[Fault]:
+def _of_flows(flows: Sequence[Workflow]) -> Iterator[Fault]:
     for flow in flows:
         yield from faults_of(flow)
     yield from _of_several_payloads(flows)
 
 
-def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
+def _doors(flows: Sequence[Workflow]) -> Iterator[Door]:
     """Yield the doors as the engine knows them: those of the latest versions."""
     latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
     for flow in latest.values():
@@ -75,7 +75,7 @@ def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
             yield flow.door.declaration(flow.name, flow.payload)
 
 
-def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[Fault]:
+def _of_several_payloads(flows: Sequence[Workflow]) -> Iterator[Fault]:
     first = flows[0].payload
     for flow in flows:
         if flow.payload is not first:
@@ -114,7 +114,7 @@ def _sample(content: Model | None) -> Sample | None:
     return Sample(payload=content.model_dump(mode="json", by_alias=True)) if content else None
 
 
-def _of_engine(made: Business, flows: Sequence[Flow]) -> Iterator[Fault]:
+def _of_engine(made: Business, flows: Sequence[Workflow]) -> Iterator[Fault]:
     """Yield what the engine finds, with the file and line of a step."""
     places = {
         f"{flow.place}: step {step.name}": step.place for flow in flows for step in flow.steps

@@ -16,13 +16,13 @@ from engine.workflow.examples import example_of
 from engine.workflow.model import Model
 from engine.workflow.payload import is_key, mark_of, models_in
 from engine.workflow.services import Nothing, Operation
-from engine.workflow.steps import Flow
+from engine.workflow.steps import Workflow
 from engine.workflow.written import Step
 
 Parameter = inspect.Parameter
 
 
-def faults_of(flow: Flow) -> Iterator[Fault]:
+def faults_of(flow: Workflow) -> Iterator[Fault]:
     """Yield every fault that the compiled definition would not show."""
     payload = f"payload {flow.payload.__name__}"
     yield from (fault.within(payload) for fault in _of_payload(flow.payload))
@@ -64,7 +64,7 @@ def _has_mapping(annotation: Any) -> bool:
     return any(map(_has_mapping, get_args(annotation)))
 
 
-def _of_step(flow: Flow, step: Step) -> Iterator[Fault]:
+def _of_step(flow: Workflow, step: Step) -> Iterator[Fault]:
     try:
         signature, *_ = map(signature_of, step.functions)
     except NameError as error:
@@ -101,7 +101,7 @@ def _of_answer(step: Step) -> Iterator[Fault]:
         yield from (fault.within("answer") for fault in faults)
 
 
-def _of_function(flow: Flow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:
+def _of_function(flow: Workflow, step: Step, function: Callable[..., Any]) -> Iterator[Fault]:
     """Yield what is wrong with a function, but for what it returns."""
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         yield Fault(FaultCode.NOT_PLAIN_FUNCTION)
@@ -114,7 +114,9 @@ JUDGE = {"when": bool, "begins": datetime}
 """The answers of the functions that judge a step, by field."""
 
 
-def _of_judge(flow: Flow, step: Step, name: str, function: Callable[..., Any]) -> Iterator[Fault]:
+def _of_judge(
+    flow: Workflow, step: Step, name: str, function: Callable[..., Any]
+) -> Iterator[Fault]:
     """Yield the faults of a function that judges the step."""
     yield from _of_function(flow, step, function)
     expected, returned = JUDGE[name], signature_of(function).return_annotation
@@ -123,7 +125,7 @@ def _of_judge(flow: Flow, step: Step, name: str, function: Callable[..., Any]) -
 
 
 def _of_parameter(
-    flow: Flow, step: Step, function: Callable[..., Any], parameter: Parameter
+    flow: Workflow, step: Step, function: Callable[..., Any], parameter: Parameter
 ) -> Iterator[Fault]:
     name, kind = parameter.name, parameter.annotation
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):

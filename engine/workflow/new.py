@@ -93,7 +93,7 @@ def _texts(names: Names) -> Mapping[str, str]:
 def _renamed(text: str, names: Names) -> str:
     """Return a text of the example's under the new names, its imports in order again."""
     text = text.replace(FROM.replace("/", "."), names.package)
-    text = text.replace('Flow("start"', f'Flow("{names.workflow}"')
+    text = text.replace('Workflow("start"', f'Workflow("{names.workflow}"')
     text = re.sub(r"\bSTART\b", names.constant, text)
     imports = IMPORT.findall(text)
     in_order = iter(sorted(imports, key=lambda line: line.split()[1]))

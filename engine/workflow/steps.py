@@ -34,7 +34,7 @@ class Rules(TypedDict, total=False):
     late_effect_window: timedelta
 
 
-class Flow:
+class Workflow:
     """One version of a workflow; orders in flight finish on the version they started with.
 
     Without a door, orders come over the queue `order-submissions` alone. All versions of a workflow

@@ -9,7 +9,6 @@ from engine.workflow import (
     UNDO,
     Agent,
     Door,
-    Flow,
     InvalidError,
     Key,
     Model,
@@ -18,6 +17,7 @@ from engine.workflow import (
     Owner,
     Personal,
     Text,
+    Workflow,
     business,
 )
 
@@ -98,7 +98,7 @@ class Banking(Agent):
 assessor = Assessment("assessor", refusal="not covered by the policy")
 bank = Banking("bank", refusal="account closed")
 
-claims = Flow("claim", Claim, door=Door(open=True, cancel_until="pay"))
+claims = Workflow("claim", Claim, door=Door(open=True, cancel_until="pay"))
 
 
 @claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)

@@ -18,7 +18,6 @@ from engine.workflow import (
     GO_ON,
     UNDO,
     Agent,
-    Flow,
     Key,
     Model,
     Name,
@@ -26,6 +25,7 @@ from engine.workflow import (
     Owner,
     Personal,
     Text,
+    Workflow,
     business,
 )
 
@@ -130,7 +130,7 @@ bank = Banking("bank", refusal="account closed", answer_within=timedelta(hours=6
 """It answers 202 and pays later; it is asked again, with the same key, when it says."""
 post = Post("post")
 
-claims = Flow("grown-claim", Claim)
+claims = Workflow("grown-claim", Claim)
 
 
 def above_limit(claim: Claim) -> bool:

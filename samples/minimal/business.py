@@ -3,13 +3,13 @@
 from engine.workflow import (
     UNDO,
     Agent,
-    Flow,
     Model,
     Name,
     Operation,
     Owner,
     Personal,
     Text,
+    Workflow,
     business,
 )
 
@@ -70,7 +70,7 @@ payments = Paying("payments", refusal="card declined")
 
 # The workflow: each function makes the request of its step
 
-orders = Flow("start", Content)
+orders = Workflow("start", Content)
 
 
 @orders.step(reservations.reserve, undo=reservations.release, on_failure=UNDO)

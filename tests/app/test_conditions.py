@@ -12,7 +12,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.states import ConditionPending, Skipped, SkipReason, Waiting
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
+from engine.workflow import UNDO, Agent, Model, Operation, Workflow, business
 from testkit import Trial
 from tests.support.acting import cancel, resubmit
 from tests.support.faults import without_lines
@@ -318,7 +318,7 @@ def over(claim: Claim, assess: Assessed) -> bool:
 
 
 def claims(when=over):
-    flow = Flow("claim", Claim)
+    flow = Workflow("claim", Claim)
 
     @flow.step(office.assess)
     def assess(claim: Claim) -> Claim:
@@ -386,7 +386,7 @@ def test_what_a_predicate_cannot_be_is_named_with_its_place(when, fault):
 
 def test_the_drawing_names_the_predicate():
     """For who reads the workflow."""
-    drawn = Flow("claim", Claim)
+    drawn = Workflow("claim", Claim)
 
     def big(claim: Claim) -> bool:
         return claim.amount > 1000

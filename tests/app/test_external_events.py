@@ -37,7 +37,7 @@ from engine.domain.statuses import Direction, OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
-from engine.workflow import GO_ON, UNDO, Flow, Model, Personal, business
+from engine.workflow import GO_ON, UNDO, Model, Personal, Workflow, business
 from engine.workflow.drawing import mermaid
 from operations.api.answers import AnswerRequest
 from operations.api.explain import Actor, explain
@@ -518,7 +518,7 @@ def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
 
 def judged(**rules):
     """A business that asks for pictures by these rules, and pays whether they come or not."""
-    flow = Flow("judged", Request)
+    flow = Workflow("judged", Request)
 
     @flow.answer(Pictures, within=5 * DAYS, asks=2, **rules)
     def pictures(request: Request) -> Question:
@@ -564,7 +564,7 @@ def test_an_answer_is_awaited_from_the_time_on_at_which_its_step_begins():
 
 def refused_early(**rules):
     """An order of which an approval is refused before its turn, and its trial."""
-    flow = Flow("early", Request)
+    flow = Workflow("early", Request)
 
     @flow.step(office.check, undo=office.uncheck)
     def check(request: Request) -> Work:
@@ -772,7 +772,7 @@ class Parts(Model):
 
 def test_an_author_learns_what_is_wrong_with_an_answer_when_the_app_starts():
     """With file and line: a mark that is too deep, a time that is too long, another model."""
-    flow = Flow("asking", Request)
+    flow = Workflow("asking", Request)
 
     @flow.answer(Parts, within=31 * DAYS)
     def parts(request: Request) -> Question:

@@ -25,7 +25,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
-from engine.workflow import ERROR, Flow, Model, Operation, Text
+from engine.workflow import ERROR, Model, Operation, Text, Workflow
 from engine.workflow import Agent as BusinessAgent
 from engine.workflow import business as of_flows
 from operations.api.requests import ActRequest
@@ -412,7 +412,7 @@ class Post(BusinessAgent):
 def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
     """By a service of whose answer nothing is kept: it would say "undone" of any key (engine 4)."""
     bank, post = Bank("bank", keys_last=timedelta(days=1)), Post("post")
-    sale = Flow("sale", Content)
+    sale = Workflow("sale", Content)
 
     @sale.step(bank.charge, undo=bank.refund)
     def charge(content: Content) -> Content:

@@ -12,7 +12,7 @@ from engine.domain.effects import InDoubt
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.statuses import NotClaimable, ProcessState
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
 from operations.api.explain import Actor, explain
 from testkit import Trial
 from tests.support.builders import (
@@ -57,7 +57,7 @@ class Carrier(Agent):
 
 adyen, stripe = Paying("adyen", provider="adyen"), Paying("stripe", provider="stripe")
 carrier = Carrier("carrier")
-sale = Flow("sale", Content)
+sale = Workflow("sale", Content)
 
 
 @sale.step(adyen.charge, undo=adyen.refund, on_failure=UNDO)
@@ -130,7 +130,7 @@ def test_a_new_provider_goes_on_after_old_hosts_have_left_its_steps_alone():
     assert (order.state, calls(trial, "adyen", "stripe")) == ("Processed", [2, 0])
 
 
-other = Flow("other", Content)
+other = Workflow("other", Content)
 
 
 @other.step(carrier.ship)

@@ -12,7 +12,7 @@ from engine.domain.errors import RefusedError
 from engine.domain.states import Skipped, SkipReason, Undoing, UndoPending
 from engine.domain.submitted_order import OnFailure
 from engine.words import words_of
-from engine.workflow import GO_ON, UNDO, Agent, Flow, Model, Operation, business
+from engine.workflow import GO_ON, UNDO, Agent, Model, Operation, Workflow, business
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
@@ -245,7 +245,7 @@ shop = Shop("shop")
 
 
 def purchases(mail_takes=Member | None, mail_rule=OnFailure.ERROR, points_rule=GO_ON, **more):
-    flow = Flow("purchase", Purchase)
+    flow = Workflow("purchase", Purchase)
 
     @flow.step(shop.charge, undo=shop.refund)
     def pay(purchase: Purchase) -> Purchase:
@@ -356,7 +356,7 @@ def test_what_a_workflow_cannot_mean_is_named_with_its_place(how, fault):
 
 def test_the_drawing_says_both():
     """For who reads the workflow."""
-    drawn = Flow("purchase", Purchase)
+    drawn = Workflow("purchase", Purchase)
 
     @drawn.step(shop.send, on_failure=GO_ON, pivot=True)
     def ship(purchase: Purchase) -> Purchase:

@@ -19,7 +19,7 @@ from engine.domain.states import Scheduled, UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.submitted_order import OnFailure
 from engine.storage.orders import ORDER
-from engine.workflow import Agent, Flow, Model, Operation, business
+from engine.workflow import Agent, Model, Operation, Workflow, business
 from operations.cli.formatting import order_text
 from shop.business import SHOP
 from submission.rules import Terms, new_order, read, same_submission
@@ -314,7 +314,7 @@ def after_the_stay(booking: Booking) -> datetime:
 
 
 def stays(begins=after_the_stay):
-    flow = Flow("stay", Booking)
+    flow = Workflow("stay", Booking)
 
     @flow.step(hotel.reserve)
     def reserve(booking: Booking) -> Booking:
@@ -370,7 +370,7 @@ class Permit(Model):
 
 def permitted():
     """A stay that somebody outside has to permit."""
-    flow = Flow("stay", Booking)
+    flow = Workflow("stay", Booking)
 
     @flow.answer(Permit, within=5 * DAY)
     def permit(booking: Booking) -> Booking:
@@ -431,7 +431,7 @@ def test_the_drawing_names_the_function():
 
 
 def drawing():
-    flow = Flow("stay", Booking)
+    flow = Workflow("stay", Booking)
 
     @flow.step(hotel.charge, begins=after_the_stay)
     def charge(booking: Booking) -> Booking:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.changes import HistoryEntry
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
 from operations.api.requests import BulkRequest, HoldRequest, OrdersPage
 from testkit import Trial
 from testkit.memory import in_memory
@@ -36,7 +36,7 @@ class Post(Agent):
 
 
 carrier, bank, post = Carrier("carrier"), Bank("bank"), Post("post")
-flow = Flow("sale", Content)
+flow = Workflow("sale", Content)
 
 
 @flow.step(carrier.book, undo=carrier.unbook, on_failure=UNDO)

@@ -15,7 +15,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent as Agent_
 from engine.workflow import Door as Door_
-from engine.workflow import Flow, Model, Operation, Personal
+from engine.workflow import Model, Operation, Personal, Workflow
 from engine.workflow import business as flow_business
 from scheduler.admission import Admission
 from testkit import FoundError, Trial
@@ -224,7 +224,7 @@ def no(form: Form) -> bool:
 
 def asked_first(cancel_until="book"):
     """A business that asks its customer before it books; a gift beside that is never needed."""
-    flow = Flow("asked", Form, door=Door_(open=True, cancel_until=cancel_until))
+    flow = Workflow("asked", Form, door=Door_(open=True, cancel_until=cancel_until))
 
     @flow.answer(Letter, within=timedelta(days=1))
     def consent(form: Form) -> Form:
@@ -317,7 +317,7 @@ def test_a_service_answers_what_the_author_says():
     assert {each["seat"] for each in asked} == {"r", "12A"}
 
 
-form = Flow("form", Form)
+form = Workflow("form", Form)
 
 
 @form.answer(Consent, within=timedelta(days=1), asks=2, on_failure=OnFailure.UNDO)
@@ -353,7 +353,7 @@ def test_somebody_outside_may_answer_at_any_moment_or_not_at_all():
 
 def answering_over_its_link(**declared):
     """A business whose clerk answers later: of a desk where nothing is declared, nobody knows it."""
-    flow = Flow("linked", Form)
+    flow = Workflow("linked", Form)
 
     @flow.step(desk.book)
     def book(form: Form) -> Form:

@@ -14,7 +14,7 @@ from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.words import words_of
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, Text, business
+from engine.workflow import UNDO, Agent, Model, Operation, Text, Workflow, business
 from shop.business import ORDER
 from testkit import Trial, services
 from tests.support.builders import answer_to, seconds
@@ -141,7 +141,7 @@ class Bank(Agent):
 
 
 STOCK, BANK = Stock("stock"), Bank("bank")
-SALE = Flow("sale", Sale)
+SALE = Workflow("sale", Sale)
 
 
 @SALE.step(STOCK.take, undo=STOCK.put)

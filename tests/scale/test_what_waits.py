@@ -8,7 +8,7 @@ import pytest
 from engine.alerts.events import NEWS, STALLED
 from engine.decisions.operator_actions import BY_NAME, Asked
 from engine.domain.work_index import WorkItemKind, all_of
-from engine.workflow import Flow, business
+from engine.workflow import Workflow, business
 from testkit import Trial, TrialOrder
 from testkit.memory import in_memory
 from testkit.trial import BEGINS
@@ -19,7 +19,7 @@ from tests.support.scale import NIGHTLY, in_soak
 HOUR = timedelta(hours=1)
 GRACE = Asked(operator="grace", note="the customer asked for it")
 
-waiting = Flow("waiting", Request)
+waiting = Workflow("waiting", Request)
 
 
 def in_14_days(request: Request) -> datetime:
@@ -33,7 +33,7 @@ def later(request: Request) -> Work:
     return Work(detail="later")
 
 
-asked = Flow("asked", Request)
+asked = Workflow("asked", Request)
 
 
 @asked.answer(Request, within=15 * DAYS)

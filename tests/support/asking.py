@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, Personal, business
+from engine.workflow import UNDO, Agent, Model, Operation, Personal, Workflow, business
 
 DAYS = timedelta(days=1)
 
@@ -47,7 +47,7 @@ class Office(Agent):
 
 
 office = Office("office")
-asking = Flow("asking", Request)
+asking = Workflow("asking", Request)
 
 
 @asking.step(office.check, undo=office.uncheck, on_failure=UNDO)
@@ -80,7 +80,7 @@ SENT = Pictures(urls=("https://pictures.example/1",), by="Ada")
 YES = Approval(limit=100)
 
 
-both = Flow("both", Request)
+both = Workflow("both", Request)
 """Two answers at once, one of which is due at once, beside a step and before another."""
 
 

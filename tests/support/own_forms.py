@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Literal
 
 from engine.declarations.service_forms import Body
-from engine.workflow import UNDO, Agent, Flow, Model, Operation, business
+from engine.workflow import UNDO, Agent, Model, Operation, Workflow, business
 
 
 class Parcel(Model):
@@ -72,7 +72,7 @@ carrier = Parcels(
     answer_within=timedelta(hours=2),
     refusal="no such address",
 )
-parcels = Flow("parcel", Parcel)
+parcels = Workflow("parcel", Parcel)
 
 
 @parcels.step(stripe.charge, undo=stripe.refund)

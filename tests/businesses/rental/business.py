@@ -16,7 +16,6 @@ from engine.workflow import (
     ClientCredentials,
     Door,
     EntraToken,
-    Flow,
     InvalidError,
     Key,
     Model,
@@ -24,6 +23,7 @@ from engine.workflow import (
     Owner,
     Personal,
     Text,
+    Workflow,
     business,
 )
 
@@ -173,9 +173,9 @@ mail = Mail("mail", auth=EntraToken(), refusal="address unknown")
 # The workflow
 
 DOOR = Door(open=True, cancel_until="deposit")
-first_rentals = Flow("rental", Rental, version=1, door=DOOR)
+first_rentals = Workflow("rental", Rental, version=1, door=DOOR)
 """For rentals from the time when cars were not insured."""
-rentals = Flow("rental", Rental, version=2, door=DOOR)
+rentals = Workflow("rental", Rental, version=2, door=DOOR)
 
 
 @rentals.step(fleet.reserve, undo=fleet.release, on_failure=UNDO)

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 import pytest
 
 from engine.declarations.workflow import MAX_STEPS
-from engine.workflow import Agent, Flow, Model, Operation, business
+from engine.workflow import Agent, Model, Operation, Workflow, business
 from testkit.exploration import turns
 
 
@@ -49,7 +49,7 @@ def function(name, answers):
 
 def taking_answers():
     """Return a flow, each step of which takes the answers of all steps above it."""
-    flow = Flow("long", Parcel)
+    flow = Workflow("long", Parcel)
     for number, name in enumerate(NAMES):
         flow.step(CARRIER.carry)(function(name, NAMES[:number]))
     return flow
@@ -57,7 +57,7 @@ def taking_answers():
 
 def naming_steps():
     """Return a flow, each step of which names all steps above it."""
-    flow, made = Flow("long", Parcel), []
+    flow, made = Workflow("long", Parcel), []
     for name in NAMES:
         made.append(flow.step(CARRIER.carry, after=list(made))(function(name, ())))
     return flow

@@ -30,11 +30,11 @@ from engine.workflow import (
     Agent,
     Call,
     EntraToken,
-    Flow,
     Model,
     Nothing,
     Operation,
     TryAgain,
+    Workflow,
     business,
 )
 from local.ports import Ports
@@ -348,7 +348,7 @@ async def test_an_operation_without_a_function_goes_over_http():
 
 
 def sums(bank):
-    flow = Flow("sum", Sum)
+    flow = Workflow("sum", Sum)
 
     @flow.step(bank.authorise, undo=bank.void)
     def pay(sum_: Sum) -> Sum:

@@ -14,7 +14,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import METHODS, Body, Form, Route
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import RejectedError, TransientError
-from engine.workflow import CONTENT, Flow, Model, Nothing, Operation, business
+from engine.workflow import CONTENT, Model, Nothing, Operation, Workflow, business
 from engine.workflow import Agent as Service
 from shop.business import SHOP
 from tests.support.agency import Agency
@@ -315,7 +315,7 @@ carrier = Carrier("carrier", body=CONTENT, headers={"Accept-Language": "en"}, ke
 
 
 def parcels(undo):
-    flow = Flow("parcel", Parcel)
+    flow = Workflow("parcel", Parcel)
 
     @flow.step(carrier.ship, undo=undo)
     def send(parcel: Parcel) -> Parcel:

@@ -25,7 +25,7 @@ from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
 from engine.http.answers import Said
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
-from engine.workflow import Agent, Call, Flow, Later, Model, Nothing, Operation, business
+from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, business
 from local.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
@@ -42,7 +42,7 @@ class Clerk(Agent):
     stamp = Operation(Work)
 
 
-clerks = Flow("clerks", Request)
+clerks = Workflow("clerks", Request)
 
 
 @clerks.step(Clerk.stamp)
@@ -357,7 +357,7 @@ class Till(Agent):
     pay = Operation(Work, Receipt)
 
 
-tills = Flow("tills", Request)
+tills = Workflow("tills", Request)
 
 
 @tills.step(Till.pay)

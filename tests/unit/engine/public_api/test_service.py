@@ -27,7 +27,7 @@ from engine.public_api.rules import (
     submission,
 )
 from engine.runtime.api import blueprint
-from engine.workflow import Agent, Door, Flow, Model, Operation, Personal, business
+from engine.workflow import Agent, Door, Model, Operation, Personal, Workflow, business
 from operations.api.requests import ActRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
@@ -64,7 +64,7 @@ hotel = Hotel("hotel")
 
 def stays(name, door=None, version=1):
     """Return a workflow of one step, `book`."""
-    flow = Flow(name, Stay, door=door, version=version)
+    flow = Workflow(name, Stay, door=door, version=version)
 
     @flow.step(hotel.book, undo=hotel.cancel)
     def book(stay: Stay) -> Stay:

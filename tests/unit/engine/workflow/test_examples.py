@@ -10,7 +10,7 @@ from pydantic import Field, PlainValidator
 
 from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
-from engine.workflow import Agent, Flow, Model, Operation, Personal, Text, business
+from engine.workflow import Agent, Model, Operation, Personal, Text, Workflow, business
 from engine.workflow.examples import example_of
 from testkit import Trial
 
@@ -108,7 +108,7 @@ class Garage(Agent):
 
 
 fleet, garage = Fleet("fleet"), Garage("garage")
-rentals = Flow("rental", Wish)
+rentals = Workflow("rental", Wish)
 
 
 @rentals.step(fleet.reserve)

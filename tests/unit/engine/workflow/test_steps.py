@@ -24,7 +24,17 @@ from engine.declarations.workflow import (
 from engine.domain.errors import InvalidError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.submitted_order import ERASED, Order
-from engine.workflow import COOLDOWN, Agent, Flow, Key, Model, Operation, Owner, Personal, business
+from engine.workflow import (
+    COOLDOWN,
+    Agent,
+    Key,
+    Model,
+    Operation,
+    Owner,
+    Personal,
+    Workflow,
+    business,
+)
 from engine.workflow.examples import example_of
 from tests.support.builders import ORDER_ID, orders
 from tests.support.by_hand import SAME
@@ -150,7 +160,7 @@ GUESTS = {
 
 def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1):
     """Return a flow of one step."""
-    flow = Flow(name, payload, version=version)
+    flow = Workflow(name, payload, version=version)
 
     @flow.step(hotel.book_room, undo=hotel.cancel)
     def room(stay: payload) -> Wish:
