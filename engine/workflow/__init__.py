@@ -32,7 +32,6 @@ __all__ = [
     "ClientCredentials",
     "Door",
     "EntraToken",
-    "Workflow",
     "InvalidError",
     "Key",
     "Later",
@@ -46,5 +45,6 @@ __all__ = [
     "Rejected",
     "Text",
     "TryAgain",
+    "Workflow",
     "business",
 ]

@@ -731,7 +731,7 @@ def test_all_faults_are_named_at_once():
 # What a type checker finds
 
 TYPED = """
-from engine.workflow import UNDO, Agent, Flow, Model, Operation
+from engine.workflow import UNDO, Agent, Workflow, Model, Operation
 
 
 class Stay(Model):
@@ -753,7 +753,7 @@ class Hotel(Agent):
 
 
 hotel = Hotel("hotel")
-stays = Flow("stay", Stay)
+stays = Workflow("stay", Stay)
 
 
 @stays.step(hotel.book, undo=hotel.cancel, on_failure=UNDO)
