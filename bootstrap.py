@@ -571,9 +571,9 @@ def _check_links(settings: Settings, business: Business) -> None:
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
     """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
-    doors = engine.public_api.triggers.routes(app.customers, app.business.doors)
+    endpoints = engine.public_api.triggers.routes(app.customers, app.business.endpoints)
     links = engine.public_api.triggers.link_routes(app.link_service) if app.links else []
-    called = [*routes, *doors, *links, *operations.api.triggers.routes(app.operators)]
+    called = [*routes, *endpoints, *links, *operations.api.triggers.routes(app.operators)]
     calls = api.blueprint(called, app.sign_in)
     # Where services are simulated, visitors look around. Elsewhere they are customers.
     pages = web.triggers.blueprint(Site.read(page), start=app.settings.simulator_enabled)

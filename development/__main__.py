@@ -122,11 +122,11 @@ Ctrl-C stops everything; the data stays in {stack.config.data}.
 
 
 def _to_order(business: Business, url: str) -> str:
-    """Return how to place an order of a business: its sample, at its open door or over the queue."""
+    """Return how to place an order of a business: its sample, at its open endpoint or over the queue."""
     payload = shlex.quote(json.dumps(business.sample.payload) if business.sample else "{...}")
-    for door in business.doors:
-        if door.open:
-            address = f"{url}/api/workflows/{door.workflow}/orders"
+    for endpoint in business.endpoints:
+        if endpoint.open:
+            address = f"{url}/api/workflows/{endpoint.workflow}/orders"
             return f"Place an order:\n\n  curl -s {address} -d {payload}"
     return f"Submit an order:\n\n  .venv/bin/python -m development submit {payload}"
 

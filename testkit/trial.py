@@ -99,10 +99,10 @@ class Trial:
         return TrialOrder(self, order_id)
 
     def cancel(self, order: "TrialOrder") -> None:
-        """Let the customer cancel the order, at the door of its workflow.
+        """Let the customer cancel the order, at the endpoint of its workflow.
 
-        Raises `RefusedError` if the door does not let customers cancel it, or not any more, and
-        LookupError if its workflow has no door.
+        Raises `RefusedError` if the endpoint does not let customers cancel it, or not any more, and
+        LookupError if its workflow has no endpoint.
         """
         self._world.run(self._world.cancel(order.id))
 

@@ -162,10 +162,12 @@ class World:
         """Cancel an order as its customer."""
         order = await self.app.customers.find(order_id)
         workflow = None if isinstance(order, datetime) else order.workflow
-        door = next((each for each in self.app.business.doors if each.workflow == workflow), None)
-        if door is None:
-            raise LookupError(f"the workflow {workflow} has no door")
-        await self.app.customers.cancel(door, order_id)
+        endpoint = next(
+            (each for each in self.app.business.endpoints if each.workflow == workflow), None
+        )
+        if endpoint is None:
+            raise LookupError(f"the workflow {workflow} has no endpoint")
+        await self.app.customers.cancel(endpoint, order_id)
 
     def end(self) -> None:
         """Stop everything."""

@@ -222,7 +222,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Door:
+class EndpointDefinition:
     """The calls by which orders of one workflow are placed, followed and cancelled over HTTP."""
 
     workflow: str
@@ -245,8 +245,8 @@ class Business:
     agents: Sequence[Agent]
     """The agents that carry out the steps."""
     payload: Payload
-    doors: Sequence[Door] = ()
-    """One door for each workflow that has one; all versions of it share the door."""
+    endpoints: Sequence[EndpointDefinition] = ()
+    """One endpoint for each workflow that has one; all versions of it share the endpoint."""
     sample: Sample | None = None
     greeting: str = ""
     """What a person who has just started the app may do first; `{url}` stands for its address."""
@@ -283,7 +283,7 @@ class Business:
         faults += self._unknown_workflow("default_workflow", self.default_workflow)
         faults += self._faults_of_code()
         faults += self._faults_of_sample()
-        faults += chain.from_iterable(map(self._faults_of_door, self.doors))
+        faults += chain.from_iterable(map(self._faults_of_endpoint, self.endpoints))
         if faults:
             raise DeclarationError(faults)
 
@@ -317,13 +317,13 @@ class Business:
             for message in error.faults:
                 yield Fault(FaultCode.SAMPLE_INVALID, "sample", message=message)
 
-    def _faults_of_door(self, door: Door) -> Iterator[Fault]:
-        workflow = self.workflows.latest(door.workflow)
+    def _faults_of_endpoint(self, endpoint: EndpointDefinition) -> Iterator[Fault]:
+        workflow = self.workflows.latest(endpoint.workflow)
         if workflow is None:
-            yield from self._unknown_workflow("door", door.workflow)
-        elif door.cancel_until not in (None, *(step.name for step in workflow.steps)):
-            place = f"{workflow.place}: door"
-            yield Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=door.cancel_until)
+            yield from self._unknown_workflow("endpoint", endpoint.workflow)
+        elif endpoint.cancel_until not in (None, *(step.name for step in workflow.steps)):
+            place = f"{workflow.place}: endpoint"
+            yield Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=endpoint.cancel_until)
 
 
 def _faults_of(agents: Sequence[Agent]) -> Iterator[Fault]:

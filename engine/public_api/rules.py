@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from engine.decisions.changes import Change
 from engine.decisions.operator_actions import cancel_for_customer, why_customer_cannot_cancel
-from engine.declarations.business import Door
+from engine.declarations.business import EndpointDefinition
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
 from engine.domain.orders import Order
@@ -147,7 +147,7 @@ def payload_of(content: BaseModel) -> Mapping[str, Any]:
 
 
 def submission(
-    door: Door,
+    endpoint: EndpointDefinition,
     payload: Mapping[str, Any],
     beginning: Beginning,
     order_id: str,
@@ -158,7 +158,7 @@ def submission(
         "schemaVersion": 1,
         "orderId": order_id,
         "placedAt": placed_at,
-        "workflow": door.workflow,
+        "workflow": endpoint.workflow,
         "notBefore": beginning.not_before,
     }
     return Submission.model_validate({**payload, **own}, by_alias=True, by_name=False)
@@ -171,12 +171,12 @@ def check_length(message: str) -> None:
         raise InvalidError([f"body: {told}; a queue takes {LARGEST_MESSAGE}"])
 
 
-def is_of(order: Order, door: Door) -> bool:
-    """Whether the order came for the workflow of this door; its versions have one door."""
-    return order.workflow == door.workflow
+def is_of(order: Order, endpoint: EndpointDefinition) -> bool:
+    """Whether the order came for the workflow of this endpoint; its versions have one endpoint."""
+    return order.workflow == endpoint.workflow
 
 
-def followed(order: Order, door: Door) -> FollowedOrder:
+def followed(order: Order, endpoint: EndpointDefinition) -> FollowedOrder:
     """Return how far a recorded order is."""
     return FollowedOrder(
         order_id=order.order_id,
@@ -184,7 +184,7 @@ def followed(order: Order, door: Door) -> FollowedOrder:
         placed_at=order.submitted.placed_at,
         updated_at=order.updated_at,
         outcome=order.outcome,
-        can_be_cancelled=not why_customer_cannot_cancel(order, door.cancel_until),
+        can_be_cancelled=not why_customer_cannot_cancel(order, endpoint.cancel_until),
         retry_after=None if order.is_over else ASK_AGAIN_IN[order.process_state],
     )
 
@@ -196,8 +196,8 @@ def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
     )
 
 
-def cancelled(order: Order, door: Door, now: datetime) -> Change:
+def cancelled(order: Order, endpoint: EndpointDefinition, now: datetime) -> Change:
     """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
-    if not is_of(order, door):
+    if not is_of(order, endpoint):
         raise UnknownOrderError
-    return cancel_for_customer(order, door.cancel_until, now)
+    return cancel_for_customer(order, endpoint.cancel_until, now)

@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from engine.declarations.business import Door, Payload
+from engine.declarations.business import EndpointDefinition, Payload
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
 from engine.domain.orders import Order
@@ -41,20 +41,20 @@ class CustomerService:
 
     async def place(
         self,
-        door: Door,
+        endpoint: EndpointDefinition,
         content: BaseModel,
         key: IdempotencyKey,
         address: str,
         beginning: Beginning = AT_ONCE,
     ) -> Placed:
-        """Place an order of the door's workflow; `address` is that of its orders.
+        """Place an order of the endpoint's workflow; `address` is that of its orders.
 
         Raises `InvalidError` with every fault, and `RefusedError` as `submit` does.
         """
         payload = rules.payload_of(content)
         self.payload.accept(payload)
-        message = partial(rules.submission, door, payload, beginning)
-        kind = f"{door.workflow}{beginning.not_before or ''}"
+        message = partial(rules.submission, endpoint, payload, beginning)
+        kind = f"{endpoint.workflow}{beginning.not_before or ''}"
         return await self.submit(message, content, key, address, kind)
 
     async def submit(
@@ -115,22 +115,24 @@ class CustomerService:
         head = await self.submissions.oldest() if age > timedelta() else None
         return head is not None and head <= placed_at + rules.RECORDED_WITHIN
 
-    async def follow(self, door: Door, order_id: str) -> FollowedOrder:
+    async def follow(self, endpoint: EndpointDefinition, order_id: str) -> FollowedOrder:
         """Return how far an order is; raises `UnknownOrderError`, also for other workflows'."""
         found = await self.find(order_id)
         if isinstance(found, datetime):
             return rules.accepted(order_id, found)
-        if not rules.is_of(found, door):
+        if not rules.is_of(found, endpoint):
             raise UnknownOrderError
-        return rules.followed(found, door)
+        return rules.followed(found, endpoint)
 
-    async def cancel(self, door: Door, order_id: str) -> Cancelled:
+    async def cancel(self, endpoint: EndpointDefinition, order_id: str) -> Cancelled:
         """Take an order back at its customer's wish.
 
         Raises `UnknownOrderError`; and `RefusedError` if it is too late, or too early.
         """
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
-        await self.transitions.apply(order_id, lambda order, now: rules.cancelled(order, door, now))
+        await self.transitions.apply(
+            order_id, lambda order, now: rules.cancelled(order, endpoint, now)
+        )
         log.info("customers.order_cancelled", extra={"order_id": order_id})
         return Cancelled(order_id=order_id)

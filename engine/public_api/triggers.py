@@ -1,4 +1,4 @@
-"""The doors of the workflows over HTTP: each has routes of its own, with its own level."""
+"""The endpoints of the workflows over HTTP: each has routes of its own, with its own level."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import azure.functions as func
 
-from engine.declarations.business import Door
+from engine.declarations.business import EndpointDefinition
 from engine.domain.messages import ANSWERS
 from engine.http.openapi import Route
 from engine.public_api.inbox import AnswerInbox
@@ -16,9 +16,9 @@ from engine.public_api.service import CustomerService
 from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 
 
-def routes(customers: CustomerService, doors: Iterable[Door]) -> list[Route]:
-    """Return the routes of all doors; a workflow without a door has none."""
-    return [route for door in doors for route in _of(customers, door)]
+def routes(customers: CustomerService, endpoints: Iterable[EndpointDefinition]) -> list[Route]:
+    """Return the routes of all endpoints; a workflow without an endpoint has none."""
+    return [route for endpoint in endpoints for route in _of(customers, endpoint)]
 
 
 def link_routes(links: LinkService) -> list[Route]:
@@ -47,27 +47,27 @@ def answers_from_queue(inbox: AnswerInbox) -> func.Blueprint:
     return triggers
 
 
-def _of(customers: CustomerService, door: Door) -> Iterator[Route]:
-    """Yield the routes of one door; to cancel has one only if it is allowed at all."""
-    place = f"api/{'' if door.open else 'operator/'}workflows/{door.workflow}/orders"
+def _of(customers: CustomerService, endpoint: EndpointDefinition) -> Iterator[Route]:
+    """Yield the routes of one endpoint; to cancel has one only if it is allowed at all."""
+    place = f"api/{'' if endpoint.open else 'operator/'}workflows/{endpoint.workflow}/orders"
     order = f"{place}/{{orderId}}"
-    name = door.workflow.replace("-", "_")
+    name = endpoint.workflow.replace("-", "_")
 
     async def post(content: Any, key: IdempotencyKey, beginning: Beginning) -> Placed:
-        return await customers.place(door, content, key, f"/{place}", beginning)
+        return await customers.place(endpoint, content, key, f"/{place}", beginning)
 
     async def follow(order_id: str) -> FollowedOrder:
-        return await customers.follow(door, order_id)
+        return await customers.follow(endpoint, order_id)
 
     async def cancel(order_id: str) -> Cancelled:
-        return await customers.cancel(door, order_id)
+        return await customers.cancel(endpoint, order_id)
 
-    post.__annotations__["content"] = door.content
-    post.__doc__ = f"Place an order of the workflow {door.workflow}."
-    follow.__doc__ = f"Follow an order of the workflow {door.workflow}."
-    cancel.__doc__ = f"Cancel an order of the workflow {door.workflow}, as its customer."
-    yield Route(f"customers_place_{name}", "POST", place, post, open=door.open)
-    yield Route(f"customers_follow_{name}", "GET", order, follow, open=door.open)
-    if door.cancel_until is not None:
+    post.__annotations__["content"] = endpoint.content
+    post.__doc__ = f"Place an order of the workflow {endpoint.workflow}."
+    follow.__doc__ = f"Follow an order of the workflow {endpoint.workflow}."
+    cancel.__doc__ = f"Cancel an order of the workflow {endpoint.workflow}, as its customer."
+    yield Route(f"customers_place_{name}", "POST", place, post, open=endpoint.open)
+    yield Route(f"customers_follow_{name}", "GET", order, follow, open=endpoint.open)
+    if endpoint.cancel_until is not None:
         path = f"{order}/cancel"
-        yield Route(f"customers_cancel_{name}", "POST", path, cancel, open=door.open)
+        yield Route(f"customers_cancel_{name}", "POST", path, cancel, open=endpoint.open)

@@ -8,7 +8,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.messages import Name, Text
 from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.businesses import business
-from engine.workflow.doors import Door
+from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Key, Model, Owner, Personal
 from engine.workflow.services import Agent, Nothing, Operation
 from engine.workflow.steps import Workflow
@@ -30,7 +30,6 @@ __all__ = [
     "Call",
     "ClientCertificate",
     "ClientCredentials",
-    "Door",
     "EntraToken",
     "InvalidError",
     "Key",
@@ -40,6 +39,7 @@ __all__ = [
     "Nothing",
     "Operation",
     "Order",
+    "OrderEndpoint",
     "Owner",
     "Personal",
     "Rejected",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.declarations.business import Agent as Declared
-from engine.declarations.business import Business, Door, Sample
+from engine.declarations.business import Business, EndpointDefinition, Sample
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, Workflows
 from engine.workflow.faults import faults_of
@@ -39,7 +39,7 @@ def business(
         default_workflow=flows[0].name,
         agents=tuple(declared),
         payload=payload_of(flows[0].payload, check),
-        doors=tuple(_doors(flows)),
+        endpoints=tuple(_endpoints(flows)),
         sample=_sample(sample),
         greeting=greeting,
         fault_marks=fault_marks or {},
@@ -67,12 +67,12 @@ def _of_flows(flows: Sequence[Workflow]) -> Iterator[Fault]:
     yield from _of_several_payloads(flows)
 
 
-def _doors(flows: Sequence[Workflow]) -> Iterator[Door]:
-    """Yield the doors as the engine knows them: those of the latest versions."""
+def _endpoints(flows: Sequence[Workflow]) -> Iterator[EndpointDefinition]:
+    """Yield the endpoints as the engine knows them: those of the latest versions."""
     latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
     for flow in latest.values():
-        if flow.door:
-            yield flow.door.declaration(flow.name, flow.payload)
+        if flow.endpoint:
+            yield flow.endpoint.declaration(flow.name, flow.payload)
 
 
 def _of_several_payloads(flows: Sequence[Workflow]) -> Iterator[Fault]:

@@ -13,8 +13,8 @@ from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.answers import AnswerRules, OfService, fields_of, operation_of
 from engine.workflow.asking import Asked, Request, asked, signature_of, used_by
-from engine.workflow.doors import Door
 from engine.workflow.drawing import mermaid
+from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Model
 from engine.workflow.services import Operation
 from engine.workflow.written import Ask, Make, Step
@@ -37,14 +37,19 @@ class Rules(TypedDict, total=False):
 class Workflow:
     """One version of a workflow; orders in flight finish on the version they started with.
 
-    Without a door, orders come over the queue `order-submissions` alone. All versions of a workflow
-    share the door of the latest one.
+    Without an endpoint, orders come over the queue `order-submissions` alone. All versions of a
+    workflow share the endpoint of the latest one.
     """
 
     def __init__(
-        self, name: str, payload: type[Model], *, version: int = 1, door: Door | None = None
+        self,
+        name: str,
+        payload: type[Model],
+        *,
+        version: int = 1,
+        endpoint: OrderEndpoint | None = None,
     ) -> None:
-        self.name, self.payload, self.version, self.door = name, payload, version, door
+        self.name, self.payload, self.version, self.endpoint = name, payload, version, endpoint
         self.steps: list[Step] = []
 
     @property

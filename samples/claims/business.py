@@ -8,12 +8,12 @@ from engine.workflow import (
     COOLDOWN,
     UNDO,
     Agent,
-    Door,
     InvalidError,
     Key,
     Model,
     Name,
     Operation,
+    OrderEndpoint,
     Owner,
     Personal,
     Text,
@@ -98,7 +98,7 @@ class Banking(Agent):
 assessor = Assessment("assessor", refusal="not covered by the policy")
 bank = Banking("bank", refusal="account closed")
 
-claims = Workflow("claim", Claim, door=Door(open=True, cancel_until="pay"))
+claims = Workflow("claim", Claim, endpoint=OrderEndpoint(open=True, cancel_until="pay"))
 
 
 @claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from engine.azure.settings import Settings
-from engine.declarations.business import Agent, Business, Door, offers_of
+from engine.declarations.business import Agent, Business, EndpointDefinition, offers_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from engine.domain.submitted_order import OUTSIDE
@@ -18,7 +18,7 @@ LEASE = timedelta(seconds=4)
 """How long the supervisors' lease lasts."""
 
 CUSTOMER_CANCEL = "customer-cancel"
-"""The wish of a customer to cancel the order, by the door of its workflow."""
+"""The wish of a customer to cancel the order, by the endpoint of its workflow."""
 
 HOLD_AGENT = "hold-agent"
 """What operators do who hold an agent."""
@@ -157,9 +157,12 @@ class Deployment:
         """Whether the agent's service may answer over the link of its call."""
         return agent.calls_back or agent.name in self.callbacks
 
-    def door_of(self, workflow: str) -> Door | None:
-        """Return the door of a workflow; None if it has none."""
-        return next((door for door in self.business.doors if door.workflow == workflow), None)
+    def endpoint_of(self, workflow: str) -> EndpointDefinition | None:
+        """Return the endpoint of a workflow; None if it has none."""
+        return next(
+            (endpoint for endpoint in self.business.endpoints if endpoint.workflow == workflow),
+            None,
+        )
 
     def agent_asked(self, kind: str) -> Agent:
         """Return the agent that jobs of this kind ask."""

@@ -993,10 +993,10 @@ def check_held(handler: Handler, change: Change) -> None:
 
 
 def _cancelled_in_time(world: World, change: Change) -> None:
-    """A customer cancels until the step begins that the door names (SUB-8)."""
+    """A customer cancels until the step begins that the endpoint names (SUB-8)."""
     if change.entry.actor != CUSTOMER:
         return
-    until = world.deployed.door_of(change.before.workflow).cancel_until
+    until = world.deployed.endpoint_of(change.before.workflow).cancel_until
     step = change.before.step(until)
     demand(not step.counts.attempts, f"a customer cancels, and {until} has begun (SUB-8)")
 

@@ -258,8 +258,8 @@ def _wishes(world: World) -> Iterator[tuple[str, str]]:
             yield "operator", kind
     if ERASE in world.operator:
         yield "operator", ERASE
-    door = world.deployed.door_of(order.workflow)
-    until = door.cancel_until if door else None
+    endpoint = world.deployed.endpoint_of(order.workflow)
+    until = endpoint.cancel_until if endpoint else None
     if CUSTOMER_CANCEL in world.operator and not why_customer_cannot_cancel(order, until):
         yield "customer", CUSTOMER_CANCEL
 

@@ -142,9 +142,9 @@ class Explored(App):
         )
 
     async def cancel(self, order_id: str) -> None:
-        """Cancel the order at its customer's wish, by the door of its workflow."""
+        """Cancel the order at its customer's wish, by the endpoint of its workflow."""
         order = await self.store.load(order_id)
-        await self.customers.cancel(self.deployed.door_of(order.workflow), order_id)
+        await self.customers.cancel(self.deployed.endpoint_of(order.workflow), order_id)
 
     async def answer(self, job: Job) -> None:
         """Say to a step what somebody outside says."""

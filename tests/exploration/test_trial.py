@@ -9,12 +9,12 @@ import pytest
 from pydantic import BaseModel
 
 from bench.workflows import MEASURED
-from engine.declarations.business import Agent, Business, Door, Sample
+from engine.declarations.business import Agent, Business, EndpointDefinition, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent as Agent_
-from engine.workflow import Door as Door_
+from engine.workflow import EndpointDefinition as Door_
 from engine.workflow import Model, Operation, Personal, Workflow
 from engine.workflow import business as flow_business
 from scheduler.admission import Admission
@@ -125,8 +125,8 @@ def test_an_operator_may_act_at_any_moment():
     assert "one act: cancel" in str(coverage)
 
 
-DOOR = Door(workflow="trip", content=BaseModel, open=True, cancel_until="hotel")
-WITH_A_DOOR = replace(IN_SEQUENCE, doors=[DOOR])
+ENDPOINT = EndpointDefinition(workflow="trip", content=BaseModel, open=True, cancel_until="hotel")
+WITH_AN_ENDPOINT = replace(IN_SEQUENCE, endpoints=[ENDPOINT])
 
 
 @pytest.mark.proves("SUB-8")
@@ -138,7 +138,7 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
         if order.outcome == "undone":
             ended.add(order.steps["hotel"])
 
-    coverage = Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"], holds=watch)
+    coverage = Trial(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"], holds=watch)
     assert coverage.whole
     assert coverage.ends["undone"] > 0
     assert ended == {"NotStarted"}
@@ -149,7 +149,7 @@ def test_a_customer_may_cancel_until_the_step_begins_that_the_door_names():
 @pytest.mark.proves("SUB-8")
 def test_a_customer_may_cancel_an_order_that_has_failed_before_that_step():
     """It is taken back, whether or not an operator has seen it."""
-    coverage = Trial(WITH_A_DOOR).explore(faults=1, acts=["customer-cancel"])
+    coverage = Trial(WITH_AN_ENDPOINT).explore(faults=1, acts=["customer-cancel"])
     assert coverage.whole
     assert coverage.explored.happened("the service rejects the order")
     assert coverage.ends["undone"] > coverage.ends["failed"] > 0
@@ -163,7 +163,7 @@ def test_a_customer_who_cancels_too_late_would_be_found():
         ),
         pytest.raises(FoundError, match="SUB-8"),
     ):
-        Trial(WITH_A_DOOR).explore(faults=0, acts=["customer-cancel"])
+        Trial(WITH_AN_ENDPOINT).explore(faults=0, acts=["customer-cancel"])
 
 
 def test_without_a_door_no_customer_cancels():
@@ -224,7 +224,7 @@ def no(form: Form) -> bool:
 
 def asked_first(cancel_until="book"):
     """A business that asks its customer before it books; a gift beside that is never needed."""
-    flow = Workflow("asked", Form, door=Door_(open=True, cancel_until=cancel_until))
+    flow = Workflow("asked", Form, endpoint=Door_(open=True, cancel_until=cancel_until))
 
     @flow.answer(Letter, within=timedelta(days=1))
     def consent(form: Form) -> Form:

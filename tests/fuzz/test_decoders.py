@@ -424,8 +424,8 @@ def handlers():
     made = app(in_memory(), simulator_enabled=True)
     of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
     other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
-    doors = engine.public_api.triggers.routes(other.customers, CLAIMS.doors)
-    routes = [*shop.triggers.routes(shop_of(made)), *doors]
+    endpoints = engine.public_api.triggers.routes(other.customers, CLAIMS.endpoints)
+    routes = [*shop.triggers.routes(shop_of(made)), *endpoints]
     bound = functions(made, routes).get_functions()
     return {
         each.get_function_name(): each.get_user_function()

@@ -86,7 +86,7 @@ class AtWork(NamedTuple):
 
 async def do_everything(stack, client):
     """Go through all that the app can do: orders that end well, fail, time out, go on and are undone; poison."""
-    for address, body in doors():
+    for address, body in endpoints():
         order_id = await place_with_key(client, address, body)
         assert order_id == await place_with_key(client, address, body)
         await client.until(order_id, "Processed")
@@ -168,13 +168,16 @@ PURCHASE = {
 }
 
 
-def doors():
+def endpoints():
     """The addresses at which orders are placed over HTTP, and what is sent there; the shop has one of its own."""
     if DEPLOYED == TRIED:
         return [("/api/orders", PURCHASE)]
     return [
-        (f"/api/{'' if door.open else 'operator/'}workflows/{door.workflow}/orders", sample())
-        for door in BUSINESS.doors
+        (
+            f"/api/{'' if endpoint.open else 'operator/'}workflows/{endpoint.workflow}/orders",
+            sample(),
+        )
+        for endpoint in BUSINESS.endpoints
     ]
 
 

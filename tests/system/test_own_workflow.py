@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.support.endpoints import CommandLine
 
 from development.business import named
 from local.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
 from tests.support.client import KILLED, claims_and_recoveries_alternate, events
-from tests.support.doors import CommandLine
 from tests.support.failing import ended, steps_of
 from tests.support.reading import follow, steps
 from tests.support.stacks import running
@@ -185,7 +185,7 @@ async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(
     assert order["keys"] == [STORM["claimNumber"]]
 
 
-DOOR = "/api/workflows/claim/orders"
+ENDPOINT = "/api/workflows/claim/orders"
 
 
 @pytest.mark.soak
@@ -197,14 +197,14 @@ async def test_a_claim_that_came_through_the_door_is_cancelled_there(claims):
     await client.request("PUT", "/simulator/assessor/faults", json=slow)
     key = {"Idempotency-Key": new_order_id()}
     answers = [
-        await client.request("POST", DOOR, key=False, json=STORM, headers=key) for _ in range(2)
+        await client.request("POST", ENDPOINT, key=False, json=STORM, headers=key) for _ in range(2)
     ]
     (order_id,) = {answer["orderId"] for _, answer in answers}
-    status, followed = await client.request("GET", f"{DOOR}/{order_id}", key=False)
+    status, followed = await client.request("GET", f"{ENDPOINT}/{order_id}", key=False)
     assert (status, followed["orderId"]) == (200, order_id)
 
     async def is_cancelled():
-        cancelled, _ = await client.request("POST", f"{DOOR}/{order_id}/cancel", key=False)
+        cancelled, _ = await client.request("POST", f"{ENDPOINT}/{order_id}/cancel", key=False)
         return cancelled == 202
 
     await eventually(partial(is_approving, client, order_id))

@@ -14,12 +14,12 @@ from engine.workflow import (
     Agent,
     ApiKey,
     ClientCredentials,
-    Door,
     EntraToken,
     InvalidError,
     Key,
     Model,
     Operation,
+    OrderEndpoint,
     Owner,
     Personal,
     Text,
@@ -172,10 +172,10 @@ mail = Mail("mail", auth=EntraToken(), refusal="address unknown")
 
 # The workflow
 
-DOOR = Door(open=True, cancel_until="deposit")
-first_rentals = Workflow("rental", Rental, version=1, door=DOOR)
+ENDPOINT = OrderEndpoint(open=True, cancel_until="deposit")
+first_rentals = Workflow("rental", Rental, version=1, endpoint=ENDPOINT)
 """For rentals from the time when cars were not insured."""
-rentals = Workflow("rental", Rental, version=2, door=DOOR)
+rentals = Workflow("rental", Rental, version=2, endpoint=ENDPOINT)
 
 
 @rentals.step(fleet.reserve, undo=fleet.release, on_failure=UNDO)

@@ -70,7 +70,7 @@ def test_an_operator_ends_a_cooldown_early():
 
 @pytest.mark.proves("SUB-8")
 def test_a_customer_cancels_at_the_door_until_it_is_too_late():
-    """Until the step that the door names; a workflow without a door has no customers."""
+    """Until the step that the endpoint names; a workflow without an endpoint has no customers."""
     trial = Trial(CLAIMS)
     trial.hang("bank", "screen")
     order = trial.submit(STORM)
@@ -82,7 +82,7 @@ def test_a_customer_cancels_at_the_door_until_it_is_too_late():
     with pytest.raises(RefusedError, match="too late"):
         trial.cancel(done)
     tea = Trial(SHOP)
-    with pytest.raises(LookupError, match="has no door"):
+    with pytest.raises(LookupError, match="has no endpoint"):
         tea.cancel(tea.submit(CONTENT))
 
 

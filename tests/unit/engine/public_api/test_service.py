@@ -1,4 +1,4 @@
-"""The front door of every business, as it goes over HTTP: place, follow, cancel."""
+"""The endpoint of every business, as it goes over HTTP: place, follow, cancel."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ from engine.public_api.rules import (
     submission,
 )
 from engine.runtime.api import blueprint
-from engine.workflow import Agent, Door, Model, Operation, Personal, Workflow, business
+from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, business
 from operations.api.requests import ActRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
@@ -62,9 +62,9 @@ class Hotel(Agent):
 hotel = Hotel("hotel")
 
 
-def stays(name, door=None, version=1):
+def stays(name, endpoint=None, version=1):
     """Return a workflow of one step, `book`."""
-    flow = Workflow(name, Stay, door=door, version=version)
+    flow = Workflow(name, Stay, endpoint=endpoint, version=version)
 
     @flow.step(hotel.book, undo=hotel.cancel)
     def book(stay: Stay) -> Stay:
@@ -80,9 +80,9 @@ def not_for_long(stay):
 
 
 HOTEL = business(
-    stays("stay", Door(open=True)),
-    stays("long-stay", Door(open=False, cancel_until="book")),
-    stays("no-door"),
+    stays("stay", OrderEndpoint(open=True)),
+    stays("long-stay", OrderEndpoint(open=False, cancel_until="book")),
+    stays("no-endpoint"),
     agents=[hotel],
     check=not_for_long,
 )
@@ -159,7 +159,7 @@ async def test_an_order_may_name_the_time_before_which_it_does_not_begin(claims)
 
 
 def routes_of(caller):
-    """The method and level of each route of a door."""
+    """The method and level of each route of an endpoint."""
     triggers = [each.get_trigger().get_dict_repr() for each in caller.bound]
     return {
         (each["methods"][0].value, each["route"]): each["authLevel"].value
@@ -188,38 +188,38 @@ def test_a_workflow_has_the_door_that_it_declares_and_no_other(claims, hotels):
     assert routes_of(Caller(SHOP)) == {}
 
 
-def test_the_door_of_a_workflow_is_that_of_its_latest_version():
-    """One door for all versions, so the older one's is gone."""
-    newer, older = stays("stay", version=2), stays("stay", Door(open=True))
-    assert business(older, newer, agents=[hotel]).doors == ()
-    newer.door = Door(cancel_until="book")
-    (door,) = business(newer, older, agents=[hotel]).doors
-    assert (door.workflow, door.open, door.cancel_until) == ("stay", False, "book")
+def test_the_endpoint_of_a_workflow_is_that_of_its_latest_version():
+    """One endpoint for all versions, so the older one's is gone."""
+    newer, older = stays("stay", version=2), stays("stay", OrderEndpoint(open=True))
+    assert business(older, newer, agents=[hotel]).endpoints == ()
+    newer.endpoint = OrderEndpoint(cancel_until="book")
+    (endpoint,) = business(newer, older, agents=[hotel]).endpoints
+    assert (endpoint.workflow, endpoint.open, endpoint.cancel_until) == ("stay", False, "book")
 
 
 def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     """Nobody could ever cancel."""
     with pytest.raises(DeclarationError) as raised:
-        business(stays("stay", Door(cancel_until="pay")), agents=[hotel])
+        business(stays("stay", OrderEndpoint(cancel_until="pay")), agents=[hotel])
     assert raised.value.faults == [
-        Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, "stay version 1: door", step="pay")
+        Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, "stay version 1: endpoint", step="pay")
     ]
 
 
-def test_a_door_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
+def test_a_endpoint_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
     """No order could come through it."""
-    made = business(stays("stay", Door(open=True)), agents=[hotel])
-    (door,) = made.doors
+    made = business(stays("stay", OrderEndpoint(open=True)), agents=[hotel])
+    (endpoint,) = made.endpoints
     with pytest.raises(DeclarationError) as raised:
-        replace(made, doors=(replace(door, workflow="gone"),)).check(made.agents)
-    assert raised.value.faults == [Fault(FaultCode.UNKNOWN_WORKFLOW, "door", workflow="gone")]
+        replace(made, endpoints=(replace(endpoint, workflow="gone"),)).check(made.agents)
+    assert raised.value.faults == [Fault(FaultCode.UNKNOWN_WORKFLOW, "endpoint", workflow="gone")]
 
 
 @pytest.mark.proves("SUB-1", "SUB-8")
 async def test_an_order_is_placed_followed_from_the_first_moment_and_recorded_as_it_was_sent(
     claims,
 ):
-    """`Accepted` while only the queue holds it; then as it is, with the workflow of the door."""
+    """`Accepted` while only the queue holds it; then as it is, with the workflow of the endpoint."""
     status, placed, headers = await claims.place(key=None)
     order_id = placed["orderId"]
     url = f"/api/workflows/claim/orders/{order_id}"
@@ -241,7 +241,7 @@ async def test_an_order_is_placed_followed_from_the_first_moment_and_recorded_as
 
 
 async def test_an_order_is_followed_by_operators_from_the_first_moment_too(hotels):
-    """Their door is another, and what it says is the same."""
+    """Their endpoint is another, and what it says is the same."""
     _, placed, _ = await hotels.place("long_stay", GUEST)
     assert placed["statusUrl"].startswith("/api/operator/workflows/long-stay/orders/")
     follow = partial(hotels, "customers_follow_long_stay", orderId=placed["orderId"])
@@ -265,7 +265,7 @@ async def test_who_follows_an_order_sees_nothing_of_what_is_in_it(claims):
 
 
 async def test_an_order_of_another_workflow_is_unknown_at_this_door(hotels):
-    """Its id is the right to see it at its own door alone, which may be the operators'."""
+    """Its id is the right to see it at its own endpoint alone, which may be the operators'."""
     order_id = await hotels.recorded("long_stay", GUEST)
     assert (await hotels("customers_follow_long_stay", orderId=order_id))[0] == 200
     assert (await hotels("customers_follow_stay", orderId=order_id))[0] == 404
@@ -307,7 +307,7 @@ def test_the_shortest_and_the_longest_key_are_taken(key):
 @pytest.mark.proves("SUB-1")
 def test_a_payload_takes_the_place_of_no_field_of_the_message():
     """Whatever its own fields are called."""
-    door = engine.declarations.business.Door(workflow="stay", content=Stay, open=True)
+    endpoint = engine.declarations.business.OrderEndpoint(workflow="stay", content=Stay, open=True)
     payload = {
         "order_id": "b00-other",
         "schema_version": 9,
@@ -315,7 +315,7 @@ def test_a_payload_takes_the_place_of_no_field_of_the_message():
         "not_before": 1,
         "reply_to": "b",
     }
-    sent = submission(door, payload, Beginning(), ORDER_ID, NOW)
+    sent = submission(endpoint, payload, Beginning(), ORDER_ID, NOW)
     assert (sent.order_id, sent.placed_at) == (ORDER_ID, NOW)
     assert (sent.not_before, sent.reply_to) == (None, None)
     assert sent.payload == payload
@@ -346,7 +346,7 @@ async def test_what_is_null_or_left_out_is_recorded_so(hotels):
 
 @pytest.mark.proves("SUB-8")
 async def test_a_key_stands_for_one_order_of_one_workflow(hotels):
-    """Sent again it is the same order; other content under it is refused, and so is another door."""
+    """Sent again it is the same order; other content under it is refused, and so is another endpoint."""
     status, first, _ = await hotels.place("stay", GUEST)
     assert (status, (await hotels.place("stay", GUEST))[1]) == (202, first)
     assert hotels.queue.texts[0] == hotels.queue.texts[1]
@@ -438,7 +438,7 @@ async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
 
 def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
     """With what each field may be, and the statuses that can come."""
-    routes = engine.public_api.triggers.routes(claims.app.customers, CLAIMS.doors)
+    routes = engine.public_api.triggers.routes(claims.app.customers, CLAIMS.endpoints)
     told = description(routes)
     post = told["paths"]["/api/workflows/claim/orders"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {

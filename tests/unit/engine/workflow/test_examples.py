@@ -36,7 +36,7 @@ class Everything(Model):
     size: Size
     fuel: Literal["petrol", "diesel"]
     seats: Annotated[int, Field(ge=2, le=9)]
-    doors: Annotated[int, Field(lt=1)]
+    endpoints: Annotated[int, Field(lt=1)]
     price: Decimal
     share: float
     clean: bool

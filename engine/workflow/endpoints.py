@@ -1,4 +1,4 @@
-"""The front door of a workflow, as a business declares it."""
+"""The HTTP endpoint of a workflow, as a business declares it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from engine.workflow.model import Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Door:
+class OrderEndpoint:
     """Lets orders of a workflow come over HTTP, and be followed there."""
 
     open: bool = False
@@ -15,8 +15,8 @@ class Door:
     cancel_until: str | None = None
     """The step until whose begin customers may cancel an order; None if they never may."""
 
-    def declaration(self, workflow: str, payload: type[Model]) -> business.Door:
-        """Return the door as the engine knows it."""
-        return business.Door(
+    def declaration(self, workflow: str, payload: type[Model]) -> business.EndpointDefinition:
+        """Return the endpoint as the engine knows it."""
+        return business.EndpointDefinition(
             workflow=workflow, content=payload, open=self.open, cancel_until=self.cancel_until
         )
