@@ -254,11 +254,11 @@ class Admission:
             for name, each in self.capacity.items()
             if limit(health, name, each, now) > open_then[name]
         }
-        room: dict[str, list[str]] = {}
+        capacity: dict[str, list[str]] = {}
         for needs, offering in self.offers.items():
             if takers := [agent for agent in offering if agent in free]:
-                room[needs] = takers
-        return room
+                capacity[needs] = takers
+        return capacity
 
     def _free(self, agent: str) -> int:
         allowed = limit(self.health, agent, self.capacity[agent], self.clock())

@@ -37,12 +37,12 @@ class SchedulerRules:
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
     """
 
-    def claim(self, order: Order, now: datetime, room: Capacity) -> Change | NotClaimed:
+    def claim(self, order: Order, now: datetime, capacity: Capacity) -> Change | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
         Return the reason instead if the order is not claimed.
         """
-        decided = claim.claim(order, now, room, self._scheduler())
+        decided = claim.claim(order, now, capacity, self._scheduler())
         if isinstance(decided, claim.NotClaimed):
             return NotClaimed(why=decided.why)
         return change_of(decided, self._actor)
@@ -55,14 +55,14 @@ class SchedulerRules:
         return claim.can_claim(self._scheduler(), workflow, version, waited)
 
     def receive(
-        self, order: Order, reply: AgentReply, now: datetime, room: Capacity, agent: str
+        self, order: Order, reply: AgentReply, now: datetime, capacity: Capacity, agent: str
     ) -> Change | Note:
         """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
 
         `agent` is the agent whose queue delivered the reply. Raises `NewerWorkflowError` for a
         valid reply on which only a newer version of the app can act (FLT-12).
         """
-        decided = receive(order, Delivery(reply, agent), now, room, self._scheduler())
+        decided = receive(order, Delivery(reply, agent), now, capacity, self._scheduler())
         if isinstance(decided, RefusedReply):
             return self._note(order, decided, now)
         return change_of(decided, self._actor)

@@ -32,12 +32,12 @@ WAKE_UP_TIME = timedelta(seconds=2)
 """Time for which an order is left to the process that receives its wake-up.
 
 Other processes would only cause conflicts. It is short because an order whose wake-up was lost, or
-found no room, is claimed by the others only after it.
+found no capacity, is claimed by the others only after it.
 """
 
 SKIPPED_FOR = timedelta(seconds=5)
 """Time for which an order is passed over if none of the agents with room may take it."""
-FOR_OTHERS = (NotClaimable.NO_ROOM_AT_ITS_OWN, NotClaimable.UNKNOWN_PROVIDER)
+FOR_OTHERS = (NotClaimable.NO_CAPACITY_AT_ITS_OWN, NotClaimable.UNKNOWN_PROVIDER)
 """Why none of them may."""
 
 AT_ONCE = 64
@@ -109,8 +109,8 @@ class SchedulerService:
     def _received(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
-        room = self.admission.capacity_for(order.order_id, runs_at, said_in(reply, agent, now))
-        return self.rules.receive(order, reply, now, room, agent)
+        capacity = self.admission.capacity_for(order.order_id, runs_at, said_in(reply, agent, now))
+        return self.rules.receive(order, reply, now, capacity, agent)
 
     def _intend(self, order: Order, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
@@ -180,7 +180,9 @@ class SchedulerService:
     def _is_for_others(self, refused: NotClaimed, candidate: Candidate) -> bool:
         """Whether no agent with room may take the order, or no agent here offers what it needs."""
         is_offered = candidate.needs in (work_index.NO_AGENT, *self.admission.offers)
-        return refused.why in FOR_OTHERS or (refused.why is NotClaimable.NO_ROOM and not is_offered)
+        return refused.why in FOR_OTHERS or (
+            refused.why is NotClaimable.NO_CAPACITY and not is_offered
+        )
 
     def _claimed(self, order: Order, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""
@@ -192,7 +194,7 @@ class SchedulerService:
         """Read the open requests, the waiting orders and the agents' health, if a look is due.
 
         Callers wait for another caller's look only before the first one has succeeded: without it
-        there is no room.
+        there is no capacity.
         """
         waits = self._looking.locked()
         if waits and self.admission.has_looked:

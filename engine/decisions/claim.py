@@ -71,7 +71,7 @@ def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> NotCla
         return NotClaimable.UNKNOWN_PROVIDER
     due = (step for step in order.ready if (order.starts_at(step) or now) <= now)
     has_capacity = any(capability_of(step) in proceed.capacity for step in due)
-    return NotClaimable.NO_ROOM_AT_ITS_OWN if has_capacity else NotClaimable.NO_ROOM
+    return NotClaimable.NO_CAPACITY_AT_ITS_OWN if has_capacity else NotClaimable.NO_CAPACITY
 
 
 def noting_workflow_changes(transition: Transition, workflow: WorkflowDefinition) -> Transition:

@@ -328,7 +328,10 @@ def _waiting_for(
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
             nobody = f"an agent for {_capability(order)}, which none of this app's agents is"
-            is_alone = expected.why_not in (NotClaimable.NO_ROOM, NotClaimable.NO_ROOM_AT_ITS_OWN)
+            is_alone = expected.why_not in (
+                NotClaimable.NO_CAPACITY,
+                NotClaimable.NO_CAPACITY_AT_ITS_OWN,
+            )
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
 
 

@@ -45,7 +45,7 @@ from testkit.exploration.due import is_due, may_go_on, polled_from
 from testkit.exploration.ports import RETRY_AFTER
 from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
-from testkit.exploration.side_by_side import check_room, check_turn
+from testkit.exploration.side_by_side import check_capacity, check_turn
 from testkit.exploration.told import OF_ENDS, check_published
 from testkit.exploration.violations import ViolationError
 from testkit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
@@ -477,7 +477,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
         yield f"{what}: another writer was first", world, conflict, False
     else:
         after, snapshot = written
-        check_room(after, change)
+        check_capacity(after, change)
         yield what, after, Returned(snapshot), False
         yield f"{what}, the answer is lost", after, away, True
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True

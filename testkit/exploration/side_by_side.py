@@ -68,7 +68,7 @@ def _needs(order: Order) -> set[str]:
     return {step.rules.capability for step in idle}
 
 
-def check_room(after: World, change: Change) -> None:
+def check_capacity(after: World, change: Change) -> None:
     """Check that no more orders are at an agent than it has slots (WRK-2).
 
     It has as many for each process that looks for itself.

@@ -336,15 +336,15 @@ def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
 def test_a_claim_that_starts_nothing_writes_nothing():
     """There is room for nothing but what runs: the order stays as it is, whoever holds it."""
     order, rules = order_of(step("first"), step("other", capability="shipping"))
-    assert rules.claim(order, NOW, {}) == NotClaimed(why=NotClaimable.NO_ROOM)
+    assert rules.claim(order, NOW, {}) == NotClaimed(why=NotClaimable.NO_CAPACITY)
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
     assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(
-        why=NotClaimable.NO_ROOM
+        why=NotClaimable.NO_CAPACITY
     )
     slow = steps.running(processing.step("first"), complete_by=NOW + HOURS)
     pending = orders.pending(orders.with_steps(processing, slow))
     assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(
-        why=NotClaimable.NO_ROOM
+        why=NotClaimable.NO_CAPACITY
     )
 
 

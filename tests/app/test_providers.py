@@ -31,7 +31,7 @@ def put_back(how):
 def test_what_was_ever_tried_waits_for_its_own_provider(how):
     """A request that the agent says was not tried may have been delivered twice, and done."""
     order, now = put_back(how)
-    assert APART.claim(order, now, BACKUP) == NotClaimed(why=NotClaimable.NO_ROOM_AT_ITS_OWN)
+    assert APART.claim(order, now, BACKUP) == NotClaimed(why=NotClaimable.NO_CAPACITY_AT_ITS_OWN)
     assert APART.claim(order, now, BOTH).after.step("payment").agent == "payment"
 
 

@@ -94,10 +94,10 @@ def test_what_cannot_be_claimed_is_left():
     """SCH-1: nothing is written."""
     assert claimed(step(), state=Processed()) == NotClaimed(NotClaimable.ENDED)
     assert claimed(step(), not_before=LATER) == NotClaimed(NotClaimable.NOT_YET)
-    assert claimed(step(), capacity={}) == NotClaimed(NotClaimable.NO_ROOM)
+    assert claimed(step(), capacity={}) == NotClaimed(NotClaimable.NO_CAPACITY)
     asked = in_doubt(Waiting(TIMED_OUT))
     elsewhere = claimed(asked, capacity={"bank": ("other-bank",)})
-    assert elsewhere == NotClaimed(NotClaimable.NO_ROOM_AT_ITS_OWN)
+    assert elsewhere == NotClaimed(NotClaimable.NO_CAPACITY_AT_ITS_OWN)
 
 
 def test_the_step_that_waits_longest_says_why_nothing_starts():
@@ -107,7 +107,7 @@ def test_the_step_that_waits_longest_says_why_nothing_starts():
     left = claimed(
         step(name="ship", capability="carrier"), longer, by=by, capacity={"bank": ("other-bank",)}
     )
-    assert left == NotClaimed(NotClaimable.NO_ROOM_AT_ITS_OWN)
+    assert left == NotClaimed(NotClaimable.NO_CAPACITY_AT_ITS_OWN)
 
 
 def test_a_step_of_an_agent_without_capacity_does_not_hold_up_another():
@@ -279,7 +279,7 @@ def test_a_condition_that_is_met_is_recorded_with_the_start_alone():
     """A claim that starts nothing writes nothing."""
     by, pending = scheduler(definition(when=is_small)), step(ConditionPending())
     assert isinstance(only_step(claimed(pending, by=by)).state, Running)
-    assert claimed(pending, by=by, capacity={}) == NotClaimed(NotClaimable.NO_ROOM)
+    assert claimed(pending, by=by, capacity={}) == NotClaimed(NotClaimable.NO_CAPACITY)
     at_once = scheduler(definition(begins=lambda *_: None))
     assert isinstance(only_step(claimed(pending, by=at_once)).state, Running)
 
