@@ -1135,7 +1135,7 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
     def dependencies(order):
         return {step.name: frozenset(step.rules.after) for step in order.steps}
 
-    return patch.object(Order, "dependencies", dependencies)
+    return patch.object(Order, "dependencies", property(dependencies))
 
 
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:
