@@ -422,7 +422,7 @@ def test_an_order_that_is_put_back_says_until_when():
     assert scheduler.receive(order, reply, NOW).entry.events[-1] == Requeued(until=until)
     at_once = reply.model_copy(update={"retry_after": 0})
     late = NOW + seconds(2)
-    assert scheduler.receive(order, at_once, late, capacity={}).entry.events[-1] == Requeued()
+    assert scheduler.receive(order, at_once, late, room={}).entry.events[-1] == Requeued()
 
 
 @pytest.mark.proves("SUP-3")

@@ -14,8 +14,7 @@ from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Wor
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
 from engine.workflow import Agent as Agent_
-from engine.workflow import EndpointDefinition as Door_
-from engine.workflow import Model, Operation, Personal, Workflow
+from engine.workflow import Model, Operation, OrderEndpoint, Personal, Workflow
 from engine.workflow import business as flow_business
 from scheduler.admission import Admission
 from testkit import FoundError, Trial
@@ -224,7 +223,7 @@ def no(form: Form) -> bool:
 
 def asked_first(cancel_until="book"):
     """A business that asks its customer before it books; a gift beside that is never needed."""
-    flow = Workflow("asked", Form, endpoint=Door_(open=True, cancel_until=cancel_until))
+    flow = Workflow("asked", Form, endpoint=OrderEndpoint(open=True, cancel_until=cancel_until))
 
     @flow.answer(Letter, within=timedelta(days=1))
     def consent(form: Form) -> Form:

@@ -594,7 +594,7 @@ class WorldOf:
     def _settings(self, business: Business) -> Settings:
         times = {
             "step_timeout": ALLOWED,
-            "agent_margin": MARGIN,
+            "reply_margin": MARGIN,
             "remote_call_timeout": ALLOWED,
             "clock_tolerance": TOLERANCE,
             "cooldown": COOLDOWN,

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.support.endpoints import CommandLine
 
 from development.business import named
 from local.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
 from tests.support.client import KILLED, claims_and_recoveries_alternate, events
+from tests.support.doors import CommandLine
 from tests.support.failing import ended, steps_of
 from tests.support.reading import follow, steps
 from tests.support.stacks import running
