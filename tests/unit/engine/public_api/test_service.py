@@ -307,7 +307,9 @@ def test_the_shortest_and_the_longest_key_are_taken(key):
 @pytest.mark.proves("SUB-1")
 def test_a_payload_takes_the_place_of_no_field_of_the_message():
     """Whatever its own fields are called."""
-    endpoint = engine.declarations.business.OrderEndpoint(workflow="stay", content=Stay, open=True)
+    endpoint = engine.declarations.business.EndpointDefinition(
+        workflow="stay", content=Stay, open=True
+    )
     payload = {
         "order_id": "b00-other",
         "schema_version": 9,
