@@ -353,7 +353,7 @@ class Admission:
         for needs in sorted({candidate.needs for candidate in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
             in_turns = _in_turns(high, normal, self._turns[needs])
-            self._queues[needs] = {turn.order_id: turn for turn in in_turns}
+            self._queues[needs] = {candidate.order_id: candidate for candidate in in_turns}
         for candidate in heard:
             self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 

@@ -152,7 +152,7 @@ class Copies:
             for partition in self.partitions[ORDERS]
         )
         of_customers = self.partitions[KEYS_OF_CUSTOMERS]
-        keys = (self._has_rows(KEYS_OF_CUSTOMERS, customer, "") for customer in of_customers)
+        keys = (self._has_rows(KEYS_OF_CUSTOMERS, partition, "") for partition in of_customers)
         if any(await run_all([*orders, *keys], at_most=AT_ONCE)):
             raise RefusedError("the store is not empty: a copy is restored into an empty one alone")
 

@@ -91,7 +91,7 @@ OTHERS = f"{ORDER_ID[:-1]}X:payment:1:do", f"{ORDER_ID}:shipping:1:do", f"{ORDER
 
 
 @pytest.mark.proves("SUP-3")
-@pytest.mark.parametrize("at_door", [True, False], ids=["at the endpoint", "the service's word"])
+@pytest.mark.parametrize("at_door", [True, False], ids=["at the gateway", "the service's word"])
 def test_the_fault_of_another_request_decides_nothing(at_door):
     """Not that of another order, another step or another attempt; nor is it the reason (engine 13, host 7)."""
     order = claimed()

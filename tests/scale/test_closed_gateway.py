@@ -29,7 +29,7 @@ ROUND = seconds(2)
 """Between two looks at what has come."""
 
 
-class OrderEndpoint:
+class Gateway:
     """Answers in the place of a service until it is opened; then the service does."""
 
     def __init__(self, status):
@@ -52,15 +52,15 @@ class OrderEndpoint:
 
 
 class Street:
-    """The shop's orders, each with goods to reserve behind the endpoint; time passes only here."""
+    """The shop's orders, each with goods to reserve behind the gateway; time passes only here."""
 
     def __init__(self, status):
         self.world = Scheduling(PATIENT, offers=OFFERS)
-        self.app, self.endpoint = self.world.app(instance_id="one"), OrderEndpoint(status)
+        self.app, self.gateway = self.world.app(instance_id="one"), Gateway(status)
         (inventory,) = (agent for agent in self.app.agents if agent.name == "inventory")
         remote = HttpRemoteService(
             base_url="https://inventory",
-            session=lambda: self.endpoint,
+            session=lambda: self.gateway,
             longest_wait=seconds(600),
             clock=lambda: self.world.now,
         )
@@ -88,7 +88,7 @@ class Street:
             self.world.now += ROUND
 
     def _replies(self):
-        """Take the replies of the one that stands behind the endpoint out of their queue."""
+        """Take the replies of the one that stands behind the gateway out of their queue."""
         bus, queue = self.world.parts.bus, responses_queue("inventory")
         replies = [
             decode(AgentReply, message.body) for message in bus.sent if message.queue == queue
@@ -108,7 +108,7 @@ async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
     ids = [await street.world.record("order", f"b{number % 8:02d}") for number in range(50)]
     await street.live(seconds(120))
     assert not any(order.outcome for order in await street.orders(ids))
-    street.endpoint.status = 200
+    street.gateway.status = 200
     await street.live(seconds(600))
     assert {order.process_state for order in await street.orders(ids)} == {ProcessState.PROCESSED}
 

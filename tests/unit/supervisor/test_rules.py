@@ -329,7 +329,7 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 
 @pytest.mark.proves("SUP-3", "AGT-6")
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("at_door", [True, False], ids=["at the endpoint", "the service's word"])
+@pytest.mark.parametrize("at_door", [True, False], ids=["at the gateway", "the service's word"])
 def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
     """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()

@@ -206,7 +206,7 @@ def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
     ]
 
 
-def test_a_endpoint_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
+def test_an_endpoint_of_a_workflow_that_is_not_there_is_a_fault_at_the_start():
     """No order could come through it."""
     made = business(stays("stay", OrderEndpoint(open=True)), agents=[hotel])
     (endpoint,) = made.endpoints
