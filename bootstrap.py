@@ -16,7 +16,6 @@ import operations.alerts.rules
 import operations.alerts.triggers
 import operations.api.triggers
 import scheduler.triggers
-import simulator.triggers
 import submission.service
 import submission.triggers
 import supervisor.triggers
@@ -81,14 +80,15 @@ from operations.api.runs import RunService
 from operations.api.service import OperatorService
 from operations.api.triggers import OperatorServices
 from operations.api.vocabulary import OutsideLinks, runbook_of
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import simulated
+from samples.simulator.samples import sample_order, simulated_agents
+from samples.simulator.service import SampleService, Simulator
+from samples.simulator.triggers import blueprint as simulator_blueprint
 from scheduler.admission import Admission, Capacity
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
-from simulator.ledger import Ledger
-from simulator.rules import simulated
-from simulator.samples import sample_order, simulated_agents
-from simulator.service import SampleService, Simulator
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
@@ -617,4 +617,4 @@ def _simulator(app: App) -> func.Blueprint:
         clock=parts.clock,
         new_order_id=order_ids(app.settings.buckets),
     )
-    return simulator.triggers.blueprint(services, samples)
+    return simulator_blueprint(services, samples)

@@ -46,9 +46,10 @@ def imports(business_packages: Sequence[str], root: Path = ROOT) -> str:
     """Return the configuration of the import linter for the engine and these businesses."""
     config = _pyproject(root)["importlinter"]
     engine = config["root_packages"]
-    roots = sorted({name.partition(".")[0] for name in business_packages})
     contracts = [*config.pop("contracts"), *_contracts(business_packages, engine, root)]
-    config["root_packages"] = [*engine, *roots]
+    # The linter takes packages at the top alone.
+    roots = {name.partition(".")[0] for name in (*engine, *business_packages)}
+    config["root_packages"] = sorted(roots)
     sections = [_section("[tool.importlinter]", config)]
     sections += [_section("[[tool.importlinter.contracts]]", contract) for contract in contracts]
     return "\n".join(sections)

@@ -1,1 +1,4 @@
-"""Examples: a second business, and a system that submits orders to this deployment."""
+"""Examples: more businesses, a system that submits orders, and the simulated services.
+
+Only `samples.simulator` is deployed.
+"""

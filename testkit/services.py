@@ -1,6 +1,6 @@
 """The services that the agents call, in memory: they keep every effect, and fail as they are told.
 
-They follow the rules of the simulated services (`simulator/rules.py`).
+They follow the rules of the simulated services (`samples/simulator/rules.py`).
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from engine.declarations.business import Business
 from engine.domain.errors import AcceptedError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from engine.ports import Clock, RemoteService
-from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated
-from simulator.service import Answer, Simulator
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service, simulated
+from samples.simulator.service import Answer, Simulator
 from testkit.memory import of_columns
 
 NEVER_MS = 30_000

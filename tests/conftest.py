@@ -65,7 +65,6 @@ TOGETHER = {
     "tests/deployment/test_new_business.py": "another business",
     "browser": "shared stack 3",
     "stack": "services 1",
-    "simulator": "services 1",
     "contract": "services 1",
     "local/broker": "services 2",
     "local/conformance": "services 2",

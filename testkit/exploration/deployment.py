@@ -10,7 +10,7 @@ from engine.declarations.business import Agent, Business, EndpointDefinition, of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from engine.domain.submitted_order import OUTSIDE
-from simulator.rules import filled
+from samples.simulator.rules import filled
 
 Answer = Mapping[str, object]
 

@@ -16,7 +16,7 @@ from engine.workflow import GO_ON, UNDO, Agent, Model, Operation, Workflow, busi
 from operations.cli.formatting import order_text
 from samples.claims.business import CLAIMS
 from samples.claims_with_approvals.business import GROWN
-from simulator.samples import sample_order
+from samples.simulator.samples import sample_order
 from testkit import Trial
 from tests.support.acting import cancel, skip, told
 from tests.support.builders import orders, refusal

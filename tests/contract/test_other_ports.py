@@ -36,9 +36,9 @@ from engine.storage.tables import Delete, Put, first
 from local.tests.support.delivered_events import take_events
 from local.tests.support.waiting import eventually
 from operations.api.requests import AlertsPage
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Effect, Fault, FaultInForce
 from shop.business import SHOP
-from simulator.ledger import Ledger
-from simulator.rules import Effect, Fault, FaultInForce
 from testkit.memory import MemoryLeadership, MemoryLease
 from tests.support.builders import NOW, seconds
 

@@ -23,7 +23,7 @@ NEVER = [
     "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
-    "shop/tests/x.test.js",
+    "shop/tests/x.test.js", "samples/claims/business.py", "samples/follow_an_order.py", "samples/subscriber/README.md",
 ]  # fmt: skip
 PACKED = ".python_packages/lib/site-packages"
 PACKAGE_FILES = [
@@ -157,6 +157,13 @@ def test_the_page_of_the_business_is_deployed_and_its_tests_are_not(package):
     assert (package / "shop/page/index.html").is_file()
     assert (package / "web/static/console/index.html").is_file()
     assert not (package / "shop/tests").exists()
+
+
+def test_of_the_samples_only_the_simulator_is_deployed(package):
+    """A demonstration needs it, and no app needs another sample."""
+    assert sorted(path.name for path in (package / "samples").glob("[!_]*")) == ["simulator"]
+    files = {path.name for path in (package / "samples").rglob("*.py")}
+    assert files == {path.name for path in (ROOT / "samples/simulator").glob("*.py")}
 
 
 def test_annotations_are_of_the_kind_that_azure_takes(loaded):

@@ -37,10 +37,10 @@ from engine.storage.tables import Insert, Stored, entity, stored_form
 from operations.alerts import rules as alert_rules
 from operations.api.requests import BulkRequest, OperatorRequest, RestoreRequest
 from samples.claims.business import CLAIMS
+from samples.simulator.rules import Call, Fault
+from samples.simulator.samples import Trial
 from shop.business import Content
 from shop.rules import Purchase
-from simulator.rules import Call, Fault
-from simulator.samples import Trial
 from submission.rules import Terms, new_order, read
 from testkit.memory import in_memory, of_columns
 from tests.support.apps import app, set_to, shop_of

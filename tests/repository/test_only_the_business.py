@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 ENGINE = (
     *("engine", "web"),
     *("submission", "scheduler", "agents", "supervisor", "operations"),
-    "simulator",
+    "samples/simulator",
 )
 SUFFIXES = (".py", ".js", ".css", ".html")
 NOT_OURS = {"node_modules", "tests", "__pycache__"}

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from engine.declarations.business import Business
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Call, Fault, simulated
+from samples.simulator.samples import sample_order
+from samples.simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
 from shop.business import SHOP
-from simulator.ledger import Ledger
-from simulator.rules import Call, Fault, simulated
-from simulator.samples import sample_order
-from simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
 from testkit.memory import MemoryTextQueue
 from tests.support.builders import NOW, ORDER_ID, seconds
 

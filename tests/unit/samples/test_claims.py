@@ -9,7 +9,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.messages import json_text
 from engine.domain.submitted_order import ERASED, OnFailure
 from samples.claims.business import CLAIMS
-from simulator.rules import simulated
+from samples.simulator.rules import simulated
 from tests.support.builders import orders
 
 (CLAIM,) = CLAIMS.workflows.all

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
-from simulator.ledger import Ledger
+from samples.simulator.ledger import Ledger
 from testkit.check import FAILS, NOT_TRIED, WORKS, main
 from testkit.checks import Service, Told, Verdict, findings
 from testkit.keys import MemoryKeys

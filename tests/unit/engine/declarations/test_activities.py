@@ -38,7 +38,7 @@ from engine.workflow import (
     business,
 )
 from local.ports import Ports
-from simulator.samples import sample_order
+from samples.simulator.samples import sample_order
 from testkit.memory import in_memory
 from tests.support.agency import Agency
 from tests.support.builders import seconds

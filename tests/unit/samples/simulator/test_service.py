@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from engine.domain.errors import UnavailableError
-from simulator.ledger import Ledger
-from simulator.rules import BUSY_FOR_SECONDS
-from simulator.service import FAULT_CACHE_SECONDS
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import BUSY_FOR_SECONDS
+from samples.simulator.service import FAULT_CACHE_SECONDS
 from testkit.memory import of_columns
 from tests.support.builders import seconds
 from tests.support.simulated_world import World

@@ -7,8 +7,8 @@ import pytest
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.messages import Submission, decode
 from samples.claims.business import CLAIMS
+from samples.simulator.samples import Trial, sample_order, simulated_agents
 from shop.business import SHOP
-from simulator.samples import Trial, sample_order, simulated_agents
 from tests.support.builders import ORDER_ID
 from tests.support.simulated_world import EVERY_SERVICE
 

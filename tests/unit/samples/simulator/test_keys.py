@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from engine.declarations.business import Business
+from samples.simulator.rules import simulated
 from shop.business import SHOP
-from simulator.rules import simulated
 from tests.support.builders import seconds
 from tests.support.simulated_world import World
 

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from engine.domain.errors import ConflictError
 from engine.domain.keys import key_part
 from engine.storage.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
-from simulator.rules import Effect, FaultInForce, Refusal
+from samples.simulator.rules import Effect, FaultInForce, Refusal
 
 LAST = "~"
 EFFECT = TypeAdapter(Effect)

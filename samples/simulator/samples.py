@@ -13,7 +13,7 @@ from engine.declarations.workflow import StepDefinition
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OnFailure
-from simulator.rules import Fault, Match
+from samples.simulator.rules import Fault, Match
 
 
 class Trial(BaseModel):

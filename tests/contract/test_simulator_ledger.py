@@ -8,13 +8,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from engine.azure.connections import Connections
+from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.errors import UnavailableError
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated
 from shop.business import SHOP
-from simulator.ledger import Ledger
-from simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated
+from testkit.memory import of_columns
 from tests.support.builders import NOW, seconds
 from tests.support.simulated_world import World
+from tests.support.transports import Recorder
 
 PAYMENT = simulated(SHOP)["payment"]
 
@@ -22,6 +26,38 @@ RANGE = re.compile(r"PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt
 ONLY_AZURITE = pytest.mark.parametrize("ledger", ["azurite"], indirect=True)
 
 _numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+async def recorder():
+    """What the requests to Azurite go through."""
+    return Recorder()
+
+
+@pytest.fixture(scope="module")
+async def table(services, recorder):
+    """Table `simulator`."""
+    connections = Connections(
+        Settings.model_validate(services.app_environment()), transport=lambda: recorder
+    )
+    yield lambda: connections.table("simulator")
+    await connections.close()
+
+
+@pytest.fixture
+async def table_ledger(table):
+    """The ledger of one host; it may hold what former tests wrote, so each test has an order of its own."""
+    return Ledger(TableTransactions(table))
+
+
+@pytest.fixture(params=["memory", "azurite"])
+def ledger(request):
+    """The ledger, of either kind."""
+    return (
+        Ledger(of_columns())
+        if request.param == "memory"
+        else request.getfixturevalue("table_ledger")
+    )
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 from engine.concurrency import GroupCommit
 from engine.domain.errors import RefusedError
 from engine.ports import Clock, TextQueue
-from simulator import rules
-from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Plan, Refusal, Service
-from simulator.samples import SampleOrder, Trial
+from samples.simulator import rules
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Call, Effect, Fault, FaultInForce, Match, Plan, Refusal, Service
+from samples.simulator.samples import SampleOrder, Trial
 
 log = logging.getLogger(__name__)
 

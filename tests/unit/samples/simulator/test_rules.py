@@ -11,8 +11,7 @@ from engine.declarations.business import REFERENCE
 from engine.domain.errors import InvalidError
 from engine.domain.messages import decode
 from samples.claims.business import CLAIMS
-from shop.business import SHOP
-from simulator.rules import (
+from samples.simulator.rules import (
     Call,
     Fault,
     FaultInForce,
@@ -27,6 +26,7 @@ from simulator.rules import (
     result_of,
     simulated,
 )
+from shop.business import SHOP
 from tests.support.builders import NOW, seconds
 
 PAYMENT = simulated(SHOP)["payment"]
@@ -287,7 +287,7 @@ def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
 
 def test_the_fault_that_the_page_shows_meets_one_operation():
     """The page about services says how a fault is for one operation alone (newcomer C, `match`)."""
-    page = Path(__file__).parents[2] / "docs/services.md"
+    page = Path(__file__).parents[4] / "docs/services.md"
     [shown] = re.findall(r'`(\{"mode".*?\}\})`', page.read_text())
     in_page = FaultInForce(**dict(Fault.model_validate_json(shown)))
     bank = simulated(CLAIMS)["bank"]

@@ -15,10 +15,10 @@ from engine.declarations.service_forms import Route
 from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest
 from local.host.routes import encoded_anew, percent_decoded
-from simulator.ledger import Ledger
-from simulator.rules import Call, Fault, action_of, call_of, simulated
-from simulator.service import FAULT_CACHE_SECONDS, Simulator
-from simulator.triggers import blueprint
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Call, Fault, action_of, call_of, simulated
+from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
+from samples.simulator.triggers import blueprint
 from testkit import Trial
 from testkit.memory import of_columns
 from tests.support.builders import NOW, ORDER_ID

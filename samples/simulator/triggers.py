@@ -12,9 +12,9 @@ from engine.declarations.service_forms import METHODS, Route
 from engine.domain.errors import InvalidError
 from engine.http.responses import body_of, content_of, ok, problem
 from engine.runtime.functions import Functions
-from simulator.rules import Fault, action_of, call_of
-from simulator.samples import Trial
-from simulator.service import Answer, SampleService, Simulator
+from samples.simulator.rules import Fault, action_of, call_of
+from samples.simulator.samples import Trial
+from samples.simulator.service import Answer, SampleService, Simulator
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 REFUSED_IN_KEYS = set("/\\#?")

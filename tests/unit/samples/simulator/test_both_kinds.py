@@ -20,9 +20,9 @@ from engine.domain.messages import (
 )
 from engine.domain.statuses import ProcessState
 from operations.api.requests import ActRequest
-from simulator.ledger import Ledger
-from simulator.rules import Call, Fault, simulated
-from simulator.service import FAULT_CACHE_SECONDS, Simulator
+from samples.simulator.ledger import Ledger
+from samples.simulator.rules import Call, Fault, simulated
+from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
 from testkit.memory import in_memory, of_columns
 from tests.support.acting import act
 from tests.support.apps import app

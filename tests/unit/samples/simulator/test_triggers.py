@@ -6,8 +6,8 @@ import azure.functions as func
 import pytest
 
 from engine.domain.errors import UnavailableError
-from simulator.ledger import Ledger
-from simulator.triggers import blueprint
+from samples.simulator.ledger import Ledger
+from samples.simulator.triggers import blueprint
 from testkit.memory import of_columns
 
 CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
