@@ -57,7 +57,7 @@ test: $(VENV)/.installed-dev local/node_modules/.installed $(VENV)/clean/.instal
 soak: $(VENV)/.installed-dev local/node_modules/.installed browser
 	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
-check: $(VENV)/.installed-dev web/node_modules/.installed
+check: $(VENV)/.installed-dev engine/pages/node_modules/.installed
 	@echo '[check] style'
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -67,9 +67,10 @@ check: $(VENV)/.installed-dev web/node_modules/.installed
 	@echo '[check] what follows from the declarations of each business'
 	@$(BIN)/python -m development.declared
 	@echo '[check] the JavaScript of the pages'
-	@web/node_modules/.bin/tsc -p web
-	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
-		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
+	@engine/pages/node_modules/.bin/tsc -p engine/pages
+	@engine/pages/node_modules/.bin/prettier --check --log-level warn --config engine/pages/package.json \
+		--ignore-path engine/pages/.prettierignore engine/pages/static engine/pages/tests \
+		operations/console/static operations/console/tests shop/page shop/tests
 
 bicep: $(VENV)/.installed
 	@$(BIN)/python -m development.bicep
@@ -144,10 +145,10 @@ browser: $(VENV)/.installed
 REFUSE_LINK = test ! -L $(@D) || { \
 	echo '$(@D) is a link, and npm would empty the folder that it leads to. Remove the link (rm $(@D)).' >&2; exit 1; }
 
-web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
+engine/pages/node_modules/.installed: engine/pages/package-lock.json | $(VENV)/.installed
 	@$(REFUSE_LINK)
-	@echo '[setup] installing what checks the pages into web/node_modules (10 seconds, the first time only)'
-	@cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@echo '[setup] installing what checks the pages into engine/pages/node_modules (10 seconds, the first time only)'
+	@cd engine/pages && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed

@@ -11,15 +11,16 @@ from uuid import uuid4
 import azure.functions as func
 
 import agents.triggers
+import engine.pages.triggers
 import engine.public_api.triggers
 import operations.alerts.rules
 import operations.alerts.triggers
 import operations.api.triggers
+import operations.console.triggers
 import scheduler.triggers
 import submission.service
 import submission.triggers
 import supervisor.triggers
-import web.triggers
 from agents.bulkhead import Bulkhead
 from agents.circuit_breaker import CircuitBreaker
 from agents.health import HealthReporter
@@ -36,6 +37,7 @@ from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.http.openapi import Route
 from engine.http.sign_in import SignIn
+from engine.pages.triggers import BusinessPage, Pages
 from engine.public_api.inbox import AnswerInbox
 from engine.public_api.links import LinkService, WrongTries
 from engine.public_api.service import CustomerService
@@ -93,7 +95,6 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from web.triggers import Page, Site
 
 FOR_EACH_CALL = 2
 """Open requests that an agent may have for each call that its service takes at a time."""
@@ -568,7 +569,9 @@ def _check_links(settings: Settings, business: Business) -> None:
         raise SettingsError([fault])
 
 
-def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
+def functions(
+    app: App, routes: Sequence[Route] = (), page: BusinessPage | None = None
+) -> func.FunctionApp:
     """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
     endpoints = engine.public_api.triggers.routes(app.customers, app.business.endpoints)
@@ -576,8 +579,10 @@ def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) 
     called = [*routes, *endpoints, *links, *operations.api.triggers.routes(app.operators)]
     calls = api.blueprint(called, app.sign_in)
     # Where services are simulated, visitors look around. Elsewhere they are customers.
-    pages = web.triggers.blueprint(Site.read(page), start=app.settings.simulator_enabled)
-    for blueprint in (pages, calls, *_blueprints(app)):
+    found = Pages.read([operations.console.triggers.STATIC], page)
+    pages = engine.pages.triggers.blueprint(found, start=app.settings.simulator_enabled)
+    console = operations.console.triggers.blueprint(found)
+    for blueprint in (console, pages, calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
 

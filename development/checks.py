@@ -22,7 +22,13 @@ FRONT = {"rules", "service", "triggers", ENTRY}
 OF_THE_FRONT = ("engine.http", "engine.public_api", "engine.runtime", "engine.storage")
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
-    *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
+    *(
+        "engine.azure",
+        "engine.decisions",
+        "engine.features",
+        "engine.history_words",
+        "engine.pages",
+    ),
     *("local", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.

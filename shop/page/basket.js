@@ -1,7 +1,7 @@
 /** The basket, and the form by which it is ordered. */
 
-import { Problem, call } from "../../web/static/common/api.js";
-import { h, the } from "../../web/static/common/dom.js";
+import { Problem, call } from "../../engine/pages/static/common/api.js";
+import { h, the } from "../../engine/pages/static/common/dom.js";
 import { anotherPurchase, basket, bought, money, put, total } from "./store.js";
 
 const FIELDS = [

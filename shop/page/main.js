@@ -1,7 +1,7 @@
 /** Where the shop begins: which page is shown, and what stands around it. */
 
-import { h, render, the, tick } from "../../web/static/common/dom.js";
-import { applyTheme, themeSwitch } from "../../web/static/common/theme.js";
+import { h, render, the, tick } from "../../engine/pages/static/common/dom.js";
+import { applyTheme, themeSwitch } from "../../engine/pages/static/common/theme.js";
 import { basketPage } from "./basket.js";
 import { orderPage } from "./order.js";
 import { ordersPage } from "./orders.js";

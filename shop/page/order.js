@@ -1,10 +1,10 @@
 /** The page of one order: its steps move as they are done. */
 
-import { Problem, call } from "../../web/static/common/api.js";
-import { h } from "../../web/static/common/dom.js";
-import { badge, mark } from "../../web/static/common/marks.js";
-import { Poll } from "../../web/static/common/poll.js";
-import { clock, now } from "../../web/static/common/time.js";
+import { Problem, call } from "../../engine/pages/static/common/api.js";
+import { h } from "../../engine/pages/static/common/dom.js";
+import { badge, mark } from "../../engine/pages/static/common/marks.js";
+import { Poll } from "../../engine/pages/static/common/poll.js";
+import { clock, now } from "../../engine/pages/static/common/time.js";
 import { heard, mine, things, total } from "./store.js";
 
 const LONG_SECONDS = 8;

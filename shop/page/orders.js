@@ -1,7 +1,7 @@
 /** The orders that were placed in this browser. */
 
-import { h } from "../../web/static/common/dom.js";
-import { clock } from "../../web/static/common/time.js";
+import { h } from "../../engine/pages/static/common/dom.js";
+import { clock } from "../../engine/pages/static/common/time.js";
 import { mine, things, total } from "./store.js";
 
 /** @param {import("./main.js").Place} place */

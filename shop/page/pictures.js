@@ -1,6 +1,6 @@
 /** A small drawing for each kind of thing, in a tint of its own. */
 
-import { h } from "../../web/static/common/dom.js";
+import { h } from "../../engine/pages/static/common/dom.js";
 
 const LEAF = "M14 46C12 26 26 14 50 14 50 38 38 50 18 46zM14 52C20 40 28 32 40 24";
 const POT =

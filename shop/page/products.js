@@ -1,7 +1,7 @@
 /** What the shop sells. */
 
-import { call } from "../../web/static/common/api.js";
-import { h } from "../../web/static/common/dom.js";
+import { call } from "../../engine/pages/static/common/api.js";
+import { h } from "../../engine/pages/static/common/dom.js";
 import { picture } from "./pictures.js";
 import { money, put, quantityOf } from "./store.js";
 
@@ -50,7 +50,7 @@ export function productsPage(place) {
       known ??= (await call("/api/products")).data.products.map(read);
       draw();
     } catch (fault) {
-      const problem = /** @type {import("../../web/static/common/api.js").Failure} */ (fault);
+      const problem = /** @type {import("../../engine/pages/static/common/api.js").Failure} */ (fault);
       show(
         h(
           "div",

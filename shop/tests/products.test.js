@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { productsPage } from "../page/products.js";
-import { giveStorage } from "../../web/tests/support.js";
+import { giveStorage } from "../../engine/pages/tests/support.js";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 /** How often something was shown. */

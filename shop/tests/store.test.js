@@ -16,7 +16,7 @@ import {
   things,
   total,
 } from "../page/store.js";
-import { giveStorage } from "../../web/tests/support.js";
+import { giveStorage } from "../../engine/pages/tests/support.js";
 
 const assam = { sku: "TEA-1", name: "Assam", cents: 350, currency: "EUR" };
 const pot = { sku: "POT-1", name: "Pot", cents: 2000, currency: "EUR" };

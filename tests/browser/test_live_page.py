@@ -122,7 +122,7 @@ async def test_a_hidden_page_asks_nothing_and_an_open_one_each_second_here(visit
     """On Azure, where no runner tells of hosts, every ten seconds, which is at most seven times.
 
     A second that passes while an answer is on its way is not asked in: how many do so, the machine decides.
-    What lies between two looks, to the second, `web/tests/live_page.test.js` proves.
+    What lies between two looks, to the second, `operations/console/tests/live_page.test.js` proves.
     """
     page = await console("/live", clock=True)
     await expect(part(page, "host-1")).to_be_visible()

@@ -22,7 +22,8 @@ NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
     "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
-    "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
+    "engine/pages/node_modules/x.js", "engine/pages/package.json", "engine/pages/package-lock.json", "engine/pages/tsconfig.json",
+    "engine/pages/tests/x.test.js", "operations/console/tests/x.test.js",
     "shop/tests/x.test.js", "samples/claims/business.py", "samples/follow_an_order.py", "samples/subscriber/README.md",
 ]  # fmt: skip
 PACKED = ".python_packages/lib/site-packages"
@@ -120,10 +121,11 @@ def test_azd_and_git_agree_on_what_is_sent(project):
         (["/.*", "!/.python_packages/**"], ".python_packages/lib/x.py", False),
         (["/*.md"], "core/notes.md", True),
         (["*.pyc"], "core/x.pyc", True),
-        (["/*/tests/"], "web/tests/x.js", True),
-        (["/*/tests/"], "web/pages/tests/x.js", False),
-        (["/web/**/x.js"], "web/x.js", True),
-        (["/web/**/x.js"], "web/a/b/x.js", True),
+        (["/*/tests/"], "shop/tests/x.js", True),
+        (["/*/tests/"], "engine/pages/tests/x.js", False),
+        (["/*/*/tests/"], "engine/pages/tests/x.js", True),
+        (["/engine/**/x.js"], "engine/x.js", True),
+        (["/engine/**/x.js"], "engine/a/b/x.js", True),
         (["tests/"], "core/tests", False),
         (["# core", "", "core"], "core/x.py", True),
         (["core", "!core/x.py"], "core/x.py", True),
@@ -155,8 +157,9 @@ def test_the_package_holds_the_app_and_nothing_else(package, loaded):
 def test_the_page_of_the_business_is_deployed_and_its_tests_are_not(package):
     """It lies with the code of the business."""
     assert (package / "shop/page/index.html").is_file()
-    assert (package / "web/static/console/index.html").is_file()
-    assert not (package / "shop/tests").exists()
+    assert (package / "operations/console/static/index.html").is_file()
+    assert (package / "engine/pages/static/common/dom.js").is_file()
+    assert list(package.rglob("tests")) == []
 
 
 def test_of_the_samples_only_the_simulator_is_deployed(package):

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant, Where
 UNIT, APP, CONTRACT = "tests/unit/", "tests/app/test_", "tests/contract/test_"
 INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "local/tests/host/test_"
 BROKER = "local/tests/broker/test_broker_queue_rules.py"
-PAGES = f"{UNIT}web/test_triggers.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
+PAGES = f"{UNIT}engine/pages/test_triggers.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
 EXACT_TIMES = f"{BROKER}::test_queue_rules_hold_at_exact_times"
 DEPLOYED = "tests/deployment/snapshots/default.json"
 """What the template deploys, as the compiler has worked it out: the tests check their rules on it."""
@@ -469,23 +469,23 @@ EDGE = (
     ),
     Mutant(
         fault="the console may stand in a frame of another page",
-        file="web/triggers.py",
+        file="engine/pages/triggers.py",
         old='("base-uri", "form-action", "frame-ancestors")',
         new='("base-uri", "form-action")',
         tests=(
-            f"{UNIT}web/test_triggers.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",
+            f"{UNIT}engine/pages/test_triggers.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",
         ),
     ),
     Mutant(
         fault="what operators see is left on the disk",
-        file="web/static/common/api.js",
+        file="engine/pages/static/common/api.js",
         old='      cache: "no-store",\n',
         new="",
         tests=(PAGES,),
     ),
     Mutant(
         fault="a page that nobody looks at goes on asking",
-        file="web/static/common/poll.js",
+        file="engine/pages/static/common/poll.js",
         old="if (this.stopped || document.hidden) return;",
         new="if (this.stopped) return;",
         tests=(PAGES,),
@@ -500,7 +500,7 @@ EDGE = (
     Mutant(
         statement="OPR-5",
         fault="the console keeps the key where it outlives the tab",
-        file="web/static/console/session.js",
+        file="operations/console/static/session.js",
         old="sessionStorage.setItem(KEY, key)",
         new="(sessionStorage.setItem(KEY, key), localStorage.setItem(KEY, key))",
         tests=(f"{BROWSER}console_page.py::test_from_an_alert_to_an_order_that_is_right_again",),
@@ -509,7 +509,7 @@ EDGE = (
     Mutant(
         statement="OPR-5",
         fault="any number begins an action on many orders",
-        file="web/static/console/dialog.js",
+        file="operations/console/static/dialog.js",
         old="Number(given.number) === question.orders",
         new="given.number",
         tests=(
@@ -520,7 +520,7 @@ EDGE = (
     Mutant(
         statement="OPR-3",
         fault="an action on many orders ends with their first page",
-        file="web/static/console/bulk.js",
+        file="operations/console/static/bulk.js",
         old="} while (continuation);",
         new="} while (false);",
         tests=(

@@ -11,7 +11,7 @@ from shop.catalogue import PRODUCTS
 
 ROOT = Path(__file__).parents[2]
 ENGINE = (
-    *("engine", "web"),
+    "engine",
     *("submission", "scheduler", "agents", "supervisor", "operations"),
     "samples/simulator",
 )

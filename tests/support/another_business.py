@@ -12,7 +12,7 @@ from tests.mutants.copies import LEFT_OUT
 
 SHOWN = 'auth=ClientCredentials("BANK_TOKEN_URL", "BANK_CLIENT", "BANK_SECRET")'
 READS_DEPLOYED = re.compile(r"\bDEPLOYED\b|^(?:from|import) deploying\b", re.MULTILINE)
-LINKED = ("local/node_modules", "web/node_modules")
+LINKED = ("local/node_modules", "engine/pages/node_modules")
 
 
 def copy_of_tree(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 from playwright.async_api import Error, Page, Response
 
 ROOT = Path(__file__).parents[2]
-DRAWS = ROOT / "web/tests/moving.js"
+DRAWS = ROOT / "operations/console/tests/moving.js"
 PICTURE = ROOT / "docs/pictures/live.svg"
 SPEED = 1.5
 """So many times as fast as it was."""

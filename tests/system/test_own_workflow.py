@@ -136,7 +136,7 @@ async def test_claims_have_the_console_and_no_page_of_their_own(claims):
         page = await answer.text()
     assert 'data-page=""' in page
     (place,) = set(re.findall(r'"(/web/\w+)/', page))
-    for file, status in (("web/static/console/main.js", 200), ("shop/page/main.js", 404)):
+    for file, status in (("operations/console/static/main.js", 200), ("shop/page/main.js", 404)):
         async with client.http.get(f"{client.url}{place}/{file}") as answer:
             assert answer.status == status, file
 

@@ -1,0 +1,1 @@
+"""The operators' console, as static files without a build step."""

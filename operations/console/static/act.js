@@ -1,0 +1,78 @@
+/** What an operator does to one order, to an agent, or to the alerts of one cause. Each asks first. */
+
+import { momentOf, zone } from "../../../engine/pages/static/common/time.js";
+import { confirm } from "./dialog.js";
+import { outcomeFields, outcomeOf } from "./outcome.js";
+import { many } from "./parts.js";
+import { send } from "./session.js";
+import { action } from "./words.js";
+
+/** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
+export function act({ name, title, button, effect, danger, ofStep, ofOutcome }, order, place, acted) {
+  const choices = order.steps.filter((step) => step.actions.includes(name)).map((step) => step.name);
+  confirm({
+    title,
+    act: button,
+    effect,
+    danger,
+    ...fieldsOf({ ofStep, ofOutcome }, choices),
+    run: async (given) => {
+      const { operator, note, step } = given;
+      const more = { ...(ofStep && { step }), ...(ofOutcome && outcomeOf(given)) };
+      await send(`/api/operator/orders/${order.orderId}/${name}`, { operator, note, ...more });
+      place.say(`${title}: done`);
+      acted();
+    },
+    after: place.again,
+  });
+}
+
+function fieldsOf({ ofStep, ofOutcome }, steps) {
+  const step = ofStep ? [{ name: "step", label: "Which step", choices: steps }] : [];
+  const { choices = [], ...more } = ofOutcome ? outcomeFields() : {};
+  return { choices: [...step, ...choices], ...more };
+}
+
+/** Hold an agent until a time. @param {string} name @param {import("./main.js").Place} place */
+export function holdAgent(name, place) {
+  const { title, button, effect } = action("hold-agent");
+  confirm({
+    title: `${title} ${name}`,
+    act: button,
+    effect,
+    field: { name: "until", label: `Until (${zone()})`, type: "datetime-local" },
+    run: async ({ operator, note, until }) => {
+      await send(`/api/operator/agents/${name}/hold`, { operator, note, until: momentOf(until).toISOString() });
+      place.say(`${name}: held`);
+    },
+    after: place.again,
+  });
+}
+
+/** Release an agent before the time. @param {string} name @param {import("./main.js").Place} place */
+export function releaseAgent(name, place) {
+  const { title, button, effect } = action("release-agent");
+  confirm({
+    title: `${title} ${name}`,
+    act: button,
+    effect,
+    run: async ({ operator, note }) => {
+      await send(`/api/operator/agents/${name}/release`, { operator, note });
+      place.say(`${name}: released`);
+    },
+    after: place.again,
+  });
+}
+
+/** Take the alerts of a cause upon oneself. @param {any} cause @param {import("./main.js").Place} place */
+export function take(cause, place) {
+  confirm({
+    title: "I take it",
+    effect: `${many(cause.unacknowledged.length, "alert")} of this cause will show your name, so that nobody else begins with the same. Nothing else changes.`,
+    run: async ({ operator, note }) => {
+      await send("/api/operator/alerts/acknowledge", { operator, note, alerts: cause.unacknowledged });
+      place.say("Taken");
+    },
+    after: place.again,
+  });
+}

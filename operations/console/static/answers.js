@@ -1,0 +1,165 @@
+/** What an operator does about the steps of an order that somebody outside answers. Each asks first. */
+
+import { h } from "../../../engine/pages/static/common/dom.js";
+import { Problem } from "../../../engine/pages/static/common/api.js";
+import { countdown, momentOf, typedOf, zone } from "../../../engine/pages/static/common/time.js";
+import { LONG, confirm } from "./dialog.js";
+import { at, copier } from "./parts.js";
+import { ask, send } from "./session.js";
+import { action } from "./words.js";
+
+/** @typedef {{orderId: string, step: any, place: import("./main.js").Place, acted: () => void}} Awaited */
+
+/** What was typed and not taken, by step: closing the dialog loses nothing. @type {Map<string, string>} */
+const drafts = new Map();
+/** The actions after which the step takes no answer any more. */
+const FINAL = ["answer", "refuse"];
+
+/** What the order waits for, and what can be done about it; nothing if it is open to no answer. */
+export function answers({ orderId, steps }, place, acted) {
+  const open = steps.filter((step) => step.takesAnswer);
+  if (!open.length) return null;
+  return h(
+    "section",
+    { "aria-labelledby": "awaited", key: "awaited" },
+    h("h2", { id: "awaited" }, "Answers from outside"),
+    open.map((step) => row({ orderId, step, place, acted })),
+  );
+}
+
+/** One step: until when it waits, and its buttons; what is not awaited yet can be answered all the same. */
+function row(awaited) {
+  const { step } = awaited;
+  const button = (label, onClick, look = "") =>
+    h("button", { class: look, "aria-label": `${label} ${step.name}`, onClick }, label);
+  const of = (name, act, look) => button(action(name).title, () => act(awaited), look);
+  return h(
+    "div",
+    { key: step.name },
+    h("p", null, h("strong", null, step.name), step.title && ` (${step.title})`, waits(step)),
+    h(
+      "p",
+      { class: "buttons" },
+      of("answer", answer, "main"),
+      of("refuse", refuse),
+      step.completeBy && [of("extend", extend), of("remind", remind)],
+      of("link", renew),
+    ),
+  );
+}
+
+const waits = ({ completeBy, failureCount, threshold }) =>
+  completeBy
+    ? [
+        ", until ",
+        at(completeBy),
+        " (",
+        h("strong", { live: () => countdown(completeBy) }),
+        `), asked ${failureCount + 1} of ${threshold} times`,
+      ]
+    : ", not awaited yet";
+
+const pathOf = ({ orderId, step }) => `/api/operator/orders/${orderId}/answers/${step.name}`;
+
+/** Ask with the words of an action; what was done is said. */
+function asking(awaited, name, path, more, bodyOf, shown) {
+  const { title, button, effect, danger } = action(name);
+  confirm({
+    title: `${title}: ${awaited.step.name}`,
+    act: button,
+    effect,
+    danger,
+    ...more,
+    run: async (given) => {
+      const said = await send(`${pathOf(awaited)}${path}`, { operator: given.operator.trim(), ...bodyOf(given) });
+      if (FINAL.includes(name)) drafts.delete(pathOf(awaited));
+      awaited.place.say(`${title}: done`);
+      awaited.acted();
+      return shown?.(said);
+    },
+    after: awaited.place.again,
+  });
+}
+
+const noted = ({ note }) => ({ note });
+
+/** Answer for somebody: what is asked is shown, and the answer is typed as JSON. */
+async function answer(awaited) {
+  const path = pathOf(awaited);
+  let asked;
+  try {
+    asked = await ask(path);
+  } catch (fault) {
+    const { message } = /** @type {import("../../../engine/pages/static/common/api.js").Failure} */ (fault);
+    return awaited.place.say(`What is asked cannot be shown: ${message}`);
+  }
+  const field = {
+    name: "content",
+    label: "The answer, as JSON",
+    type: LONG,
+    value: drafts.get(path) ?? form(asked.fields),
+  };
+  const typed = ({ content }) => drafts.set(path, content);
+  asking(awaited, "answer", "", { unnoted: true, field, typed, about: question(asked) }, ({ content }) => ({
+    answer: parsed(content),
+  }));
+}
+
+/** What is asked, until when, and how often it was. @param {any} asked */
+export const question = ({ question: what, until, asked, asks }) => [
+  h("p", null, until ? ["Asked until ", at(until), "."] : "Not awaited yet.", ` Asked ${asked} of ${asks} times.`),
+  what
+    ? h(
+        "pre",
+        { class: "wide", tabindex: 0, role: "group", "aria-label": "What is asked" },
+        JSON.stringify(what, null, 2),
+      )
+    : h("p", { class: "quiet" }, "What is asked cannot be made now, or not without personal data."),
+];
+
+/** The form of an answer, to be filled in. @param {string[]} fields */
+export const form = (fields) => JSON.stringify(Object.fromEntries(fields.map((name) => [name, ""])), null, 2);
+
+/** The object in a text. Raises `Problem`, which says what is wrong with it. @param {string} text */
+export function parsed(text) {
+  let found;
+  try {
+    found = JSON.parse(text);
+  } catch (fault) {
+    throw new Problem(0, { title: "The answer is no JSON", faults: [String(fault)] });
+  }
+  if (found === null || typeof found !== "object" || Array.isArray(found))
+    throw new Problem(0, { title: "The answer has to be a JSON object, such as {}" });
+  return found;
+}
+
+function refuse(awaited) {
+  const field = { name: "refusal", label: "Why there is no answer (names nobody)", type: "text", maxlength: 200 };
+  asking(awaited, "refuse", "", { unnoted: true, field }, ({ refusal }) => ({ refusal }));
+}
+
+function extend(awaited) {
+  const value = typedOf(awaited.step.completeBy);
+  const field = { name: "until", label: `Until (${zone()})`, type: "datetime-local", value };
+  asking(awaited, "extend", "/extend", { field }, ({ until, note }) => ({
+    until: momentOf(until).toISOString(),
+    note,
+  }));
+}
+
+function remind(awaited) {
+  asking(awaited, "remind", "/remind", {}, noted);
+}
+
+/** Make a new link, which is shown once. */
+function renew(awaited) {
+  asking(awaited, "link", "/link", {}, noted, ({ answerUrl }) => [
+    h("p", null, "The new link, which is not shown again:"),
+    h("p", null, h("code", null, answerUrl)),
+    h(
+      "p",
+      null,
+      copier("link", () => answerUrl),
+    ),
+  ]);
+}

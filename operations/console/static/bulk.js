@@ -1,0 +1,145 @@
+/** One action on all orders of a list: exactly on those that the dry run named, and none that failed later. */
+
+import { Problem } from "../../../engine/pages/static/common/api.js";
+import { h } from "../../../engine/pages/static/common/dom.js";
+import { now } from "../../../engine/pages/static/common/time.js";
+import { confirm } from "./dialog.js";
+import { follow } from "./followed.js";
+import { outcomeFields, outcomeOf } from "./outcome.js";
+import { many } from "./parts.js";
+import { looking, send } from "./session.js";
+import { action, actionsOf } from "./words.js";
+
+/** So many orders are named by a call, and so many are acted on: a call has to end in time, and says how far it is. */
+const LISTED = 200;
+const ACTED_ON = 25;
+/** @typedef {{workflow?: string, step?: string, agent?: string, cause?: string}} Where */
+
+/**
+ * Whether a bulk action can mean exactly the orders of a list with this filter.
+ * @param {import("./listing.js").Filter} filter
+ */
+export const canMean = ({ text, since, until }) => !text && !since && !until;
+
+/**
+ * @param {string} list @param {Where} where
+ * @param {string | undefined} until what the list's dry run said, if it was made by one
+ * @param {import("./main.js").Place} place
+ * @param {(problem: Problem) => void} failed shows why nothing begins
+ */
+export function bulkButtons(list, where, until, place, failed) {
+  const buttons = actionsOf(list).filter(({ ofStep }) => !ofStep || where.step);
+  if (!buttons.length) return null;
+  return h(
+    "p",
+    { class: "buttons" },
+    buttons.map((each, number) =>
+      h(
+        "button",
+        {
+          key: each.name,
+          "data-first": number === 0,
+          class: each.danger ? "danger" : "",
+          onClick: once(() => begin(each, where, until, place).catch(shownBy(failed))),
+        },
+        `${verb(each)} ${each.ofStep ? `${where.step} in ` : ""}all of these`,
+      ),
+    ),
+  );
+}
+
+/** What a button does, though it is clicked twice: until it is done, the button is busy. */
+function once(act) {
+  return async ({ currentTarget: button }) => {
+    if (button.getAttribute("aria-busy")) return;
+    button.setAttribute("aria-busy", "true");
+    try {
+      await act();
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  };
+}
+
+const verb = ({ name }) => name[0].toUpperCase() + name.slice(1);
+
+const shownBy = (failed) => (fault) => {
+  if (!(fault instanceof Problem)) throw fault;
+  failed(fault);
+};
+
+/** @param {import("./words.js").Action} action @param {Where} where @param {string | undefined} until @param {import("./main.js").Place} place */
+async function begin(action, where, until, place) {
+  const filter = Object.fromEntries(Object.entries(where).filter(([, value]) => value));
+  const given = { action: action.name, where: filter, until };
+  const meant = [];
+  await eachPage({ ...looking(), ...given, dryRun: true }, (page) => {
+    meant.push(...page.matching);
+    given.until ??= page.until;
+  });
+  const count = many(meant.length, "order");
+  confirm({
+    title: `${verb(action)} ${count}`,
+    effect: `Each of them: ${action.effect} Orders that come or fail from now on are left alone.`,
+    danger: action.danger,
+    orders: meant.length,
+    ...(action.ofOutcome && outcomeFields()),
+    run: (typed, progress) => {
+      const { operator, note } = typed;
+      const request = { ...given, operator, note, ...(action.ofOutcome && outcomeOf(typed)), dryRun: false };
+      return run(request, meant.length, progress);
+    },
+    after: place.again,
+  });
+}
+
+async function run(request, total, progress) {
+  /** @type {[string[], {orderId: string, why: string}[], string[]]} */
+  const [done, refused, changed] = [[], [], []];
+  const stillWaiting = new Set();
+  const since = new Date(now()).toISOString();
+  await eachPage(request, (page) => {
+    done.push(...page.done);
+    refused.push(...page.refused);
+    changed.push(...page.changed);
+    page.stillWaiting.forEach((id) => stillWaiting.add(id));
+    progress(`${done.length + refused.length + changed.length} of ${total}`);
+  });
+  const orders = done.filter((id) => !stillWaiting.has(id)); // what waits still has not failed again
+  follow({ done: action(request.action).done ?? request.action, orders, since });
+  return h(
+    "div",
+    { role: "status", class: "outcome" },
+    h(
+      "p",
+      null,
+      h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
+    ),
+    stillWaiting.size > 0 && h("p", null, `${many(stillWaiting.size, "order")} of them still need an operator.`),
+    refused.length > 0 &&
+      h(
+        "ul",
+        null,
+        refused.map(({ orderId, why }) => h("li", null, link(orderId), `: ${why}`)),
+      ),
+    changed.length > 0 &&
+      h(
+        "p",
+        null,
+        "Somebody else changed: ",
+        changed.map((id) => [link(id), " "]),
+      ),
+  );
+}
+
+const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
+
+async function eachPage(request, read) {
+  let continuation;
+  do {
+    const limit = request.dryRun ? LISTED : ACTED_ON;
+    const page = await send("/api/operator/bulk", { ...request, limit, ...(continuation && { continuation }) });
+    read(page);
+    continuation = page.continuation;
+  } while (continuation);
+}

@@ -1,0 +1,193 @@
+/** Orders in a list. The filter is in the address: a link, Back and a reload show the same. */
+
+import { h } from "../../../engine/pages/static/common/dom.js";
+import { momentOf, typedOf } from "../../../engine/pages/static/common/time.js";
+import { bulkButtons, canMean } from "./bulk.js";
+import { save } from "./csv.js";
+import { differences, meant, open } from "./listing.js";
+import { live } from "./live.js";
+import { listOf, many, nothing } from "./parts.js";
+import { asCsv, ENDED, table, UNDER_WAY } from "./rows.js";
+import { list, lists, waiting } from "./words.js";
+
+const EVERY_SECONDS = 10;
+
+/** @typedef {import("./listing.js").Filter & {state: string}} Filter what the address says */
+
+/** What was listed last, by address: Back shows it at once. */
+const remembered = new Map();
+
+/** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
+export function listPage(place, query) {
+  const address = query.toString();
+  /** @type {Filter} */
+  const filter = { state: waiting(), ...Object.fromEntries(query) };
+  const before = remembered.get(address);
+  /** So many pages: each look asks for them again, so nobody gets more than were asked for. */
+  let wanted = before?.wanted ?? 1;
+  /** The rows as they stand while somebody is at them. */
+  let shown = before?.data;
+  /** Whether anything was answered since the page was opened: what was remembered gives way to that. */
+  let looked = false;
+
+  async function load(signal) {
+    filter.state ||= waiting(); // now it is known
+    const { parts, situation, waitsForOperator } = list(filter.state);
+    const pages = await Promise.all(parts.map((part) => pageOf(part, waitsForOperator, signal)));
+    const orders = pages.flatMap((page) => page.orders).filter((each) => !situation || each.situation === situation);
+    return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
+  }
+
+  /** Of those that wait for an operator exactly what a bulk action would mean, if one can. */
+  const pageOf = (part, waits, signal) =>
+    waits && canMean(filter) ? meant(part, filter, wanted, signal) : open(part, filter, wanted, signal);
+
+  function draw(fresh) {
+    const held = looked && isAtRow() ? differences(shown.orders, fresh.orders) : 0;
+    if (!held) shown = fresh;
+    looked ||= fresh !== before?.data;
+    remembered.set(address, { wanted, data: shown });
+    const { orders, more, until } = shown;
+    const { waitsForOperator } = list(filter.state);
+    return [
+      h("h1", null, "Orders"),
+      chips(filter),
+      h(
+        "details",
+        { class: "filters", open: isFiltered(filter) || innerWidth > 700, key: "filter" },
+        h("summary", null, "Filter"),
+        form(filter, orders),
+      ),
+      held > 0 &&
+        h(
+          "p",
+          { class: "note", role: "status", key: "changes" },
+          `${many(held, "change")} since; `,
+          h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
+        ),
+      waitsForOperator &&
+        !canMean(filter) &&
+        h(
+          "p",
+          { class: "muted" },
+          "To act on all of these, filter by step, agent, cause or workflow alone: a text or a time says what is shown, not what is meant.",
+        ),
+      canMean(filter) &&
+        orders.length > 0 &&
+        bulkButtons(
+          filter.state,
+          { workflow: filter.workflow, step: filter.step, agent: filter.agent, cause: filter.cause },
+          until,
+          place,
+          page.failed,
+        ),
+      orders.length ? table(orders, columnsOf(filter.state)) : empty(filter, more),
+      h(
+        "p",
+        { class: "buttons" },
+        more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
+        orders.length > 0 && h("button", { onClick: () => save("orders.csv", asCsv(orders)) }, "Save as CSV"),
+      ),
+      h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
+    ];
+  }
+
+  const page = live(place, {
+    title: "Orders",
+    heading: ({ orders, more }) => `(${orders.length}${more ? "+" : ""}) ${list(filter.state).title}`,
+    load,
+    draw,
+    every: () => EVERY_SECONDS,
+    matters: ({ orders, more }) => [orders, more],
+    first: shown,
+  });
+  return page;
+}
+
+function columnsOf(state) {
+  const { waitsForOperator, isOver } = list(state);
+  return waitsForOperator || isOver ? ENDED : UNDER_WAY;
+}
+
+/** Whether orders of a list may have a step that failed for good. @param {string} state */
+function mayHaveFailed(state) {
+  const { waitsForOperator, isOver, parts } = list(state);
+  return waitsForOperator || isOver || parts.includes(waiting());
+}
+
+const isAtRow = () => Boolean(document.activeElement?.closest("[data-row]"));
+const chips = ({ state }) =>
+  h(
+    "nav",
+    { class: "chips", "aria-label": "Lists" },
+    Object.entries(lists()).map(([name, { title }]) =>
+      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, title),
+    ),
+  );
+
+/** The filter; of what has to be said whole, those are offered that the list has. @param {any[]} orders */
+function form(filter, orders) {
+  const go = (event) => {
+    event.preventDefault();
+    const typed = Object.fromEntries(new FormData(event.target));
+    const moment = (name) => typed[name] && momentOf(String(typed[name])).toISOString();
+    location.hash = listOf({ state: filter.state, ...typed, since: moment("since"), until: moment("until") });
+  };
+  const field = (name, label, more = {}) =>
+    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "", ...more }));
+  const known = (name, label, values) => [
+    field(name, label, { list: `known-${name}` }),
+    h(
+      "datalist",
+      { id: `known-${name}`, key: `known ${name}` },
+      [...new Set(values)].map((value) => h("option", { value })),
+    ),
+  ];
+  const time = (name, label) => field(name, label, { type: "datetime-local", value: typedOf(filter[name]) });
+  return h(
+    "form",
+    { class: "filter", onSubmit: go },
+    (mayHaveFailed(filter.state) || filter.step || filter.agent || filter.cause) && [
+      known(
+        "step",
+        "Failed step",
+        orders.flatMap((order) => order.failedSteps ?? []),
+      ),
+      known(
+        "agent",
+        "Agent",
+        orders.flatMap((order) => order.failedAgents ?? []),
+      ),
+      known(
+        "cause",
+        "Cause, whole",
+        orders.flatMap((order) => order.cause ?? []),
+      ),
+    ],
+    known(
+      "workflow",
+      "Workflow",
+      orders.flatMap((order) => order.workflow ?? []),
+    ),
+    field("text", "Text"),
+    time("since", "From"),
+    time("until", "Until"),
+    h("button", null, "Filter"),
+    isFiltered(filter) && h("a", { href: listOf({ state: filter.state }) }, "Clear"),
+  );
+}
+
+/** Whether the orders of a list are not all meant. @param {Filter} filter */
+const isFiltered = ({ step, agent, cause, workflow, text, since, until }) =>
+  Boolean(step || agent || cause || workflow || text || since || until);
+
+/** @param {Filter} filter @param {boolean} more */
+function empty(filter, more) {
+  const { state } = filter;
+  if (more) return nothing("None among those read so far", "Show more looks further.");
+  if (isFiltered(filter))
+    return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
+  return list(state).waitsForOperator
+    ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
+    : nothing("No order is in this list", "The other lists have orders that are elsewhere on their way.");
+}

@@ -1,0 +1,68 @@
+/** What stands above the picture: the stories, orders to send, how to break things, and what is told. */
+
+import { h } from "../../../../engine/pages/static/common/dom.js";
+import { isTold, sceneOf, STORIES } from "./stories.js";
+
+/** @typedef {import("./model.js").Model} Model */
+/** @typedef {import("./scenes.js").Told} Told */
+/** @typedef {{begin: (story: string) => void, end: () => void, send: (count: number) => void, breakBy: (mode: string) => void}} Commands */
+
+const MODES = {
+  hang: "it hangs",
+  down: "it is down",
+  busy: "it asks for a pause",
+  reject: "it refuses",
+  flaky: "half of its calls fail",
+  slow: "it is slow",
+};
+const ORDERS = 10;
+const DOTS = "Each dot is an order; it moves when the order does.";
+const NUMBERS = "Each number says how many orders are there.";
+
+/** @param {Model} model @param {{told: Told | null, mode: string}} state @param {Commands} commands */
+export const controls = (model, { told, mode }, { begin, send, breakBy }) =>
+  model.answer.services?.length > 0 &&
+  h(
+    "div",
+    { class: "buttons", key: "controls" },
+    Object.entries(STORIES)
+      .filter(([, { can }]) => can(model))
+      .map(([name, { title }]) =>
+        h(
+          "button",
+          {
+            key: name,
+            "aria-pressed": String(told?.story === name),
+            disabled: Boolean(told && !isTold(told)),
+            onClick: () => begin(name),
+          },
+          title,
+        ),
+      ),
+    model.answer.sample && h("button", { onClick: () => send(ORDERS) }, `Send ${ORDERS} orders`),
+    h(
+      "label",
+      { class: "quiet" },
+      "Break means ",
+      h(
+        "select",
+        { onChange: (event) => breakBy(event.target.value) },
+        Object.entries(MODES).map(([value, name]) => h("option", { value, selected: value === mode }, name)),
+      ),
+    ),
+  );
+
+/** What is told. @param {Model} model @param {Told | null} told @param {Commands} commands */
+export const tale = (model, told, { end }) =>
+  h(
+    "div",
+    { class: "tale", key: "tale" },
+    h("p", { role: "status" }, told ? sceneOf(told).says(model, told) : model.dots ? DOTS : NUMBERS),
+    told &&
+      h(
+        "p",
+        { class: "small" },
+        `${STORIES[told.story].title}: ${told.at + 1} of ${STORIES[told.story].scenes.length} `,
+        !isTold(told) && h("button", { class: "plain small", onClick: end }, "Stop and mend"),
+      ),
+  );

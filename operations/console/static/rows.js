@@ -1,0 +1,116 @@
+/** Orders as rows of a table: of those that wait for a person it says why, of those under way what they wait for. */
+
+import { h } from "../../../engine/pages/static/common/dom.js";
+import { badge } from "../../../engine/pages/static/common/marks.js";
+import { countdown, now } from "../../../engine/pages/static/common/time.js";
+import { csv } from "./csv.js";
+import { head, since, told } from "./parts.js";
+import { isOver, orderLook, waitsForOperator } from "./words.js";
+
+/**
+ * @typedef {object} Listed an order as a list shows it
+ * @property {string} orderId
+ * @property {string} situation
+ * @property {string[]} [failedSteps]
+ * @property {string | null} [cause]
+ * @property {string | null} [reason]
+ * @property {string | null} [updatedAt]
+ * @property {string | null} [placedAt]
+ * @property {string | null} [step]
+ * @property {number | null} [attempt]
+ * @property {number | null} [threshold]
+ * @property {string | null} [lastAnswer]
+ * @property {string | null} [completeBy]
+ * @property {string | null} [notBefore]
+ */
+
+/** @typedef {{name: string, of: (order: Listed) => any, quiet?: boolean}} Column */
+
+/** @type {Column} */
+const STATE = { name: "State", of: (order) => order.situation && badge(orderLook(order).look, orderLook(order).word) };
+/** @type {Column} */
+const ORDER = {
+  name: "Order",
+  of: ({ orderId }) => h("a", { href: `#/orders/${orderId}`, "data-row": true }, h("code", null, orderId)),
+};
+/** @type {Column} */
+const SINCE = { name: "Since", of: ({ updatedAt }) => updatedAt && since(updatedAt), quiet: true };
+/** @type {Column} */
+const PLACED = { name: "Placed", of: ({ placedAt }) => placedAt && since(placedAt), quiet: true };
+/** @type {Column} */
+const REASON = { name: "Reason", of: ({ reason }) => told(reason ?? "") };
+
+/** What is told of orders that have come to an end, for now or for good. @type {Column[]} */
+export const ENDED = [
+  STATE,
+  ORDER,
+  { name: "Failed step", of: ({ failedSteps = [] }) => failedSteps.join(", ") },
+  REASON,
+  SINCE,
+  PLACED,
+];
+
+/** What is told of orders that are under way. @type {Column[]} */
+export const UNDER_WAY = [
+  STATE,
+  ORDER,
+  { name: "Step", of: stepOf },
+  { name: "Last answer", of: ({ lastAnswer, reason }) => told(reason ?? lastAnswer ?? "") },
+  { name: "Next", of: next },
+  PLACED,
+];
+
+/** Which step an order is at, and which try that is. @param {Listed} order */
+export function stepOf({ failedSteps = [], step, attempt, threshold }) {
+  if (failedSteps.length) return failedSteps.join(", ");
+  return step ? `${step}, try ${attempt} of ${threshold}` : "";
+}
+
+/** What happens next to an order, and when. @param {Listed} order */
+export function next(order) {
+  const { completeBy, notBefore } = order;
+  if (isOver(order)) return "";
+  if (waitsForOperator(order)) return "waits for you";
+  if (completeBy) return h("span", { live: () => due(completeBy) });
+  if (notBefore) return h("span", { live: () => `next try ${countdown(notBefore)}` });
+  return order.step ? "waits for a scheduler" : "";
+}
+
+const due = (time) => (Date.parse(time) > now() ? `answer due ${countdown(time)}` : "answer is overdue");
+
+/** Who wants them in a spreadsheet: ids, states, times, causes and reasons. @param {Listed[]} orders */
+export const asCsv = (orders) =>
+  csv(
+    ["order", "state", "step", "cause", "reason", "last answer", "placed", "changed"],
+    orders.map((order) => [
+      order.orderId,
+      orderLook(order).word,
+      stepOf(order),
+      order.cause,
+      order.reason,
+      order.lastAnswer,
+      order.placedAt,
+      order.updatedAt,
+    ]),
+  );
+
+/** @param {Listed[]} orders @param {Column[]} columns */
+export const table = (orders, columns) =>
+  h(
+    "table",
+    { class: "rows" },
+    head(columns.map(({ name }) => name)),
+    h(
+      "tbody",
+      null,
+      orders.map((order) =>
+        h(
+          "tr",
+          { key: order.orderId },
+          columns.map(({ name, of, quiet }) =>
+            h("td", { "data-name": name, class: quiet ? "muted" : null }, of(order)),
+          ),
+        ),
+      ),
+    ),
+  );

@@ -1,0 +1,116 @@
+/** What an operator sees of steps that somebody outside answers, and what an answer has to be. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { answers, form, parsed, question } from "../static/answers.js";
+import { know } from "../static/words.js";
+import { all, giveDocument, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const UNTIL = "2026-01-31T12:00:00Z";
+const PLACE = /** @type {any} */ ({ say: () => {}, again: () => {} });
+const STEP = { name: "photographs", title: "", takesAnswer: true, failureCount: 0, threshold: 3, completeBy: null };
+
+const shown = (...steps) => answers({ orderId: "b00-1", steps }, PLACE, () => {});
+const buttons = (wanted) => all(wanted, "button").map(textOf);
+
+beforeEach(() => {
+  giveStorage();
+  const named = (name) => ({ name, title: name, button: name, effect: "", danger: false, ofStep: false, lists: [] });
+  know({ orders: {}, steps: {}, actions: ["answer", "refuse", "extend", "remind", "link"].map(named) });
+});
+
+test("an awaited answer is shown with its deadline and reminders, and with all that can be done", () => {
+  const wanted = shown({ ...STEP, completeBy: UNTIL, failureCount: 1 });
+  assert.match(textOf(wanted), /photographs, until .*, asked 2 of 3 times/);
+  assert.deepEqual(buttons(wanted), ["answer", "refuse", "extend", "remind", "link"]);
+});
+
+test("what is not awaited yet can be answered, but there is nobody to be reminded", () => {
+  const wanted = shown(STEP);
+  assert.match(textOf(wanted), /not awaited yet/);
+  assert.deepEqual(buttons(wanted), ["answer", "refuse", "link"]);
+});
+
+test("an order that takes no answer has no such section", () => {
+  assert.equal(shown({ ...STEP, takesAnswer: false }), null);
+  assert.equal(shown(), null);
+});
+
+test("the question is shown as it is, or it is said that it cannot be", () => {
+  const asked = { question: { text: "Please <b>send</b>" }, until: UNTIL, asked: 1, asks: 3 };
+  assert.match(textOf(question(asked)), /Asked 1 of 3 times.*"text": "Please <b>send<\/b>"/s);
+  assert.match(textOf(question({ ...asked, question: null })), /not without personal data/);
+});
+
+test("the form of an answer has its fields, and can be sent once they are filled in", () => {
+  assert.deepEqual(parsed(form(["limit", "by"])), { limit: "", by: "" });
+});
+
+test("what is no JSON object is told before it is sent", () => {
+  assert.throws(() => parsed('{"urls": ['), { message: "The answer is no JSON" });
+  for (const text of ["[]", "null", "3", '"yes"']) assert.throws(() => parsed(text), /has to be a JSON object/);
+});
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Open the dialog of an action. */
+async function dialogOf(name, { body }) {
+  const [button] = all(shown({ ...STEP, completeBy: UNTIL }), "button").filter((each) => textOf(each) === name);
+  await button.props.onClick();
+  return body.all("dialog")[0];
+}
+
+/** Type into a field of a dialog. */
+function type(dialog, name, value) {
+  const [field] = [...dialog.all("textarea"), ...dialog.all("input")].filter((each) => each.attributes.name === name);
+  field.oninput({ target: { value } });
+}
+
+const press = async (dialog, name) => {
+  await dialog
+    .all("button")
+    .find((each) => each.textContent === name)
+    .onclick();
+  await settled();
+};
+
+test("a typed answer is kept through all that leaves the step open, until it is taken or refused", async (context) => {
+  const document = giveDocument();
+  const said = { fields: ["limit"], question: {}, until: UNTIL, asked: 1, asks: 3, answerUrl: "https://example.com/a" };
+  context.mock.method(globalThis, "fetch", async () => Response.json(said));
+  const typed = async () => {
+    const dialog = await dialogOf("answer", document);
+    const { value } = dialog.all("textarea")[0];
+    dialog.close();
+    return value;
+  };
+  const draft = async (text) => {
+    const dialog = await dialogOf("answer", document);
+    type(dialog, "content", text);
+    dialog.close();
+  };
+  await draft('{"limit": "long typed');
+  for (const name of ["remind", "extend", "link"]) {
+    const dialog = await dialogOf(name, document);
+    type(dialog, "operator", "Ada");
+    type(dialog, "note", "they asked");
+    if (name === "extend") type(dialog, "until", "2026-02-01T12:00");
+    await press(dialog, name);
+    if (name === "link") await press(dialog, "Close");
+    assert.equal(document.querySelector("dialog"), null);
+    assert.equal(await typed(), '{"limit": "long typed', name);
+  }
+  for (const [name, field, text] of [
+    ["refuse", "refusal", "nobody is there"],
+    ["answer", "content", '{"limit": "1"}'],
+  ]) {
+    await draft('{"limit": "2"}');
+    const dialog = await dialogOf(name, document);
+    type(dialog, "operator", "Ada");
+    type(dialog, field, text);
+    await press(dialog, name);
+    assert.equal(document.querySelector("dialog"), null);
+    assert.equal(await typed(), form(["limit"]), name);
+  }
+});

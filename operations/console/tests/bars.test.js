@@ -1,0 +1,60 @@
+/** The attempts at the steps of an order, as bars. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { bars } from "../static/bars.js";
+import { know } from "../static/words.js";
+import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const at = (second) => new Date(Date.now() - 60_000 + second * 1000).toISOString();
+const entry = (second, event, more = {}) => ({ at: at(second), events: [{ event, step: "pay", attempt: 1, ...more }] });
+const waits = { name: "pay", state: "NotStarted", completeBy: null };
+
+beforeEach(() => {
+  giveStorage();
+  know({
+    orders: { over: { word: "", mark: "processed", isOver: true } },
+    steps: { NotStarted: { word: "", mark: "pending", mayBeTriedAgain: true } },
+    actions: [],
+    events: {
+      began: { beginsAttempt: true },
+      late: { endsAttempt: { word: "no answer in time", mark: "again" } },
+      idle: { endsAttempt: { word: "waited, not tried", mark: "waited" } },
+    },
+  });
+});
+
+const history = [
+  entry(0, "began"),
+  entry(5, "late"),
+  entry(7, "began", { attempt: 2 }),
+  entry(8, "idle", { attempt: 2, reason: "circuit open" }),
+];
+
+test("what was not tried is no answer that came too late, and waiting is told", () => {
+  const [picture] = all(bars({ situation: "under way", steps: [waits], history }), "svg").slice(1);
+  const said = picture.props["aria-label"];
+  assert.match(said, /no answer in time after 5\.0 s; waited 2\.0 s; attempt 2/);
+  assert.match(said, /waited, not tried after 1\.0 s: circuit open; waited 5\d\.\d s$/);
+  assert.deepEqual(
+    all(picture, "g").map(({ props }) => props.class),
+    ["again", "waited"],
+  );
+});
+
+test("of an order that goes on a line says what time it is, and of one that is over none does", () => {
+  const lines = (situation) =>
+    all(bars({ situation, steps: [waits], history }), "line").filter(({ props }) => props.class === "now");
+  assert.equal(lines("under way").length, 1);
+  assert.equal(lines("over").length, 0);
+  assert.match(textOf(all(bars({ situation: "under way", steps: [waits], history }), "figcaption")), /the line is now/);
+});
+
+test("a step that is done waits for nothing, though its order goes on", () => {
+  const done = { ...waits, state: "Completed" };
+  const labels = all(bars({ situation: "under way", steps: [done], history }), "svg").map(
+    ({ props }) => props["aria-label"],
+  );
+  assert.match(labels[1], /circuit open$/);
+});

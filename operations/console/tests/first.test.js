@@ -1,0 +1,99 @@
+/** What the console's first page makes of an overview. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { heard } from "../../../engine/pages/static/common/time.js";
+import { sentence } from "../static/first.js";
+import { know } from "../static/words.js";
+import { isLate, openCircuits, poisoned, services } from "../static/system.js";
+import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const later = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
+const [soon, soonest] = [later(60), later(30)];
+const none = { count: 0, atLeast: false };
+const well = () => ({
+  openOrders: { Stuck: none, Waiting: none, Busy: none, Frozen: { count: 9, atLeast: true } },
+  agents: [],
+  lastSweep: { at: later(0) },
+  poison: { events: 0, replies: 0 },
+});
+const shown = (/** @type {string} */ title, more = {}) => ({
+  title,
+  mark: /** @type {const} */ ("pending"),
+  parts: [title],
+  ...more,
+});
+beforeEach(() => {
+  giveStorage();
+  know({
+    orders: {},
+    steps: {},
+    actions: [],
+    lists: {
+      Stuck: shown("Stuck", { waitsForOperator: true }),
+      Waiting: shown("Waiting", { isUnderWay: true }),
+      Busy: shown("Busy", { isUnderWay: true }),
+      Frozen: shown("Frozen"),
+    },
+  });
+});
+
+test("a circuit is open if it is at all instances of an agent, until the first of these tries again", () => {
+  const agents = [
+    { agent: "payment", openUntil: soon },
+    { agent: "payment", openUntil: soonest },
+    { agent: "stock", openUntil: soon },
+    { agent: "stock", openUntil: null },
+    { agent: "shipment", openUntil: later(-1) },
+  ];
+  assert.deepEqual(openCircuits({ agents }), [["payment", soonest]]);
+});
+
+test("a supervisor is late that has not swept for more than a minute, or never", () => {
+  assert.deepEqual(
+    [{ at: later(-50) }, { at: later(-70) }, null].map((lastSweep) => isLate({ lastSweep })),
+    [false, true, true],
+  );
+});
+
+test("a browser whose clock is wrong takes no supervisor for late and no circuit for closed", (context) => {
+  const [swept, until] = [later(0), later(60)];
+  const real = Date.now();
+  context.mock.method(Date, "now", () => real + 600_000);
+  heard(new Date(real).toUTCString());
+  assert.equal(isLate({ lastSweep: { at: swept } }), false);
+  assert.deepEqual(openCircuits({ agents: [{ agent: "payment", openUntil: until }] }), [["payment", until]]);
+  heard(new Date(Date.now()).toUTCString());
+});
+
+test("an agent that an operator holds shows who holds it and why, and can be released; the others can be held", () => {
+  const held = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
+  const [payment, stock] = all(services({ agentNames: ["payment", "stock"], heldAgents: held }, null), "li");
+  assert.match(textOf(payment), /^payment held until .* by grace: bank maintenance Release payment$/);
+  assert.equal(textOf(stock), "stock Hold stock");
+  assert.equal(services({ agentNames: [], heldAgents: [] }, null), false);
+});
+
+test("messages that could not be read are counted over all queues", () => {
+  assert.equal(poisoned({ poison: { events: 2, replies: 3 } }), 5);
+});
+
+test("where nobody is needed, what is under way is told", () => {
+  assert.equal(sentence(well()), "Nothing needs you.");
+  const openOrders = { Stuck: none, Waiting: { count: 1 }, Busy: { count: 2 } };
+  assert.equal(sentence({ ...well(), openOrders }), "Nothing needs you; 3 orders under way.");
+});
+
+test("all that needs a person stands in one sentence", () => {
+  const overview = { ...well(), lastSweep: null, poison: { events: 1 } };
+  overview.openOrders = { ...overview.openOrders, Stuck: { count: 200, atLeast: true } };
+  assert.equal(sentence(overview), "200+ orders need you; no supervisor has swept yet; 1 message could not be read.");
+  assert.equal(sentence({ ...well(), poison: { events: 2 } }), "2 messages could not be read.");
+});
+
+test("the sentence says how many of the orders somebody has taken", () => {
+  const overview = well();
+  overview.openOrders = { ...overview.openOrders, Stuck: { count: 150, atLeast: false } };
+  assert.equal(sentence(overview, 103), "150 orders need you, 103 of them taken.");
+});

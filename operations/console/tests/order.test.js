@@ -1,0 +1,66 @@
+/** The page of an order. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { orderPage } from "../static/order.js";
+import { know, logOf } from "../static/words.js";
+import { giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const AT = "2026-01-31T12:00:00Z";
+const EXPLANATION = { summary: "Why.", nextActor: null, nextAt: null, ifNothingHappens: "Nothing." };
+const ORDER = { orderId: "b00-1", situation: "s", keys: [], actions: [], steps: [], history: [], placedAt: AT };
+const STEP = { name: "pay", state: "NotStarted", attempts: 2, failureCount: 0, threshold: 3 };
+
+/** What the page of this order shows. */
+async function shown(order) {
+  const seen = [];
+  globalThis.innerWidth = 1000;
+  globalThis.fetch = async (url) => Response.json(String(url).endsWith("/explain") ? EXPLANATION : order);
+  const place = {
+    show: (...children) => void seen.push(textOf(children)),
+    say: () => {},
+    changed: () => {},
+    askKey: () => {},
+    again: () => {},
+  };
+  const page = orderPage(place, new URLSearchParams(), order.orderId);
+  while (!seen.some((text) => text.includes("Why."))) await new Promise((resolve) => setImmediate(resolve));
+  page.stop();
+  return seen.at(-1);
+}
+
+beforeEach(() => {
+  giveStorage();
+  const document = { hidden: false, addEventListener: () => {}, removeEventListener: () => {} };
+  Object.defineProperty(globalThis, "document", { value: document, configurable: true });
+  know({ orders: {}, steps: {}, actions: [] });
+});
+
+test("an order that is accepted and not recorded yet has no workflow to be drawn", async () => {
+  const text = await shown(ORDER);
+  assert.match(text, /Why\./);
+  assert.doesNotMatch(text, /Workflow|version|undefined/);
+});
+
+test("the round of a step is shown from the second on", async () => {
+  const history = [{ at: AT, actor: "t", event: "e", detail: "", events: [] }];
+  const of = (round) => shown({ ...ORDER, payload: {}, history, steps: [{ ...STEP, round }] });
+  assert.match(await of(1), /2 \(now round 2\)/);
+  for (const round of [0, undefined]) assert.match(await of(round), /Agent.*NotStarted2Attempts/);
+});
+
+test("an order leads to its log, where somebody said where that is", async () => {
+  assert.doesNotMatch(await shown(ORDER), /Log$|Copy JSONLog/);
+  know({ orders: {}, steps: {}, actions: [], logLink: "https://logs.example.com/?q={orderId}" });
+  assert.equal(logOf("b00-1 &"), "https://logs.example.com/?q=b00-1%20%26");
+  assert.match(await shown(ORDER), /Copy JSONLog/);
+});
+
+test("of an order that is taken back it says why, and nothing of what comes otherwise if nothing does", async () => {
+  know({ orders: { s: { word: "Undo incomplete", mark: "error", waitsForOperator: true } }, steps: {}, actions: [] });
+  const text = await shown({ ...ORDER, outcome: "undo-incomplete", undoneBecause: "stock: out of stock" });
+  assert.doesNotMatch(await shown({ ...ORDER, undoneBecause: "why", reason: "why" }), /Undone because/);
+  assert.match(text, /Undone because\s*stock: out of stock/);
+  assert.doesNotMatch(text, /Otherwise|undo-incomplete/);
+});

@@ -1,0 +1,36 @@
+/** What an order's page shows of personal data. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { ordered } from "../static/ordered.js";
+import { know } from "../static/words.js";
+import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const ORDER = { orderId: "b00-1", payload: { customer: { name: "hidden" } }, hides: true, erased: false };
+const action = { name: "look", title: "Show it", button: "Show", effect: "", danger: false, ofStep: false, lists: [] };
+const drawn = (order, view = {}) => ordered({ ...ORDER, ...order }, view, /** @type {any} */ (null), () => {});
+
+beforeEach(() => {
+  giveStorage();
+  know({ orders: {}, steps: {}, actions: [{ ...action, subject: "personal" }] });
+});
+
+test("what is hidden can be asked for, and is not called erased", () => {
+  assert.equal(all(drawn({}), "button").length, 1);
+  assert.match(textOf(drawn({})), /hidden/);
+  assert.doesNotMatch(textOf(drawn({})), /erased/);
+});
+
+test("what is erased is called so, and cannot be asked for", () => {
+  const order = { hides: false, erased: true, payload: { customer: { name: "erased" } } };
+  assert.equal(all(drawn(order), "button").length, 0);
+  assert.match(textOf(drawn(order)), /was erased for good/);
+  assert.doesNotMatch(textOf(drawn(order)), /hidden/);
+});
+
+test("what was shown stays on the page, and the page asks no more", () => {
+  const shown = drawn({}, { revealed: { customer: { name: "Ada" } } });
+  assert.match(textOf(shown), /"Ada"/);
+  assert.equal(all(shown, "button").length, 0);
+});

@@ -1,0 +1,68 @@
+/** What a list says of an order. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { ENDED, next, stepOf, table, UNDER_WAY } from "../static/rows.js";
+import { know } from "../static/words.js";
+import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+const term = (/** @type {string} */ word, more = {}) => ({ word, mark: /** @type {const} */ ("pending"), ...more });
+const inSeconds = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
+const ORDER = { orderId: "b00-1", situation: "open", step: "payment", attempt: 2, threshold: 3 };
+
+beforeEach(() => {
+  giveStorage();
+  const orders = {
+    open: term("Trying"),
+    stuck: term("Stuck", { waitsForOperator: true }),
+    over: term("Over", { isOver: true }),
+  };
+  know({ orders, steps: {}, actions: [] });
+});
+
+test("an order under way shows its step, its try, the last answer, what is next and its true age", () => {
+  const placedAt = inSeconds(-180);
+  const order = {
+    ...ORDER,
+    lastAnswer: "timed out; no answer",
+    completeBy: inSeconds(4.5),
+    placedAt,
+    updatedAt: inSeconds(0),
+  };
+  assert.deepEqual(all(table([order], UNDER_WAY), "td").map(textOf), [
+    "Trying",
+    "b00-1",
+    "payment, try 2 of 3",
+    "timed out; no answer",
+    "answer due in 0:05",
+    "3 min ago",
+  ]);
+});
+
+test("an order that failed shows the step that failed, why and since when", () => {
+  const order = {
+    ...ORDER,
+    situation: "stuck",
+    failedSteps: ["stock"],
+    reason: "none left",
+    updatedAt: inSeconds(-60),
+  };
+  assert.deepEqual(all(table([order], ENDED), "td").map(textOf), [
+    "Stuck",
+    "b00-1",
+    "stock",
+    "none left",
+    "1 min ago",
+    "",
+  ]);
+  assert.equal(stepOf(order), "stock");
+});
+
+test("what is next is a person, a time, a scheduler or nothing", () => {
+  assert.equal(textOf(next({ ...ORDER, notBefore: inSeconds(29.5) })), "next try in 0:30");
+  assert.equal(textOf(next({ ...ORDER, completeBy: inSeconds(-1) })), "answer is overdue");
+  assert.equal(next(ORDER), "waits for a scheduler");
+  assert.equal(next({ ...ORDER, situation: "stuck" }), "waits for you");
+  assert.equal(next({ ...ORDER, situation: "over" }), "");
+});

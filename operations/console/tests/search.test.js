@@ -1,0 +1,82 @@
+/** A search for a customer, which goes through all orders. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { searchPage } from "../static/search.js";
+import { know } from "../static/words.js";
+import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
+
+/** What the page shows. */
+let shown;
+/** The calls that wait for their answer, with the way to give it. */
+let calls;
+const place = { show: (...children) => void (shown = children), say: () => {}, askKey: () => {}, again: () => {} };
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const page = (number, more) => ({
+  orders: [`b00-${number}`],
+  found: [{ orderId: `b00-${number}`, situation: "over", failedSteps: [], reason: "none left", updatedAt: null }],
+  unreadable: [],
+  lookedAt: 1000,
+  ...(more && { continuation: `b00-${number}` }),
+});
+const rows = () => all(shown, "tr").slice(1).map(textOf);
+
+beforeEach(() => {
+  giveStorage();
+  know({ orders: { over: { word: "Undone", mark: "undo" } }, steps: {}, actions: [] });
+  calls = [];
+  globalThis.FormData = /** @type {any} */ (
+    class {
+      get = () => "ada@example.com";
+    }
+  );
+  globalThis.fetch = (_, { signal }) =>
+    new Promise((resolve, reject) => {
+      calls.push({ signal, answer: (body) => resolve(Response.json(body)) });
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+});
+
+async function searched() {
+  const opened = searchPage(place, new URLSearchParams());
+  all(shown, "form")[0].props.onSubmit({ preventDefault: () => {}, target: null });
+  await settled();
+  return opened;
+}
+
+test("it shows what it has looked at and found so far, with how these orders stand", async () => {
+  await searched();
+  calls[0].answer(page(1, true));
+  await settled();
+  assert.match(textOf(shown), /Looked at 1,000 orders, 1 found/);
+  assert.deepEqual(rows(), ["Undoneb00-1none left"]);
+  calls[1].answer(page(2, false));
+  await settled();
+  assert.doesNotMatch(textOf(shown), /Looked at/);
+  assert.equal(rows().length, 2);
+});
+
+test("it can be stopped: it asks no more, and what was found stays", async () => {
+  await searched();
+  calls[0].answer(page(1, true));
+  await settled();
+  all(shown, "button")
+    .find((each) => textOf(each) === "Stop")
+    .props.onClick();
+  await settled();
+  assert.equal(calls[1].signal.aborted, true);
+  assert.equal(calls.length, 2);
+  assert.equal(rows().length, 1);
+  assert.doesNotMatch(textOf(shown), /Looked at/);
+});
+
+test("a page that was left asks no more, and draws on no other page", async () => {
+  const opened = await searched();
+  opened.stop();
+  shown = "another page";
+  calls[0].answer(page(1, true));
+  await settled();
+  assert.equal(calls[0].signal.aborted, true);
+  assert.deepEqual([calls.length, shown], [1, "another page"]);
+});
