@@ -16,7 +16,7 @@ from engine.runtime.functions import AGENT_SECONDS, Functions, on_bus, retry_whi
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
 
 
-def blueprint(agent: AgentService, unread: UnreadableMessageHandler) -> func.Blueprint:
+def agent_functions(agent: AgentService, unread: UnreadableMessageHandler) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
     triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"

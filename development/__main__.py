@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from azure.core.exceptions import AzureError
 
-from development.business import DEPLOYED, named, to_run
+from development.business import DEPLOYED, named
 from development.faults import DevelopmentCode
 from development.pace import Pace
 from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
@@ -63,13 +63,14 @@ MOST_HOSTS = 20
 def config_from_environment() -> StackConfig:
     """Read what a person has set; raises `StackError` that names every fault."""
     hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), list[Fault]()
-    business, app = named(DEPLOYED)
+    name, business = DEPLOYED, named(DEPLOYED)
     try:
         ports = Ports.from_environment()
     except StackError as error:
         faults += error.faults
     try:
-        business, app = to_run(os.environ.get("BUSINESS", DEPLOYED))
+        name = os.environ.get("BUSINESS", DEPLOYED)
+        business = named(name)
     except StackError as error:
         faults += error.faults
     if not (hosts.isdecimal() and 1 <= int(hosts) <= MOST_HOSTS):
@@ -86,7 +87,7 @@ def config_from_environment() -> StackConfig:
         hosts=int(hosts),
         operator_key=os.environ.get("OPERATOR_KEY", "local-operator"),
         functions=os.environ.get("HOST_FUNCTIONS", ""),
-        app=app,
+        business=name,
         agents=business.agents,
         settings={name: os.environ[name] for name in replaceable if name in os.environ},
     )
@@ -102,7 +103,7 @@ def for_a_person(config: StackConfig, slowdown_file: Path) -> StackConfig:
 
 def describe(stack: Stack, seconds: float) -> str:
     """Return what a person needs to know once the stack is ready; what to do first, its business says."""
-    business, _ = named(os.environ.get("BUSINESS", DEPLOYED))
+    business = named(os.environ.get("BUSINESS", DEPLOYED))
     return f"""
 Ready after {seconds:.0f} s.
 

@@ -1,11 +1,17 @@
 """Which business a stack runs: that of this deployment, or the one that `BUSINESS` names."""
 
 import os
+import re
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+
+import azure.functions as func
 
 from development.faults import DevelopmentCode
+from development.servicebus_config import ROOT
 from engine.declarations.business import Business
 from local.faults import Fault
 from local.ports import StackError
@@ -15,26 +21,27 @@ DEPLOYED = "shop.business:SHOP"
 TRIED = "shop.business:SHOP"
 """The business on which tests and measurements run, whatever is deployed."""
 ENTRY = "function_app.py"
-NOT_OURS = {"node_modules", "tests", "docs", "infra"}
+ANOTHER_APP = Path(__file__).parent / "app"
+"""The folder of the app of any other business."""
+PLAIN = "bootstrap.plain"
+"""The module that stands for the `triggers` of a business without routes and page of its own."""
+OF_BUSINESS = re.compile(
+    r"^from \S+ import \w+ as BUSINESS\nfrom \S+ import page, routes$", re.MULTILINE
+)
+"""The lines of the entry that name its business."""
+NOT_OURS = {"node_modules", "tests", "docs", "infra", "engine", "development"}
 
 
-def named(name: str) -> tuple[Business, Path | None]:
-    """Return a business, and the folder of its app if that is not the repository's; raises `StackError`.
-
-    A business is named like `shop.business:SHOP`; its app is the `function_app.py` beside its `business.py`: one of
-    another module has none, or that of another business would run. That of this deployment is the repository's.
-    """
+def named(name: str) -> Business:
+    """Return the business of a name such as `shop.business:SHOP`; raises `StackError`."""
     module, _, attribute = name.partition(":")
     try:
-        home = import_module(module)
-        business = getattr(home, attribute)
+        business = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise StackError(_unknown(name, str(error))) from error
     if not isinstance(business, Business):
         raise StackError(_unknown(name, f"{attribute} is a {type(business).__name__}"))
-    folder = Path(str(home.__file__)).parent
-    has_app = module.endswith(".business") and (folder / ENTRY).exists()
-    return business, folder if name != DEPLOYED and has_app else None
+    return business
 
 
 def _unknown(name: str, reason: str) -> Fault:
@@ -42,17 +49,42 @@ def _unknown(name: str, reason: str) -> Fault:
     return Fault(DevelopmentCode.BUSINESS_UNKNOWN, "BUSINESS", facts)
 
 
-def to_run(name: str) -> tuple[Business, Path | None]:
-    """Return a business and its app as `named` does; raises `StackError` if it has no app."""
-    business, app = named(name)
-    if app is None and name != DEPLOYED:
-        raise StackError(Fault(DevelopmentCode.BUSINESS_WITHOUT_APP, name, {"entry": ENTRY}))
-    return business, app
+def app_of(name: str) -> Path:
+    """Return the folder of the app of a business: that of the one deployed is the repository."""
+    return ROOT if name == DEPLOYED else ANOTHER_APP
+
+
+def entry_for(name: str, text: str) -> str:
+    """Return the text of the entry with another business in it.
+
+    Its routes and its page are those of the module `triggers` of its package, if there is one.
+    """
+    module, _, attribute = name.partition(":")
+    package = module.rpartition(".")[0]
+    own = f"{package}.triggers" if _exists(f"{package}.triggers") else PLAIN
+    lines = f"from {module} import {attribute} as BUSINESS\nfrom {own} import page, routes"
+    return OF_BUSINESS.sub(lines, text)
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of its package
+        return False
+
+
+def load_app(name: str) -> func.FunctionApp:
+    """Return the app of a business, as the entry of the repository makes it."""
+    entry = ROOT / ENTRY
+    module = ModuleType("function_app_of_another_business")
+    exec(compile(entry_for(name, entry.read_text()), entry, "exec"), module.__dict__)  # noqa: S102
+    app: func.FunctionApp = module.app
+    return app
 
 
 def packages(root: Path) -> Iterator[str]:
-    """Yield the packages of all businesses: folders with a `business.py` and an entry beside it."""
+    """Yield the packages of all businesses: folders with a `business.py`."""
     for folder, inner, files in os.walk(root):
         inner[:] = sorted(name for name in inner if name[0] != "." and name not in NOT_OURS)
-        if {"__init__.py", "business.py", ENTRY} <= set(files):
+        if {"__init__.py", "business.py"} <= set(files):
             yield ".".join(Path(folder).relative_to(root).parts)

@@ -16,19 +16,18 @@ from development.business import packages
 from development.servicebus_config import ROOT
 
 Contract = Mapping[str, Any]
-ENTRY = "function_app"
-FRONT = {"rules", "service", "triggers", ENTRY}
+FRONT = {"rules", "service", "triggers"}
 """The modules of a business that answer calls over HTTP; all others declare."""
-OF_THE_FRONT = ("engine.http", "engine.public_api", "engine.runtime", "engine.storage")
+OF_THE_FRONT = (
+    "engine.http",
+    "engine.pages",
+    "engine.public_api",
+    "engine.runtime",
+    "engine.storage",
+)
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
-    *(
-        "engine.azure",
-        "engine.decisions",
-        "engine.features",
-        "engine.history_words",
-        "engine.pages",
-    ),
+    *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
     *("local", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.
@@ -72,7 +71,7 @@ def _contracts(
         yield {
             **_forbidden(
                 f"{package} knows neither roles, nor adapters, nor another business",
-                [f"{package}.{name}" for name in modules if name != ENTRY],
+                [f"{package}.{name}" for name in modules],
                 [*(role for role in roles if role not in OF_THE_FRONT), *HIDDEN, *others],
             ),
             "allow_indirect_imports": True,
@@ -81,11 +80,6 @@ def _contracts(
             f"Only the front door of {package} knows {' and '.join(OF_THE_FRONT)}",
             [f"{package}.{name}" for name in modules if name not in FRONT],
             OF_THE_FRONT,
-        )
-        yield _forbidden(
-            f"The entry of {package} knows no other",
-            [f"{package}.{ENTRY}"],
-            [*others, "local", "development"],
         )
         yield from _of_front_door(package, modules)
 

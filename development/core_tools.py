@@ -144,7 +144,7 @@ def main() -> None:
     """Start everything, or say what is missing."""
     bypass_proxies()
     try:
-        agents = named(DEPLOYED)[0].agents
+        agents = named(DEPLOYED).agents
     except StackError as error:
         raise click.ClickException(str(error)) from error
     if faults := list(missing(os.environ, agents)):

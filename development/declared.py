@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from development.business import DEPLOYED, to_run
+from development.business import DEPLOYED, ENTRY, entry_for, named
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import simulated
@@ -78,10 +78,7 @@ def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str
     if place == CHOICE:
         return re.sub(r'(?<=^DEPLOYED = ")[^"]*', name, text, flags=re.MULTILINE)
     if place == APP:
-        package = name.partition(":")[0].rpartition(".")[0]
-        return re.sub(
-            r"(?<=^from ).*(?=\.function_app import app$)", package, text, flags=re.MULTILINE
-        )
+        return entry_for(name, text)
     return FILES[place](text, agents)
 
 
@@ -212,7 +209,7 @@ def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
 
 
 QUEUES = "infra/queues.json"
-CHOICE, APP = "development/business.py", "function_app.py"
+CHOICE, APP = "development/business.py", ENTRY
 """What names the business that is deployed."""
 FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
     QUEUES: _queues,
@@ -228,7 +225,9 @@ FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
 
 def to_be_deployed(name: str) -> Business:
     """Return the business that is to be deployed; raises `StackError` where that cannot be."""
-    business, _ = to_run(name)
+    business = named(name)
+    if not name.partition(":")[0].endswith(".business"):
+        raise StackError(Fault(DevelopmentCode.BUSINESS_MISPLACED, name))
     if name.startswith("samples."):
         raise StackError(Fault(DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE, name))
     return business

@@ -21,10 +21,10 @@ class DevelopmentCode(Code):
         ("value", "reason", "example"),
         "{place}={value} is not a known business: {reason}. Use a name such as {example}.",
     )
-    BUSINESS_WITHOUT_APP = (
-        "business-without-app",
-        ("entry",),
-        "{place} has no app: there is no {entry} beside its business.py. Add one, or name another business.",
+    BUSINESS_MISPLACED = (
+        "business-misplaced",
+        (),
+        "{place} cannot be deployed from that module. Move the business to the module `business` of its package.",
     )
     EXAMPLE_NOT_DEPLOYABLE = (
         "example-not-deployable",

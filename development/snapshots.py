@@ -236,7 +236,7 @@ class Snapshots:
 
     def every(self) -> dict[str, Json]:
         """Return the content of every file that is kept, by name."""
-        business, _ = named(DEPLOYED)
+        business = named(DEPLOYED)
         read = sorted(path.relative_to(ROOT) for path in self._compiler.files_read(bicep.MAIN))
         return {
             COMPILED: without_noise(self.template()),
@@ -307,7 +307,7 @@ def kept(name: str) -> Json:
 
 def outdated() -> list[str]:
     """Return what has changed since the files were made: files that the template reads, and sets."""
-    business, _ = named(DEPLOYED)
+    business = named(DEPLOYED)
     files = [
         name for name, was in kept(SOURCES).get("files", {}).items() if digest(ROOT / name) != was
     ]

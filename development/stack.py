@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from development.business import TRIED, named
+from development.business import DEPLOYED, TRIED, app_of, named
 from development.provision import provision
 from development.servicebus_config import ROOT, config
 from development.settings import app_settings
@@ -37,10 +37,12 @@ class StackConfig:
     """Comma-separated names of the functions that the hosts run; empty for all."""
     more_queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
+    business: str = DEPLOYED
+    """Name of the business that the hosts run."""
     app: Path | None = None
-    """Folder of another `function_app.py` than the repository's."""
+    """Folder of another `function_app.py` than that of the business."""
     agents: Sequence[Agent]
-    """What the business of that app declares: their queues are made, and the app plays their services."""
+    """What the business declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""
     in_memory: bool = False
@@ -51,9 +53,9 @@ class StackConfig:
     @classmethod
     def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
         """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
-        business, app = named(TRIED)
         usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
-        return cls(**(usual | {"app": app, "agents": business.agents} | changes))  # type: ignore[arg-type]
+        tried = {"business": TRIED, "agents": named(TRIED).agents}
+        return cls(**(usual | tried | changes))  # type: ignore[arg-type]
 
     def queues(self) -> Mapping[str, Any]:
         """Return the configuration of the broker: the app's queues, those of the agents, and more."""
@@ -73,6 +75,7 @@ class Stack(platform.Stack):
         self.operator_key, self.agents = config.operator_key, config.agents
         key = secrets.token_urlsafe(24)
         usual = app_settings(config.ports, config.operator_key, key, config.agents)
+        usual["BUSINESS"] = config.business
         self._names, self._settings = list(usual), {**usual, **config.settings}
         super().__init__(_whole(config, self._settings), say, show)
 
@@ -85,7 +88,7 @@ def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackCo
     return platform.StackConfig(
         ports=config.ports,
         data=config.data,
-        app=config.app or ROOT,
+        app=config.app or app_of(config.business),
         hosts=config.hosts,
         functions=config.functions,
         settings={**settings, "PYTHONPATH": str(ROOT), HOST_JSON: str(ROOT / "host.json")},

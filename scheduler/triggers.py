@@ -126,7 +126,7 @@ def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
 Messages = List[func.ServiceBusMessage]  # noqa: UP006
 
 
-def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
+def scheduler_functions(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
     """Return the scheduler's functions: wake-ups, the responses of each agent, and the poll."""
     triggers = Functions()
 

@@ -1,13 +1,18 @@
 """The shop's API: anonymous orders, and orders with a priority for operators (SCH-11)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.http.openapi import Route
+from engine.pages.triggers import BusinessPage
+from engine.public_api.service import CustomerService
+from shop.business import PAGE
+from shop.rules import notice
 from shop.service import ShopService
 
 
-def routes(shop: ShopService) -> Sequence[Route]:
+def routes(customers: CustomerService) -> Sequence[Route]:
     """Return the shop's routes."""
+    shop = ShopService(customers=customers)
     return [
         Route("shop_products", "GET", "api/products", shop.products, open=True),
         Route("shop_place_order", "POST", "api/orders", shop.place, open=True),
@@ -16,3 +21,8 @@ def routes(shop: ShopService) -> Sequence[Route]:
         ),
         Route("shop_order", "GET", "api/orders/{orderId}", shop.follow, open=True),
     ]
+
+
+def page(addresses: Mapping[str, str]) -> BusinessPage:
+    """Return the shop's page; `addresses` are those of the agents' services, by agent."""
+    return BusinessPage(path="shop", title="Shop", folder=PAGE, notice=notice(addresses))

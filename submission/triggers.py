@@ -8,7 +8,7 @@ from engine.runtime.functions import Functions, on_storage_queue, retry_while_un
 from submission.service import QUEUE, SubmissionService
 
 
-def blueprint(service: SubmissionService) -> func.Blueprint:
+def submission_functions(service: SubmissionService) -> func.Blueprint:
     """Return the function that takes order messages off the queue."""
     triggers = Functions()
 

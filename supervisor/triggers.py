@@ -6,7 +6,7 @@ from engine.runtime.functions import Functions, skip_overlapping_runs
 from supervisor.service import SupervisorService
 
 
-def blueprint(service: SupervisorService) -> func.Blueprint:
+def supervisor_functions(service: SupervisorService) -> func.Blueprint:
     """Return the function that runs the sweep."""
     triggers = Functions()
 

@@ -95,7 +95,7 @@ class Trial:
         """
         order_id = self._order_id()
         body = self._submission(order_id, content, workflow, not_before)
-        self._world.run(self._world.app.submission.record(body))
+        self._world.run(self._world.engine.submission.record(body))
         return TrialOrder(self, order_id)
 
     def cancel(self, order: "TrialOrder") -> None:
@@ -164,8 +164,8 @@ class Trial:
             holds=holds,
             progress=_Progress().show if shows_progress else silent,
         )
-        app = self._world.app
-        coverage = explore_order(app.business, app.settings, json.loads(body), wanted)
+        engine = self._world.engine
+        coverage = explore_order(engine.business, engine.settings, json.loads(body), wanted)
         print(coverage)
         return coverage
 
@@ -188,11 +188,11 @@ class Trial:
             }
         )
         body = message.to_json().encode()
-        self._world.app.submission.read(body)
+        self._world.engine.submission.read(body)
         return body
 
     def _sample(self, workflow: str | None) -> tuple[Mapping[str, Any], str | None]:
-        sample = self._world.app.business.sample
+        sample = self._world.engine.business.sample
         if sample is None:
             raise TypeError("the business has no sample: give the content of an order")
         return sample.payload, workflow or sample.workflow
@@ -211,7 +211,7 @@ class Trial:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
         said = {"operator": "trial", "note": "a trial", "step": step, **outcome}
         request = decode(ActRequest, json_text({to_camel(name): said[name] for name in said}))
-        self._world.run(self._world.app.orders.act(BY_NAME[action], order.id, request))
+        self._world.run(self._world.operations.orders.act(BY_NAME[action], order.id, request))
 
     def answer(
         self,
@@ -228,11 +228,11 @@ class Trial:
         """
         answer = None if content is None else dict(_json(content))
         request = AnswerRequest(operator="trial", answer=answer, refusal=refusal)
-        self._world.run(self._world.app.operators.answers.answer(order.id, step, request))
+        self._world.run(self._world.operations.services.answers.answer(order.id, step, request))
 
     def inspect(self, order_id: str) -> OrderView:
         """Return the order as operators see it."""
-        return self._world.run(self._world.app.orders.inspect(order_id))
+        return self._world.run(self._world.operations.orders.inspect(order_id))
 
     def alerts(self) -> Sequence[Event]:
         """Return the alerts that have reached the operators, the oldest first.
@@ -283,7 +283,7 @@ class Trial:
 
     def _order_id(self) -> str:
         number = next(self._numbers)
-        known = buckets(self._world.app.settings.buckets)
+        known = buckets(self._world.engine.settings.buckets)
         return f"{known[number % len(known)]}-{number:026}"
 
 

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bootstrap import bootstrap
+from bootstrap.engine import build_engine
+from bootstrap.operations import Operations
 from engine.azure import Adapters
 from engine.azure.settings import Settings
 from engine.declarations.business import Business
@@ -154,20 +155,21 @@ class World:
     def _install(self, business: Business) -> None:
         """Make the app, and the way of the messages to its roles."""
         parts = replace(self._parts, services=self.services.by_agent())
-        self.app = bootstrap(settings_for(business, self._settings), business, parts)
-        self.agents = {agent.name: self.app.agent(agent) for agent in self.app.agents}
+        self.engine = build_engine(settings_for(business, self._settings), business, parts)
+        self.operations = Operations(self.engine)
+        self.agents = {agent.name: self.engine.agent(agent) for agent in self.engine.agents}
         self._receivers = dict(self._receivers_of_all())
 
     async def cancel(self, order_id: str) -> None:
         """Cancel an order as its customer."""
-        order = await self.app.customers.find(order_id)
+        order = await self.engine.customers.find(order_id)
         workflow = None if isinstance(order, datetime) else order.workflow
         endpoint = next(
-            (each for each in self.app.business.endpoints if each.workflow == workflow), None
+            (each for each in self.engine.business.endpoints if each.workflow == workflow), None
         )
         if endpoint is None:
             raise LookupError(f"the workflow {workflow} has no endpoint")
-        await self.app.customers.cancel(endpoint, order_id)
+        await self.engine.customers.cancel(endpoint, order_id)
 
     def end(self) -> None:
         """Stop everything."""
@@ -206,14 +208,15 @@ class World:
 
     async def _wake(self, message: BusMessage) -> None:
         arrival = Arrival(at=self.loop.now())
-        await self.app.inbox.wake("trial", message.body.encode(), message.correlation_id, arrival)
+        inbox = self.engine.inbox
+        await inbox.wake("trial", message.body.encode(), message.correlation_id, arrival)
 
     async def _ask(self, agent: str, message: BusMessage) -> None:
         await self.agents[agent].handle(decode(AgentRequest, message.body))
 
     async def _reply(self, agent: str, message: BusMessage) -> None:
         arrival = Arrival(at=self.loop.now())
-        await self.app.inbox.receive(
+        await self.engine.inbox.receive(
             "trial", agent, message.body.encode(), message.correlation_id, arrival
         )
 
@@ -223,12 +226,11 @@ class World:
         """Run all timers, one after the other, whenever something is due for one of them."""
         while True:
             await self._until_due()
-            app = self.app
             for timer in (
-                app.supervisor.sweep,
-                app.scheduler.poll,
-                app.relay.relay,
-                app.watch.look,
+                self.engine.supervisor.sweep,
+                self.engine.scheduler.poll,
+                self.operations.relay.relay,
+                self.operations.watch.look,
             ):
                 await timer()
 

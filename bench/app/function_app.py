@@ -1,9 +1,8 @@
 """The production app with the workflows that are measured."""
 
-from importlib import import_module
-
 import shop.business
 from bench.workflows import MEASURED
+from development.business import load_app
 
 shop.business.SHOP = MEASURED
-app = import_module("shop.function_app").app
+app = load_app("shop.business:SHOP")

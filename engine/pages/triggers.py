@@ -162,7 +162,7 @@ def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
     return File(body=body, gzipped=gzip.compress(body, mtime=0), media_type=media_type)
 
 
-def blueprint(pages: Pages, *, start: bool = False) -> func.Blueprint:
+def page_functions(pages: Pages, *, start: bool = False) -> func.Blueprint:
     """Return the functions of the page of the business, and of the files of all pages.
 
     With `start`, the root is a page with links to all pages. Without it, the root redirects to

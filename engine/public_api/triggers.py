@@ -16,12 +16,14 @@ from engine.public_api.service import CustomerService
 from engine.runtime.functions import Functions, on_bus, retry_while_unavailable
 
 
-def routes(customers: CustomerService, endpoints: Iterable[EndpointDefinition]) -> list[Route]:
+def endpoint_routes(
+    customers: CustomerService, endpoints: Iterable[EndpointDefinition]
+) -> list[Route]:
     """Return the routes of all endpoints; a workflow without an endpoint has none."""
     return [route for endpoint in endpoints for route in _of(customers, endpoint)]
 
 
-def link_routes(links: LinkService) -> list[Route]:
+def callback_routes(links: LinkService) -> list[Route]:
     """Return the routes of links to answers, which need no key: each carries its own right."""
     place = "api/answers/{orderId}/{step}"
     also = (403, 429)
@@ -31,7 +33,7 @@ def link_routes(links: LinkService) -> list[Route]:
     ]
 
 
-def answers_from_queue(inbox: AnswerInbox) -> func.Blueprint:
+def external_event_functions(inbox: AnswerInbox) -> func.Blueprint:
     """Return the function that takes answers off their queue."""
     triggers = Functions()
 

@@ -20,7 +20,7 @@ from engine.http.sign_in import SignIn
 from engine.runtime.functions import Functions
 
 
-def blueprint(routes: Sequence[Route], sign_in: SignIn | None = None) -> func.Blueprint:
+def http_functions(routes: Sequence[Route], sign_in: SignIn | None = None) -> func.Blueprint:
     """Return a function for each call, and one for the description of all calls."""
     triggers = Functions()
     described = cache(lambda: ok(description(routes)).get_body())

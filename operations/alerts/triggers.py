@@ -22,7 +22,7 @@ from operations.alerts.rules import QUEUE, read
 from operations.alerts.watch import Watch
 
 
-def blueprint(
+def alert_functions(
     alert_log: AlertLog,
     poison: PoisonStore,
     relay: Relay,
@@ -60,7 +60,7 @@ def blueprint(
     return triggers
 
 
-def notifying(notifier: Notifier) -> func.Blueprint:
+def notification_functions(notifier: Notifier) -> func.Blueprint:
     """Return the function that sends alerts to people."""
     triggers = Functions()
 

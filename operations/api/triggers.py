@@ -64,7 +64,7 @@ class OperatorServices:
     copies: CopyService
 
 
-def routes(services: OperatorServices) -> Sequence[Route]:
+def operator_routes(services: OperatorServices) -> Sequence[Route]:
     """Return the operators' routes; each is a function of the app and part of its OpenAPI text."""
     orders, overview, retention = services.orders, services.overview, services.retention
     agents, alerts, poison = services.agents, services.alerts, services.poison
@@ -131,7 +131,7 @@ def _running(name: str, runs: RunService) -> Route:
     return Route(f"operator_run_{name}", "POST", f"api/operator/run/{name}", run)
 
 
-def blueprint(retention: RetentionService) -> func.Blueprint:
+def retention_functions(retention: RetentionService) -> func.Blueprint:
     """Return the function that removes old records."""
     triggers = Functions()
 
@@ -142,7 +142,7 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
     return triggers
 
 
-def given_up(
+def poison_functions(
     poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
 ) -> func.Blueprint:
     """Return the functions that keep as poison the messages that the platform gives up."""

@@ -9,7 +9,7 @@ STATIC = "operations/console/static"
 """The folder of the console's files, below the app's folder."""
 
 
-def blueprint(pages: Pages) -> func.Blueprint:
+def console_functions(pages: Pages) -> func.Blueprint:
     """Return the function of the console, whose folder is one of the pages' folders."""
     triggers = Functions()
 

@@ -20,7 +20,7 @@ KEY = re.compile(r"[\x21-\x7e]{1,200}")
 REFUSED_IN_KEYS = set("/\\#?")
 
 
-def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
+def simulator_functions(service: Simulator, samples: SampleService) -> func.Blueprint:
     """Return the functions of all simulated services."""
     triggers = Functions()
 

@@ -7,7 +7,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from agents.service import AgentService
-from bootstrap import App
+from bootstrap.engine import Engine
+from bootstrap.operations import Operations
 from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Agent
@@ -73,8 +74,8 @@ class CountedLinks(Links):
         return replace(step, callback_token=token)
 
 
-class Explored(App):
-    """The app as one event finds it: clock and ids come off the tape."""
+class Explored(Engine):
+    """The engine as one event finds it: clock and ids come off the tape."""
 
     def __init__(self, deployed: Deployment, tape: Tape, slot: str) -> None:
         adapters = Adapters(
@@ -93,20 +94,26 @@ class Explored(App):
         super().__init__(deployed.settings_of(slot), deployed.business_of(slot), adapters)
         self.deployed, self.tape, self.slot = deployed, tape, slot
         self.store: Any = Store()
-        self.background_store: Any = self.store
         self.poison_store: Any = Poison()
         self.agent_health: Any = AgentHealths()
         self.sweeps: Any = Sweeps()
 
     @cached_property
+    def operations(self) -> Operations:
+        """The operators' side, on the same store."""
+        operations = Operations(self)
+        operations.archive = operations.background_store = self.store
+        return operations
+
+    @cached_property
     def links(self) -> Links | None:
-        """See `App.links`."""
+        """See `Engine.links`."""
         made = super().links
         return made and CountedLinks(address=made.address, new_right=made.new_right)
 
     @cached_property
     def transitions(self) -> Transitions:
-        """See `App.transitions`."""
+        """See `Engine.transitions`."""
         parts = self.adapters
         return Transitions(self.store, parts.bus, parts.clock, lambda: str(self.tape.read("id")))
 
@@ -172,7 +179,9 @@ class Explored(App):
         """Say what an operator found out about a step in doubt."""
         answer = dict(self.deployed.answer_of(job.step)) if job.done else None
         found = {"step": job.step, "was_done": job.done, "answer": answer}
-        await self.orders.act(BY_NAME[job.kind], job.body, GRACE.model_copy(update=found))
+        await self.operations.orders.act(
+            BY_NAME[job.kind], job.body, GRACE.model_copy(update=found)
+        )
 
     async def erase(self, order_id: str) -> None:
         """Forget who the customer is, as the operators' service does it to the order."""
@@ -201,7 +210,7 @@ def begin(deployed: Deployment, tape: Tape, handler: Handler) -> Coroutine[Any, 
     if job.kind == "settle":
         return app.settle(job)
     if job.kind in BY_NAME:
-        return app.orders.act(BY_NAME[job.kind], job.body, GRACE)
+        return app.operations.orders.act(BY_NAME[job.kind], job.body, GRACE)
     return _DOES[job.kind](app, job)
 
 
@@ -214,5 +223,5 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
     "poll": lambda app, _: app.scheduler.poll(),
     "sweep": lambda app, _: app.supervisor.sweep(),
-    "relay": lambda app, _: app.relay.relay(),
+    "relay": lambda app, _: app.operations.relay.relay(),
 }

@@ -34,7 +34,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
         "engine.storage.orders.settle_all": each_settled,
         "operations.alerts.relay.settle_all": each_settled,
         "scheduler.service.log.exception": passes_over,
-        "bootstrap.FOR_EACH_CALL": 1,
+        "bootstrap.engine.REQUESTS_PER_CALL": 1,
         "supervisor.service.SupervisorService._tell_of_silence": _tells_nobody,
         "supervisor.service.PAGE": page,
     }

@@ -6,12 +6,12 @@ from itertools import product
 import azure.functions as func
 import pytest
 
-from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.settings import Settings
 from local.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
+from tests.support.apps import bootstrap, functions
 
 KNOWN = [{}, {"If-None-Match": "*"}]
 BODIES = [b"", b"{}"]

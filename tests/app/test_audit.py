@@ -32,12 +32,12 @@ async def with_an_order(**settings):
     clock = Clock()
     made = app(in_memory(clock=clock), **settings)
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.store.commit(Change(before=None, after=orders.new(), entry=entry))
+    await made.engine.store.commit(Change(before=None, after=orders.new(), entry=entry))
     return made, clock
 
 
 async def audited(made, **asked):
-    page = await made.orders.audit(AuditPage(**asked))
+    page = await made.operations.orders.audit(AuditPage(**asked))
     return [(entry.operator, entry.event, entry.detail) for entry in page.entries], page
 
 
@@ -47,9 +47,9 @@ async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
     made, clock = await with_an_order()
     for name in ("hold", "release"):
         clock.now += timedelta(seconds=1)
-        await made.orders.act(BY_NAME[name], ORDER_ID, ActRequest(**GRACE))
+        await made.operations.orders.act(BY_NAME[name], ORDER_ID, ActRequest(**GRACE))
     clock.now += timedelta(seconds=1)
-    await made.orders.reveal(ORDER_ID, OperatorRequest(operator="ada", note="to call"))
+    await made.operations.orders.reveal(ORDER_ID, OperatorRequest(operator="ada", note="to call"))
     first, page = await audited(made, limit=2)
     assert first == [
         ("operator/ada", "revealed", "to call"),
@@ -80,8 +80,10 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
 async def test_a_row_that_nobody_can_read_hides_no_other():
     """It is named."""
     made, _ = await with_an_order()
-    await made.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
-    await made.store.table.submit(bucket_of(ORDER_ID), [Put("_acted|0|x", {"OrderID": ORDER_ID})])
+    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    await made.engine.store.table.submit(
+        bucket_of(ORDER_ID), [Put("_acted|0|x", {"OrderID": ORDER_ID})]
+    )
     found, page = await audited(made)
     assert (len(found), page.unreadable) == (1, ["_acted|0|x"])
 
@@ -96,9 +98,9 @@ async def test_no_page_begins_outside_of_the_list():
 async def test_what_was_done_long_ago_is_removed():
     """After as long as finished orders are kept; what is younger stays."""
     made, clock = await with_an_order(retention_days=30)
-    await made.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+    await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
     clock.now += timedelta(days=20)
-    await made.orders.act(BY_NAME["release"], ORDER_ID, ActRequest(**GRACE))
+    await made.operations.orders.act(BY_NAME["release"], ORDER_ID, ActRequest(**GRACE))
     clock.now += timedelta(days=11)
-    await made.operators.retention.sweep()
+    await made.operations.services.retention.sweep()
     assert (await audited(made))[0] == [("operator/grace", "released", GRACE["note"])]

@@ -41,7 +41,7 @@ def id_of(number):
 async def recorded(made, number, order):
     order = orders.having(order, order_id=id_of(number))
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
-    return await made.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
 
 
 def failed(reason, minutes=0):
@@ -66,7 +66,7 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     await recorded(made, 4, failed("no such account"))
     await recorded(made, 5, failed_at_backup("no such account"))
     await recorded(made, 6, orders.new())
-    overview = await made.operators.overview.look()
+    overview = await made.operations.services.overview.look()
     told = [
         (each.step, each.agent, each.cause, each.reason, each.count, each.first)
         for each in overview.waiting_for_operator
@@ -175,7 +175,7 @@ async def test_orders_that_were_acted_on_are_followed_until_they_end_or_fail_aga
     await recorded(made, 2, orders.new())
     await recorded(made, 3, orders.processed())
     asked = FollowRequest(orders=(id_of(1), id_of(2), id_of(3), id_of(1)))
-    found = await made.operators.overview.follow(asked)
+    found = await made.operations.services.overview.follow(asked)
     assert (found.failed, found.under_way, found.over) == ([id_of(1)], [id_of(2)], [id_of(3)])
     assert not found.may_be_open
 
@@ -185,7 +185,7 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
     """Though another reading is shared at that moment (bugs2.md 66)."""
     made = app(in_memory(clock=lambda: NOW))
     before = await recorded(made, 1, failed("card declined"))
-    operators = made.operators
+    operators = made.operations.services
     assert (await operators.overview.look()).open_orders["Error"].count == 1
 
     async def seen():
@@ -195,9 +195,11 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
         (order,) = live.orders
         return followed.failed, overview.open_orders["Error"].count, order.situation
 
-    again = await made.store.commit(resubmit(before, Asked(operator="ada", note="mended"), NOW))
+    again = await made.engine.store.commit(
+        resubmit(before, Asked(operator="ada", note="mended"), NOW)
+    )
     assert await seen() == ([], 0, "pending")
-    await made.store.commit(failing_again(again))
+    await made.engine.store.commit(failing_again(again))
     assert await seen() == ([id_of(1)], 1, "failed")
 
 

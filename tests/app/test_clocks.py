@@ -154,13 +154,13 @@ async def work(world, app, sweeper, rounds):
     under_way = []
     for number in range(rounds):
         world.now += seconds(1)
-        await app.scheduler.poll()
+        await app.engine.scheduler.poll()
         under_way += [(world.now + seconds(5), request) for request in world.requests()]
         for due, request in under_way:
             if due == world.now:
-                await app.scheduler.receive(answer_to(request, result={}), "payment")
+                await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
         if number % 2 == 0:
-            await sweeper.supervisor.sweep()
+            await sweeper.engine.supervisor.sweep()
 
 
 @pytest.mark.proves("FLT-9", "SUP-2")
@@ -193,12 +193,12 @@ async def test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right(
     """Neither what it finds nor what it is woken for; then it goes on by itself."""
     host.ahead = ahead
     order_id = await world.record(since=world.now - seconds(100))
-    await app.scheduler.poll()
-    await app.scheduler.wake(WakeUp(order_id=order_id))
+    await app.engine.scheduler.poll()
+    await app.engine.scheduler.wake(WakeUp(order_id=order_id))
     assert await world.pending([order_id])
     host.ahead = 0
     world.now += seconds(6)
-    await app.scheduler.poll()
+    await app.engine.scheduler.poll()
     assert await world.pending([order_id]) == []
 
 
@@ -208,14 +208,14 @@ async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, a
     """But claims nothing beside them: that is left to others."""
     first = await world.record()
     world.now += seconds(3)
-    await app.scheduler.poll()
+    await app.engine.scheduler.poll()
     second = await world.record(since=world.now - seconds(100))
     host.ahead = ahead
     world.now += seconds(6)
     assert await host.skew()
-    await app.scheduler.wake(WakeUp(order_id=second))
+    await app.engine.scheduler.wake(WakeUp(order_id=second))
     [request] = world.requests()
-    await app.scheduler.receive(answer_to(request, result={}), "payment")
+    await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
     assert (await world.load(first)).state == Processed()
     assert await world.pending([second])
 
@@ -227,14 +227,14 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
     """The order was given back, and is due at no time of its own; the step that runs is."""
     order_id = await world.record()
     world.now += seconds(3)
-    await app.scheduler.poll()
+    await app.engine.scheduler.poll()
     order = await world.load(order_id)
     entry = HistoryEntry(at=world.now, actor="t", events=some("recovered"))
     await world.store.commit(transition(order, order.requeue(), entry))
     host.ahead = FAR
     world.now += seconds(6)
     [request] = world.requests()
-    await app.scheduler.receive(answer_to(request, result={}), "payment")
+    await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
     assert (await world.load(order_id)).step("payment").state == Completed()
 
 
@@ -257,7 +257,7 @@ async def test_others_claim_what_a_process_with_a_clock_that_is_ahead_has_change
             await world.store.commit(transition(order, act(order), entry))
     assert (await world.load(order_id)).derived.ready_since == ahead
     world.now += seconds(3)
-    await world.app(instance_id="right").scheduler.poll()
+    await world.app(instance_id="right").engine.scheduler.poll()
     order = await world.load(order_id)
     assert order.state == Processing("right")
     assert order.derived.ready_since <= world.now + TOLERANCE
@@ -267,9 +267,9 @@ async def test_others_claim_what_a_process_with_a_clock_that_is_ahead_has_change
 async def test_who_has_a_clock_that_is_off_leaves_the_lease_to_others(host, app):
     """And does not say that it has swept."""
     host.ahead = FAR
-    assert await app.supervisor.sweep() == 0
-    assert app.supervisor.leadership.lease.holder is None
-    assert await app.sweeps.last() is None
+    assert await app.engine.supervisor.sweep() == 0
+    assert app.engine.supervisor.leadership.lease.holder is None
+    assert await app.engine.sweeps.last() is None
 
 
 @pytest.mark.proves("FLT-9", "ALR-1")
@@ -279,8 +279,8 @@ async def test_operators_are_told_once_of_each_time_that_a_clock_is_off(world, h
         host.ahead = ahead
         for _ in range(int(TELL_AGAIN_SECONDS) // 10):
             world.now += seconds(10)
-            await app.supervisor.sweep()
-    told = await events_owed(app.store, *buckets(8))
+            await app.engine.supervisor.sweep()
+    told = await events_owed(app.engine.store, *buckets(8))
     assert {(event.subject, event.data["reason"]) for event in told} == {
         ("clocks/v1", "the clock of instance v1 is ahead of the store's by 69 s"),
         ("clocks/v1", "the clock of instance v1 is behind the store's by 70 s"),
@@ -299,11 +299,11 @@ async def test_the_log_says_again_that_a_clock_is_off(host, app, caplog):
     """It comes each minute while it lasts, so that the alert rule does not take it for over."""
     caplog.set_level(logging.ERROR)
     host.ahead, now = FAR, [0.0]
-    guard = replace(app.clock_guard, monotonic=lambda: now[0])
+    guard = replace(app.engine.clock_guard, monotonic=lambda: now[0])
     for now[0] in (0.0, 1.0, TELL_AGAIN_SECONDS, TELL_AGAIN_SECONDS + 1):
         assert not await guard.agrees()
     assert [line.message for line in caplog.records] == ["clock.off"] * 2
-    assert len(await events_owed(app.store, *buckets(8))) == 1
+    assert len(await events_owed(app.engine.store, *buckets(8))) == 1
 
 
 @pytest.mark.proves("FLT-9", "FLT-7")
@@ -311,11 +311,11 @@ async def test_what_could_not_be_told_of_a_clock_is_told_later(host, app, monkey
     """The store was away for a moment."""
     host.ahead = FAR
     with monkeypatch.context() as patched:
-        patched.setattr(app.store, "announce", _away)
+        patched.setattr(app.engine.store, "announce", _away)
         with pytest.raises(UnavailableError):
-            await app.clock_guard.agrees()
-    assert not await app.clock_guard.agrees()
-    assert len(await events_owed(app.store, *buckets(8))) == 1
+            await app.engine.clock_guard.agrees()
+    assert not await app.engine.clock_guard.agrees()
+    assert len(await events_owed(app.engine.store, *buckets(8))) == 1
 
 
 async def _away(*_):
@@ -331,7 +331,7 @@ async def test_who_has_a_clock_that_is_far_ahead_removes_nothing(world, host):
     entry = HistoryEntry(at=NOW, actor="t", events=some("processed"))
     await world.store.commit(Change(before=None, after=ended, entry=entry))
     host.ahead = 31 * 86_400.0
-    assert await app.operators.retention.sweep() == 0
+    assert await app.operations.services.retention.sweep() == 0
     world.now += seconds(host.ahead)
     host.ahead = 0
-    assert await app.operators.retention.sweep() == 1
+    assert await app.operations.services.retention.sweep() == 1

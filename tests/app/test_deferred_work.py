@@ -344,8 +344,8 @@ async def test_no_alert_says_that_the_order_waits_for_long():
     order = accepted(claimed(orders.new(ready_since=NOW - timedelta(hours=1))), NOW).after
     there = app(in_memory(clock=lambda: NOW + seconds(30)))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await there.store.commit(Change(before=None, after=order, entry=entry))
-    assert await there.watch.look() <= timedelta()
+    await there.engine.store.commit(Change(before=None, after=order, entry=entry))
+    assert await there.operations.watch.look() <= timedelta()
 
 
 @pytest.mark.proves("AGT-11", "OPR-2")

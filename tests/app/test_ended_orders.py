@@ -51,12 +51,12 @@ async def ended(made, number, end, *, minutes=0, **more):
     at = NOW + timedelta(minutes=minutes)
     order = end(order_id=id_of(number), updated_at=at, ready_since=at, **more)
     entry = HistoryEntry(at=at, actor="t", events=some("noted"))
-    return await made.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
 
 
 async def listed(made, **asked):
     """The numbers of the orders on one page, and where the next begins."""
-    page = await made.orders.list(OrdersPage(**asked))
+    page = await made.operations.orders.list(OrdersPage(**asked))
     return [int(order.order_id[-2:]) for order in page.orders], page.continuation
 
 
@@ -75,7 +75,7 @@ async def test_orders_that_are_over_are_listed_by_their_end_the_newest_first():
     first, rest = await listed(made, state="Processed", limit=2)
     assert first == [3, 2]
     assert await listed(made, state="Processed", limit=2, continuation=rest) == ([1], None)
-    [undone] = (await made.orders.list(OrdersPage(state="Undone"))).orders
+    [undone] = (await made.operations.orders.list(OrdersPage(state="Undone"))).orders
     assert (undone.order_id, undone.situation, undone.reason) == (
         id_of(4),
         "undone",
@@ -136,7 +136,7 @@ async def test_an_order_whose_customer_is_erased_stays_where_it_was_listed():
         if number == 1:
             first = order
     request = OperatorRequest(operator="grace", note="asked")
-    await made.store.commit(erase(first, request, PAYLOAD, NOW + timedelta(hours=1)))
+    await made.engine.store.commit(erase(first, request, PAYLOAD, NOW + timedelta(hours=1)))
     assert await listed(made, state="Processed") == ([2, 1], None)
 
 
@@ -146,10 +146,10 @@ async def test_a_row_that_nobody_can_read_costs_only_itself():
     made = app_now()
     order = await ended(made, 1, UNDONE, minutes=1)
     await ended(made, 2, UNDONE, minutes=2)
-    await made.store.table.submit(
+    await made.engine.store.table.submit(
         bucket_of(order.order_id), [Put(order.derived.work_items[0].key, {"OrderID": "?"})]
     )
-    shown = (await made.orders.list(OrdersPage(state="Undone"))).orders
+    shown = (await made.operations.orders.list(OrdersPage(state="Undone"))).orders
     assert [order.situation for order in shown] == ["undone", "undone"]
     assert "cannot be read" in shown[1].reason
 
@@ -172,7 +172,7 @@ async def test_a_search_for_a_customer_says_how_they_stand_and_how_many_it_has_l
         await ended(made, number, PROCESSED)
     asked = FindRequest(operator="g", note="n", email="ada@example.com")
     while asked:
-        page = await made.operators.retention.find(asked)
+        page = await made.operations.services.retention.find(asked)
         found.append(page)
         more = page.continuation
         asked = asked.model_copy(update={"continuation": more}) if more else None

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 import azure.functions as func
 import pytest
 
-from bootstrap import bootstrap, functions
 from engine.alerts.events import STALLED
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
@@ -45,7 +44,7 @@ from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
 from testkit import Trial
 from testkit.memory import in_memory
-from tests.support.apps import set_to
+from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import (
     ADA,
     ASKING,
@@ -78,7 +77,7 @@ SECOND = timedelta(seconds=1)
 
 def snapshot(trial, order):
     """The records of an order of a trial."""
-    return trial._world.run(trial._world.app.store.load(order.id))
+    return trial._world.run(trial._world.engine.store.load(order.id))
 
 
 def begun(**settings):
@@ -118,7 +117,7 @@ def test_an_order_waits_for_its_answers_and_goes_on_with_each():
 def test_no_message_goes_out_for_an_answer_and_nobody_is_asked():
     """Its request is made all the same, so that a broken question fails the step."""
     trial, order = begun()
-    queues = Counter(message.queue for message in trial._world.app.adapters.bus.sent)
+    queues = Counter(message.queue for message in trial._world.engine.adapters.bus.sent)
     assert queues == {"scheduler-requests": 1, "office-requests": 1, "office-responses": 1}
     assert kinds(snapshot(trial, order)) == [WorkItemKind.WAITING]
 
@@ -156,7 +155,7 @@ def test_a_late_answer_counts_until_somebody_has_given_up():
 
 
 def rules(trial):
-    return trial._world.app.supervisor_rules
+    return trial._world.engine.supervisor_rules
 
 
 @pytest.mark.proves("ANS-2", "SUP-4")
@@ -300,8 +299,8 @@ def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
     async def nothing():
         return 0
 
-    object.__setattr__(world.app.supervisor, "sweep", nothing)
-    late = world.app.watch.pending_alert_after
+    object.__setattr__(world.engine.supervisor, "sweep", nothing)
+    late = world.operations.watch.pending_alert_after
     trial.advance(days=5)
 
     def stalled():
@@ -377,7 +376,7 @@ def test_a_wait_needs_no_room_and_no_lane_of_an_agent():
     order = snapshot(trial, trial.submit(ADA))
     fresh = orders.pending(orders.with_steps(order, steps.waiting(order.step("pictures"))))
     assert need_of(fresh) == work_index.NO_AGENT
-    change = trial._world.app.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
+    change = trial._world.engine.scheduler_rules.claim(fresh, trial.now, SOMEWHERE)
     pictures = change.after.step("pictures")
     assert (type(pictures.state), pictures.key) == (AwaitingExternalEvent, None)
 
@@ -484,7 +483,7 @@ def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
     trial, order = asked_twice()
     now = trial.now + DAYS
     pending = rules(trial).recover(order, now, ()).after
-    scheduler = replace(trial._world.app.scheduler_rules, workflows=Workflows())
+    scheduler = replace(trial._world.engine.scheduler_rules, workflows=Workflows())
     ended = scheduler.claim(pending, now + DAYS * 99, {}).after
     assert_given_up(ended)
 
@@ -724,7 +723,7 @@ def test_an_answer_is_of_one_kind_and_for_a_step_that_takes_one():
 def test_only_an_app_that_knows_the_workflow_takes_an_answer():
     """Another host may know it; the caller is asked to come again."""
     trial, order = begun()
-    service = trial._world.app.operators.answers
+    service = trial._world.operations.services.answers
     object.__setattr__(service, "workflows", type(service.workflows)())
     with pytest.raises(UnavailableError, match="newer version"):
         trial.answer(order, "pictures", SENT)
@@ -734,13 +733,13 @@ def test_only_an_app_that_knows_the_workflow_takes_an_answer():
 def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
     """And the list of what waits begins with the first that is due."""
     trial, order = begun()
-    told = trial._world.run(trial._world.app.orders.explain(order.id))
+    told = trial._world.run(trial._world.operations.orders.explain(order.id))
     asked = "pictures (The customer sends pictures), time 1 of 3 that it is asked"
     assert told.waiting_for == f"an answer from outside to {asked}"
     assert (told.next_actor, told.next_at) == ("outside", trial.now + 5 * DAYS)
     assert "the supervisor's sweep finds it" in told.if_nothing_happens
     trial.act(order, "hold")
-    told = trial._world.run(trial._world.app.orders.explain(order.id))
+    told = trial._world.run(trial._world.operations.orders.explain(order.id))
     assert (told.next_actor, told.if_nothing_happens) == ("operator", "It stays as it is.")
 
 
@@ -849,7 +848,7 @@ async def test_an_answer_over_http_is_taken_or_it_is_said_why_not():
     urls = {"urls": ["https://pictures.example/1"]}
     status, _, again = await call(answer=urls)
     assert (status, again) == (404, "1")
-    await app.submission.record(
+    await app.engine.submission.record(
         json.dumps(
             {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": NOW.isoformat(), "who": "Ada"}
         ).encode()

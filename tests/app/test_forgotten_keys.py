@@ -132,16 +132,21 @@ async def test_the_page_of_the_order_offers_what_makes_sense_now():
     now = NOW
     there = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-    await there.store.commit(Change(before=None, after=in_error(), entry=entry))
+    await there.engine.store.commit(Change(before=None, after=in_error(), entry=entry))
     now = NOW + seconds(60)
-    assert (await there.orders.inspect(ORDER_ID)).actions == [
+    assert (await there.operations.orders.inspect(ORDER_ID)).actions == [
         "resubmit",
         "skip",
         "settle",
         "cancel",
     ]
     now = MONDAY
-    assert (await there.orders.inspect(ORDER_ID)).actions == ["skip", "renew", "settle", "cancel"]
+    assert (await there.operations.orders.inspect(ORDER_ID)).actions == [
+        "skip",
+        "renew",
+        "settle",
+        "cancel",
+    ]
 
 
 def test_until_then_it_is():

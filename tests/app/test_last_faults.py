@@ -119,13 +119,13 @@ async def test_of_what_was_not_begun_there_is_nothing_to_tell():
 async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_once():
     """Together, and before the margin is over."""
     agency, hang, writes = Agency(in_flight=500), asyncio.Event(), []
-    publish = agency.app.agent_health.publish
+    publish = agency.app.engine.agent_health.publish
 
     async def counted(*args):
         writes.append(args)
         await publish(*args)
 
-    agency.app.agent_health.publish = counted
+    agency.app.engine.agent_health.publish = counted
     calling = []
 
     async def hangs(request, timeout_seconds):

@@ -63,10 +63,10 @@ async def test_an_open_order_is_in_exactly_one_list(how):
     order, name = STANDS[how]
     made = app(in_memory(clock=lambda: NOW))
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
-    await made.store.commit(transition(None, order, entry))
-    pages = {each: await made.orders.list(OrdersPage(state=each)) for each in LISTS}
+    await made.engine.store.commit(transition(None, order, entry))
+    pages = {each: await made.operations.orders.list(OrdersPage(state=each)) for each in LISTS}
     assert [each for each, page in pages.items() if page.orders] == [name]
-    counts = (await made.operators.overview.look()).open_orders
+    counts = (await made.operations.services.overview.look()).open_orders
     assert {each: found.count for each, found in counts.items() if found.count} == {name: 1}
 
 
@@ -78,8 +78,8 @@ async def test_rows_of_orders_of_other_lists_leave_no_page_empty():
     ids = [f"b00-{number:026}" for number in range(4)]
     for order_id in ids[:3]:
         other = orders.pending(steps=in_states(AWAITED, READY), order_id=order_id)
-        await made.store.commit(transition(None, other, entry))
+        await made.engine.store.commit(transition(None, other, entry))
     mine = orders.pending(steps=in_states(READY), order_id=ids[3])
-    await made.store.commit(transition(None, mine, entry))
-    page = await made.orders.list(OrdersPage(state="Pending", limit=2))
+    await made.engine.store.commit(transition(None, mine, entry))
+    page = await made.operations.orders.list(OrdersPage(state="Pending", limit=2))
     assert ([each.order_id for each in page.orders], page.continuation) == ([ids[3]], None)

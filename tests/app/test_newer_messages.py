@@ -127,7 +127,9 @@ async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unk
 
 async def received(world, body, correlation_id=REPLY.request_id):
     """The payment agent's reply is delivered; what is in the queue of replies, and what is kept."""
-    await world.app.inbox.receive("f", "payment", body, correlation_id, Arrival(at=world.now))
+    await world.app.engine.inbox.receive(
+        "f", "payment", body, correlation_id, Arrival(at=world.now)
+    )
     again = [message for message in world.parts.bus.sent if message.queue == "payment-responses"]
     return again, await kept(world.poison_store)
 
@@ -175,7 +177,7 @@ async def test_a_wake_up_of_a_newer_version_is_left_to_the_poll(world):
     """Which finds its order; nobody need look at the message."""
     await world.submitted()
     body = with_(WakeUp(order_id=ORDER_ID), schemaVersion=2)
-    await world.app.inbox.wake("f", body, ORDER_ID, Arrival(at=NOW))
+    await world.app.engine.inbox.wake("f", body, ORDER_ID, Arrival(at=NOW))
     assert await kept(world.poison_store) == []
     world.now += WAKE_UP_TIME
     await world.scheduler.poll()
@@ -187,7 +189,7 @@ async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
     """It comes on the agent's own queue; no call is made, and in the end it is kept."""
     agency = Agency()
     app = func.FunctionApp()
-    app.register_functions(agents.triggers.blueprint(agency.agent, agency.app.unread))
+    app.register_functions(agents.triggers.agent_functions(agency.agent, agency.app.engine.unread))
     (function,) = app.get_functions()
     body = with_(agency.request, action="verify")
     delivered = ServiceBusMessage(
@@ -204,7 +206,7 @@ async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
     assert again.not_before + again.time_to_live == agency.request.complete_by
     agency.now += TIMEOUT
     await function.get_user_function()(delivered)
-    (message,) = await kept(agency.app.poison_store)
+    (message,) = await kept(agency.app.engine.poison_store)
     assert (message.body, "action" in message.reason) == (body, True)
     assert (len(agency.parts.bus.sent), agency.remote.calls) == (1, [])
 

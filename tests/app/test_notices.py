@@ -63,7 +63,7 @@ class Sender:
         """Though its agent has begun it."""
         begun = under_way(await self.world.order())
         said = AgentHealth(agent="payment", instance="1", at=self.world.now, begun=begun)
-        await self.world.app.agent_health.publish(said)
+        await self.world.app.engine.agent_health.publish(said)
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()

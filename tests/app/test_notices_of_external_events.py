@@ -17,7 +17,7 @@ from engine.storage.alert_log import AlertLog
 from engine.storage.order_rows import state_record
 from engine.storage.orders import columns_of_record, state_key
 from engine.storage.tables import Replace
-from operations.alerts.triggers import blueprint
+from operations.alerts.triggers import alert_functions
 from operations.api.answers import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
 from testkit import Trial
@@ -35,11 +35,11 @@ def begun(business=ASKING):
 
 
 def desk(trial):
-    return trial._world.app.operators.answers
+    return trial._world.operations.services.answers
 
 
 def snapshot(trial, order):
-    return trial._world.run(trial._world.app.store.load(order.id))
+    return trial._world.run(trial._world.engine.store.load(order.id))
 
 
 def events(trial):
@@ -95,7 +95,7 @@ def test_the_sender_gets_the_link_with_each_notice():
     asked = orders.having(waiting, reply_to=QUEUE)
     entry = next(
         entry
-        for entry in trial._world.run(trial._world.app.store.history(order.id))
+        for entry in trial._world.run(trial._world.engine.store.history(order.id))
         if "awaited" in entry.detail
     )
     notices = [
@@ -120,13 +120,13 @@ def test_the_sender_gets_the_link_with_each_notice():
 def test_the_sender_learns_of_an_answer_as_of_any_step():
     """And gets the address of the app from what the store was told."""
     trial, order = begun()
-    store = trial._world.app.store
+    store = trial._world.engine.store
     with_sender = orders.having(snapshot(trial, order), reply_to=QUEUE)
     trial._world.run(store.table.submit(*_state_of(store, with_sender)))
     remind(trial, order)
     trial.answer(order, "pictures", SENT)
     trial.advance(minutes=1)
-    sent = [each for each in trial._world.app.adapters.bus.sent if each.queue == QUEUE]
+    sent = [each for each in trial._world.engine.adapters.bus.sent if each.queue == QUEUE]
     said = [json.loads(each.body) for each in sent]
     assert [(each["event"], each["step"]) for each in said] == [
         ("answer-reminded", "pictures"),
@@ -144,7 +144,7 @@ def _state_of(store, order):
 async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
     """Their list has what needs them; the list Waiting has these orders."""
     log, triggers = AlertLog(of_columns()), FunctionApp()
-    triggers.register_functions(blueprint(log, None, None, None, lambda _: []))
+    triggers.register_functions(alert_functions(log, None, None, None, lambda _: []))
     (record,) = (
         each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
     )
@@ -218,7 +218,7 @@ def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
     second = trial.submit(ADA)
     extend(trial, first, trial.now + 9 * DAYS)
     page = OrdersPage(state="Waiting")
-    listed = trial._world.run(trial._world.app.orders.list(page)).orders
+    listed = trial._world.run(trial._world.operations.orders.list(page)).orders
     assert [each.order_id for each in listed] == [second.id, first.id]
     assert [each.waits_for for each in listed] == [["pictures"]] * 2
 
@@ -257,7 +257,7 @@ def test_a_step_says_whether_an_answer_to_it_counts_now():
     trial, order = begun()
 
     def open_steps():
-        view = trial._world.run(trial._world.app.orders.inspect(order.id))
+        view = trial._world.run(trial._world.operations.orders.inspect(order.id))
         return {step.name for step in view.steps if step.takes_answer}
 
     assert open_steps() == {"pictures", "approval"}

@@ -299,10 +299,12 @@ async def test_an_order_that_is_never_tried_raises_an_alert():
     await world.record()
     for _ in range(20):
         world.now += timedelta(minutes=1)
-        await app.scheduler.poll()
+        await app.engine.scheduler.poll()
         for request in world.requests():
-            await app.scheduler.receive(answer_to(request, "notTried", reason="no"), "payment")
-    await app.watch.look()
+            await app.engine.scheduler.receive(
+                answer_to(request, "notTried", reason="no"), "payment"
+            )
+    await app.operations.watch.look()
     assert len(await events_owed(world.store, *world.store.buckets)) == 1
 
 

@@ -45,8 +45,8 @@ async def test_the_same_message_again_changes_nothing_whatever_operators_did(wor
     """The order was put before others, then erased; the row keeps what was submitted (engine 30)."""
     await world.submitted()
     asked = ActRequest(operator="grace", note="soon")
-    await world.app.operators.orders.act(BY_NAME["hurry"], ORDER_ID, asked)
-    await world.app.operators.retention.erase(ORDER_ID, asked)
+    await world.app.operations.services.orders.act(BY_NAME["hurry"], ORDER_ID, asked)
+    await world.app.operations.services.retention.erase(ORDER_ID, asked)
     before = await world.order()
     assert await world.submitted() == before
     assert await kept(world.poison_store) == []
@@ -101,7 +101,7 @@ def test_a_message_full_of_faults_is_answered_in_moderation(world):
 async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world, other):
     """While the table is away it is delivered again, and the order may go on meanwhile."""
     await world.submitted()
-    record = queue_function(submission.triggers.blueprint(world.submission))
+    record = queue_function(submission.triggers.submission_functions(world.submission))
     for _ in range(2):
         with patch.object(world.poison_store, "put", away), pytest.raises(UnavailableError):
             await world.submission.record(other.encode(), Arrival(at=NOW))
@@ -152,7 +152,7 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     """A newer host may take it; if none does, it is refused with its reason after all."""
     known, unknown, reason = OF_A_NEWER_VERSION[what]
     body = (MESSAGE % "").replace(known, unknown).encode()
-    record = queue_function(submission.triggers.blueprint(world.submission))
+    record = queue_function(submission.triggers.submission_functions(world.submission))
     for delivery in range(1, UNKNOWN_NAME_MAX_DELIVERIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
@@ -231,7 +231,7 @@ async def test_a_poll_finds_the_first_of_each_lane_however_many_wait_in_another(
     await world.submitted()
     world.now += WAKE_UP_TIME
     said = AgentHealth(agent="payment", instance="1", at=world.now, rate=100.0)
-    await world.app.agent_health.publish(said)
+    await world.app.engine.agent_health.publish(said)
     await world.scheduler.poll()
     assert (await world.order()).process_state is ProcessState.PROCESSING
 

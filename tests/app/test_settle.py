@@ -6,7 +6,6 @@ from datetime import timedelta
 import azure.functions as func
 import pytest
 
-from bootstrap import functions
 from engine.decisions.callback_actions import checked
 from engine.decisions.operator_actions import Asked, possible, possible_at
 from engine.declarations.workflow import WorkflowDefinition, Workflows
@@ -20,6 +19,7 @@ from operations.api.requests import BulkRequest, Where
 from samples.claims_with_approvals.business import GROWN
 from testkit import Trial
 from tests.support.acting import act
+from tests.support.apps import functions
 from tests.support.builders import NOW, orders, seconds, steps
 from tests.support.judging import Case, step
 
@@ -288,7 +288,7 @@ def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
     trial, order = paid_in_doubt()
     (found,) = (
         each
-        for each in functions(trial._world.app).get_functions()
+        for each in functions(trial._world).get_functions()
         if each.get_function_name() == "operator_settle"
     )
 
@@ -314,7 +314,7 @@ def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
 def test_many_orders_are_settled_at_once_after_a_dry_run():
     """What is wrong with the answer is said of each; those that were not done still wait."""
     trial, order = paid_in_doubt()
-    bulk = trial._world.app.operators.bulk
+    bulk = trial._world.operations.services.bulk
 
     def run(where=PAY, **more):
         request = BulkRequest(operator="grace", note="asked", action="settle", where=where, **more)

@@ -61,7 +61,7 @@ AWAY = timedelta(minutes=2)
 def hold(trial, agent):
     """Let an agent have no capacity for a while."""
     request = HoldRequest(operator="grace", note="maintenance", until=trial.now + AWAY)
-    trial._world.run(trial._world.app.operators.agents.hold(agent, request))
+    trial._world.run(trial._world.operations.services.agents.hold(agent, request))
     trial.advance(seconds=2)
 
 
@@ -103,7 +103,7 @@ async def shown(*found):
     made = app(in_memory(clock=lambda: NOW))
     entry = HistoryEntry(at=NOW - seconds(60), actor="t", events=some("noted"))
     for order in found:
-        await made.store.commit(transition(None, order, entry))
+        await made.engine.store.commit(transition(None, order, entry))
     return made
 
 
@@ -115,7 +115,7 @@ def two(number=1):
 async def test_an_order_waits_in_the_lane_of_each_agent_that_it_needs():
     """And in no other; its first row alone names its list."""
     made = await shown(two())
-    rows = await made.store.agenda("b00", "!", "~", 10)
+    rows = await made.engine.store.agenda("b00", "!", "~", 10)
     lanes = {row.key.split("|")[2]: row.data.get("List") for row in rows}
     assert lanes == {"payment": "Pending", "shipping": None}
 
@@ -127,14 +127,14 @@ async def test_an_order_in_several_lanes_is_listed_and_counted_once():
     listed, continuation = [], None
     while True:
         page = OrdersPage(state="Pending", limit=1, continuation=continuation)
-        found = await made.orders.list(page)
+        found = await made.operations.orders.list(page)
         listed += [order.order_id for order in found.orders]
         if (continuation := found.continuation) is None:
             break
     assert sorted(listed) == [two(1).order_id, two(2).order_id]
-    overview = await made.operators.overview.look()
+    overview = await made.operations.services.overview.look()
     assert overview.open_orders["Pending"].count == 2
-    live = await made.operators.live.look()
+    live = await made.operations.services.live.look()
     assert sum(group.count for group in live.groups) == len(live.orders) == 2
 
 
@@ -152,7 +152,7 @@ async def acted_on(made, action, *, dry_run):
             continuation=continuation,
             where={},
         )
-        page = await made.operators.bulk.run(request)
+        page = await made.operations.services.bulk.run(request)
         matching += [order.order_id for order in page.matching]
         done += page.done
         if (continuation := page.continuation) is None:
@@ -175,4 +175,4 @@ async def test_a_bulk_action_finds_an_order_in_several_lanes_once(action):
     _, done = await acted_on(made, action, dry_run=False)
     assert sorted(done) == both
     for order_id in both:
-        assert len(await made.store.history(order_id)) == 2
+        assert len(await made.engine.store.history(order_id)) == 2

@@ -44,8 +44,10 @@ class Kept:
     """A store whose orders are as old as they are said to be; the keys of customers are elsewhere, unless given."""
 
     def __init__(self, made, keys=None):
-        self.made = app(replace(made.adapters, clock=lambda: NOW), retention_days=30, buckets=1)
-        self.made.submission_keys = keys or app(in_memory()).submission_keys
+        self.made = app(
+            replace(made.engine.adapters, clock=lambda: NOW), retention_days=30, buckets=1
+        )
+        self.made.submission_keys = keys or app(in_memory()).engine.submission_keys
         self.retention = self.made.operators.retention
 
     async def order(self, *, days, to=orders.pending, ended=None, notes=0, email="ada@example.com"):
@@ -186,7 +188,7 @@ async def test_each_bucket_has_the_same_time():
     """One that is full of old orders keeps none of the others from being looked at."""
     made = app(replace(in_memory(), clock=lambda: NOW), retention_days=30, buckets=100)
     read = []
-    oldest = made.archive.oldest
+    oldest = made.operations.archive.oldest
 
     async def full(bucket, before, start):
         page = await oldest(bucket, before, start)
@@ -194,8 +196,8 @@ async def test_each_bucket_has_the_same_time():
         read.append(bucket)
         return replace(page, continuation=f"{bucket}-{len(read):026d}")
 
-    made.archive.oldest = full
-    await replace(made.operators.retention, clock=time_for(300)).sweep()
+    made.operations.archive.oldest = full
+    await replace(made.operations.services.retention, clock=time_for(300)).sweep()
     assert set(Counter(read).values()) == {3, 4}
 
 
@@ -225,7 +227,7 @@ async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch
     monkeypatch.setattr("operations.api.poison.MAX_REMOVED", 2)
     monkeypatch.setattr("engine.storage.submission_keys.MOST", 2)
     there = app(in_memory())
-    kept = Kept(there, there.submission_keys)
+    kept = Kept(there, there.engine.submission_keys)
     await fill(kept.made, NOW - 40 * DAY)
     assert await short_run(kept, parts=1) == 0
     assert behind(caplog) == [("ERROR", ["alerts", "poison", "keys"])]
@@ -241,22 +243,22 @@ async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch
 
 async def fill(made, at):
     """Seven alerts, poison messages and keys of that time."""
-    made.submission_keys._clock = lambda: at
+    made.engine.submission_keys._clock = lambda: at
     for number in range(7):
-        await made.alert_log.record(
+        await made.operations.alert_log.record(
             Event(event_id=f"{at}{number}", type="T", subject="s", at=at, data={})
         )
-        await made.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
-        await made.submission_keys.claim(SAME_PARTITION[number], "order", "p")
+        await made.engine.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
+        await made.engine.submission_keys.claim(SAME_PARTITION[number], "order", "p")
 
 
 async def left_of(made):
     """How many alerts, poison messages and keys there are."""
     alerts, poison = (
-        await made.alert_log.newest(100),
-        await made.poison_store.page(SUBMISSIONS, 100),
+        await made.operations.alert_log.newest(100),
+        await made.engine.poison_store.page(SUBMISSIONS, 100),
     )
-    keys = await made.adapters.table("submissionkeys").rows("00", "!", "~")
+    keys = await made.engine.adapters.table("submissionkeys").rows("00", "!", "~")
     return len(alerts), len(poison), len([row for row in keys if not row.key.startswith("!")])
 
 
@@ -311,16 +313,16 @@ async def test_old_poison_messages_are_removed_too(kept):
 
 async def test_old_keys_of_customers_are_forgotten_too(made):
     """As long as the order that they stand for; then the key is as good as new."""
-    now = made.adapters.clock()
-    retention = replace(Kept(made, made.submission_keys).retention, clock=lambda: now)
+    now = made.engine.adapters.clock()
+    retention = replace(Kept(made, made.engine.submission_keys).retention, clock=lambda: now)
     key = str(uuid4())
-    assert await made.submission_keys.claim(key, "order-1", "p") == ("order-1", "p")
+    assert await made.engine.submission_keys.claim(key, "order-1", "p") == ("order-1", "p")
     now += 30 * DAY
     await retention.sweep()
-    assert await made.submission_keys.claim(key, "order-2", "p") == ("order-1", "p")
+    assert await made.engine.submission_keys.claim(key, "order-2", "p") == ("order-1", "p")
     now += DAY
     await retention.sweep()
-    assert await made.submission_keys.claim(key, "order-2", "p") == ("order-2", "p")
+    assert await made.engine.submission_keys.claim(key, "order-2", "p") == ("order-2", "p")
 
 
 async def test_a_customer_is_erased_and_the_history_stays(kept):
@@ -345,7 +347,11 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
 
 async def test_a_customer_is_looked_for_in_every_bucket():
     """One after the other, to the last."""
-    retention, places, continuation = app(in_memory(), buckets=3).operators.retention, [], None
+    retention, places, continuation = (
+        app(in_memory(), buckets=3).operations.services.retention,
+        [],
+        None,
+    )
     while not places or continuation:
         page = await retention.find(
             FindRequest(email="ada@example.com", continuation=continuation, **GRACE)

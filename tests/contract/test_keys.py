@@ -29,7 +29,7 @@ class Keyed:
 
     def __init__(self, made):
         self.payload = replace(PAYLOAD, check=lambda _: None, keys=lambda of: of["numbers"])
-        self.made = app(replace(made.adapters, clock=lambda: NOW), retention_days=30)
+        self.made = app(replace(made.engine.adapters, clock=lambda: NOW), retention_days=30)
         self.store = self.made.store
         self.terms = replace(self.made.submission.terms, payload=self.payload)
         self.orders = self.made.orders

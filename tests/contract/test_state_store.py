@@ -47,8 +47,8 @@ def made(request):
     """The app, on parts of either kind, or with the store that the explorer has."""
     made = request.getfixturevalue("on_azurite") if request.param == "azurite" else app(in_memory())
     if request.param == "records":
-        made.store = MemoryStateStore()
-        made.archive = Archive(made.store, made.adapters.table("agents"))
+        made.engine.store = MemoryStateStore()
+        made.operations.archive = Archive(made.engine.store, made.engine.adapters.table("agents"))
     return made
 
 
@@ -87,12 +87,12 @@ async def agenda_of(store, order_id):
 async def test_an_order_comes_back_as_it_was_recorded(made):
     """Order, state, steps and history are there after one commit; null properties stay null."""
     change = submission()
-    await made.store.commit(change)
-    order = await made.store.load(change.after.order_id)
+    await made.engine.store.commit(change)
+    order = await made.engine.store.load(change.after.order_id)
     assert order == orders.recorded(change.after)
     assert order.etag
-    assert await made.store.history(order.order_id) == [change.entry]
-    assert await agenda_of(made.store, order.order_id) == list(index_rows(order))
+    assert await made.engine.store.history(order.order_id) == [change.entry]
+    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(order))
 
 
 OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, "PromisedFor": NOW}
@@ -121,7 +121,10 @@ async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_a
 
     The reply ends the exact state and the effect, and what was said of them.
     """
-    order_id, store = (await recorded(made.store, to=orders.processing)).order_id, made.store
+    order_id, store = (
+        (await recorded(made.engine.store, to=orders.processing)).order_id,
+        made.engine.store,
+    )
     bucket, keys = bucket_of(order_id), (order_key(order_id), state_key(order_id))
 
     async def rows():
@@ -150,62 +153,62 @@ async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_a
 
 async def test_a_commit_returns_the_order_as_loading_it_would(made):
     """So that whoever comes next need not read it: the new ETags are those of the stored rows."""
-    order = await made.store.commit(submission())
-    assert await made.store.load(order.order_id) == order
-    order = await made.store.commit(claim(order))
-    assert await made.store.load(order.order_id) == order
+    order = await made.engine.store.commit(submission())
+    assert await made.engine.store.load(order.order_id) == order
+    order = await made.engine.store.commit(claim(order))
+    assert await made.engine.store.load(order.order_id) == order
 
 
 async def test_there_is_no_such_order(made):
     """An unknown id is None, not an error."""
-    assert await made.store.load(new_id()) is None
+    assert await made.engine.store.load(new_id()) is None
 
 
 @pytest.mark.proves("SUB-3")
 async def test_an_order_is_recorded_once(made):
     """A second creation is a conflict and leaves the first as it is."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     with pytest.raises(ConflictError):
-        await made.store.commit(submission(order.order_id, failures=7))
-    assert await made.store.load(order.order_id) == order
+        await made.engine.store.commit(submission(order.order_id, failures=7))
+    assert await made.engine.store.load(order.order_id) == order
 
 
 @pytest.mark.proves("SCH-2", "SUP-4")
 async def test_of_many_commits_from_one_snapshot_exactly_one_wins(made):
     """All others conflict, and nothing of theirs is written."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     changes = [claim(order, f"claim-{number}") for number in range(10)]
-    outcomes = await asyncio.gather(*map(made.store.commit, changes), return_exceptions=True)
+    outcomes = await asyncio.gather(*map(made.engine.store.commit, changes), return_exceptions=True)
     (won,) = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Order)]
     assert [type(outcome) for outcome in outcomes].count(ConflictError) == 9
     winner = changes[won]
-    assert [await made.store.committed(change) for change in changes].count(True) == 1
-    assert await made.store.committed(winner)
-    assert (await made.store.load(order.order_id)).version == 2
+    assert [await made.engine.store.committed(change) for change in changes].count(True) == 1
+    assert await made.engine.store.committed(winner)
+    assert (await made.engine.store.load(order.order_id)).version == 2
 
 
 async def test_a_property_that_becomes_null_is_gone(made):
     """LockedBy and CompleteBy are cleared by a replace; a merge would keep them."""
-    order = await recorded(made.store, to=orders.processing)
+    order = await recorded(made.engine.store, to=orders.processing)
     assert None not in (order.derived.locked_by, order.derived.complete_by)
     after = orders.processed(order, version=2)
-    await made.store.commit(
+    await made.engine.store.commit(
         Change(
             before=order,
             after=after,
             entry=HistoryEntry(at=NOW, actor="t", events=some("freed"), change_id="f"),
         )
     )
-    derived = (await made.store.load(order.order_id)).derived
+    derived = (await made.engine.store.load(order.order_id)).derived
     assert (derived.locked_by, derived.complete_by) == (None, None)
 
 
 async def test_the_agenda_follows_the_state(made):
     """A claim removes the pending row and adds the running one, in the same transaction."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     change = claim(order)
-    await made.store.commit(change)
-    assert await agenda_of(made.store, order.order_id) == list(index_rows(change.after))
+    await made.engine.store.commit(change)
+    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(change.after))
 
 
 @pytest.mark.proves("FLT-12")
@@ -215,24 +218,24 @@ async def test_an_order_goes_on_after_a_newer_version_that_has_other_keys_for_wh
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
     with monkeypatch.context() as newer:
         newer.setattr(work_index, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
-        order = await recorded(made.store)
-        (newer_key,) = await agenda_of(made.store, order.order_id)
+        order = await recorded(made.engine.store)
+        (newer_key,) = await agenda_of(made.engine.store, order.order_id)
     assert newer_key not in index_rows(order)
-    await made.store.commit(change := claim(order))
-    assert await agenda_of(made.store, order.order_id) == list(index_rows(change.after))
+    await made.engine.store.commit(change := claim(order))
+    assert await agenda_of(made.engine.store, order.order_id) == list(index_rows(change.after))
 
 
 async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     payment = steps.running(complete_by=NOW)
     stock = steps.running("stock", complete_by=NOW, agent="inventory")
     both = orders.processing(order, steps=[payment, stock])
     entry = HistoryEntry(at=NOW, actor="t", events=some("e"), change_id="c1")
-    order = await made.store.commit(transition(order, both, entry))
+    order = await made.engine.store.commit(transition(order, both, entry))
     one = orders.with_steps(order, steps.completed(stock))
-    await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
-    rows = await made.store.agenda(
+    await made.engine.store.commit(transition(order, one, replace(entry, change_id="c2")))
+    rows = await made.engine.store.agenda(
         bucket_of(order.order_id), *work_index.all_of(work_index.WorkItemKind.RUNNING), 1000
     )
     assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
@@ -243,23 +246,23 @@ async def test_the_agenda_is_read_in_order_and_by_pages(made):
     bucket = "b99"
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
-        await made.store.commit(submission(f"b99-{str(number) * 26}", ready_since=time))
+        await made.engine.store.commit(submission(f"b99-{str(number) * 26}", ready_since=time))
     start = work_index.claim_lane(Priority.NORMAL, "payment")
-    (*_, last) = every = await made.store.agenda(bucket, start, start + LAST, 100)
+    (*_, last) = every = await made.engine.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
     end = last.key
-    rows = await made.store.agenda(bucket, start, end, 100)
+    rows = await made.engine.store.agenda(bucket, start, end, 100)
     assert rows == every[:-1]
-    assert [row.key for row in await made.store.agenda(bucket, start, end, 2)] == [
+    assert [row.key for row in await made.engine.store.agenda(bucket, start, end, 2)] == [
         row.key for row in rows[:2]
     ]
-    assert await made.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
+    assert await made.engine.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
 
 
 @pytest.mark.proves("SCH-6")
 async def test_a_note_is_kept_once_and_changes_no_state(made):
     """The same note again changes nothing, and neither does it touch the order's rows."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     note = Note(
         note_id="late-1",
         order_id=order.order_id,
@@ -271,14 +274,14 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
             ),
         ),
     )
-    await made.store.note(note)
-    await made.store.note(note)
-    assert await made.store.load(order.order_id) == order
-    assert [entry.event for entry in await made.store.history(order.order_id)] == [
+    await made.engine.store.note(note)
+    await made.engine.store.note(note)
+    assert await made.engine.store.load(order.order_id) == order
+    assert [entry.event for entry in await made.engine.store.history(order.order_id)] == [
         "submitted",
         "noted",
     ]
-    assert note.events[0] in await events_owed(made.store, bucket_of(order.order_id))
+    assert note.events[0] in await events_owed(made.engine.store, bucket_of(order.order_id))
 
 
 @pytest.mark.proves("ALR-1")
@@ -289,33 +292,33 @@ async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
         event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data
     )
     bucket = "b98"
-    await made.store.announce(bucket, event)
-    await made.store.announce(bucket, event)
-    (row,) = await owed(made.store, bucket)
+    await made.engine.store.announce(bucket, event)
+    await made.engine.store.announce(bucket, event)
+    (row,) = await owed(made.engine.store, bucket)
     assert outbox.content_of(row) == event
-    await made.store.confirm(bucket, [row.key])
-    await made.store.confirm(bucket, [row.key])
-    assert await owed(made.store, bucket) == []
+    await made.engine.store.confirm(bucket, [row.key])
+    await made.engine.store.confirm(bucket, [row.key])
+    assert await owed(made.engine.store, bucket) == []
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
 async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_again(made):
     """Whoever comes second changes nothing more; what takes the place of several things stands there once."""
     bucket = "b97"
-    await made.store.announce(
+    await made.engine.store.announce(
         bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={})
     )
-    (first,) = await owed(made.store, bucket)
+    (first,) = await owed(made.engine.store, bucket)
     later = outbox.put_off(first, NOW + seconds(5), 1)
     for _ in range(2):
-        await made.store.postpone(bucket, first.key, later)
-    assert await owed(made.store, bucket) == [later]
-    await made.store.announce(bucket, outbox.content_of(first))
-    await made.store.postpone(bucket, first.key, later)
-    assert await owed(made.store, bucket) == [later]
-    await made.store.confirm(bucket, [later.key])
-    await made.store.postpone(bucket, later.key, first)
-    assert await owed(made.store, bucket) == []
+        await made.engine.store.postpone(bucket, first.key, later)
+    assert await owed(made.engine.store, bucket) == [later]
+    await made.engine.store.announce(bucket, outbox.content_of(first))
+    await made.engine.store.postpone(bucket, first.key, later)
+    assert await owed(made.engine.store, bucket) == [later]
+    await made.engine.store.confirm(bucket, [later.key])
+    await made.engine.store.postpone(bucket, later.key, first)
+    assert await owed(made.engine.store, bucket) == []
 
 
 async def overwrite(store, bucket, key, **columns):
@@ -344,30 +347,30 @@ UNREADABLE = {"newer": {"SchemaVersion": 99}, "no version": {"SchemaVersion": "x
 async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     """Whoever reads it beside others gets the others as they are, and of this one whose it is, and that it is wrong."""
     bucket = f"b{80 + list(UNREADABLE).index(wrong)}"
-    one, bad, other = await three_in(made.store, bucket)
+    one, bad, other = await three_in(made.engine.store, bucket)
     pending, unsent = (
         work_index.all_of(work_index.WorkItemKind.PENDING),
-        await owed(made.store, bucket),
+        await owed(made.engine.store, bucket),
     )
-    rows = await made.store.agenda(bucket, *pending, 10)
+    rows = await made.engine.store.agenda(bucket, *pending, 10)
     for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
-        await overwrite(made.store, bucket, key, **UNREADABLE[wrong])
-    seen = await made.store.agenda(bucket, *pending, 10)
+        await overwrite(made.engine.store, bucket, key, **UNREADABLE[wrong])
+    seen = await made.engine.store.agenda(bucket, *pending, 10)
     assert [row.order_id for row in seen] == [one, bad, other]
     assert (seen[0], seen[2]) == (rows[0], rows[2])
     assert not seen[1].data
     assert bool(seen[1].fault) is (wrong != "empty")
-    left = await owed(made.store, bucket)
+    left = await owed(made.engine.store, bucket)
     assert [row.key for row in left] == [row.key for row in unsent]
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
     kept = {
         each.order_id: (each.record is None, bool(each.fault))
-        for each in await all_kept(made.archive, bucket)
+        for each in await all_kept(made.operations.archive, bucket)
     }
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
-        await made.store.load(bad)
+        await made.engine.store.load(bad)
 
 
 async def all_kept(archive, bucket):
@@ -383,35 +386,37 @@ async def all_kept(archive, bucket):
 @pytest.mark.proves("SUB-2", "SCH-2")
 async def test_an_order_without_steps_cannot_be_read(made):
     """It would pass for one that needs no more, and would be called processed."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     without = orders.having(order, steps=())
     entry = HistoryEntry(at=NOW, actor="t", events=some("lost"), change_id="lost")
-    await made.store.commit(transition(order, without, entry))
+    await made.engine.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
-        await made.store.load(order.order_id)
+        await made.engine.store.load(order.order_id)
 
 
 @pytest.mark.proves("FLT-6")
 @pytest.mark.parametrize("missing", ["order", "state"])
 async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(made, missing):
     """It is no unknown order, and none that nobody needs: what is left of it is all there is to mend it by."""
-    order = await recorded(made.store)
+    order = await recorded(made.engine.store)
     rows, bucket = (
         {f"{order.order_id}|{kind}" for kind in ("order", "state")},
         bucket_of(order.order_id),
     )
     gone = f"{order.order_id}|{missing}"
-    await made.store.table.submit(bucket, [Delete(gone)])
+    await made.engine.store.table.submit(bucket, [Delete(gone)])
     with pytest.raises(UnreadableRowError, match="one is missing"):
-        await made.store.load(order.order_id)
+        await made.engine.store.load(order.order_id)
     (kept,) = [
-        each for each in await all_kept(made.archive, bucket) if each.order_id == order.order_id
+        each
+        for each in await all_kept(made.operations.archive, bucket)
+        if each.order_id == order.order_id
     ]
     assert (kept.record, kept.fault) == (
         None,
         "the order cannot be read: of its two rows one is missing",
     )
-    await made.store.table.submit(
+    await made.engine.store.table.submit(
         bucket, [Delete(key) for key in rows - {gone}]
     )  # nobody else would
 
@@ -435,8 +440,8 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
 async def test_hostile_text_comes_back_unchanged(made, text):
     """Whatever people write into names, reasons and notes is text, and so is the name of a type."""
     change = submission(to=orders.in_error, reason=text, payload={text: text})
-    await made.store.commit(change)
-    order = await made.store.load(change.after.order_id)
+    await made.engine.store.commit(change)
+    order = await made.engine.store.load(change.after.order_id)
     assert (order.submitted.payload, order.cause) == ({text: text}, change.after.cause)
     assert order.cause.facts["detail"] == text
 
@@ -448,7 +453,7 @@ async def test_a_time_without_a_zone_is_refused(made):
     running = change.after.with_steps(steps.running(complete_by=naive))
     change = replace(change, after=running)
     with pytest.raises(ValueError, match="zone"):
-        await made.store.commit(change)
+        await made.engine.store.commit(change)
 
 
 @pytest.mark.proves("FLT-7")
@@ -593,17 +598,17 @@ async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along
 @pytest.mark.soak
 async def test_an_order_with_five_hundred_transitions_still_fits(made):
     """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
-    order, now = await made.store.commit(submission()), NOW
+    order, now = await made.engine.store.commit(submission()), NOW
     patient = orders.with_steps(order, steps.with_rules(order.step("payment"), threshold=1000))
-    order = await made.store.commit(
+    order = await made.engine.store.commit(
         transition(order, patient, HistoryEntry(at=now, actor="t", events=some("patient")))
     )
     while order.version < 500:
-        order = await made.store.commit(scheduler.claim(order, now))
+        order = await made.engine.store.commit(scheduler.claim(order, now))
         now = order.derived.complete_by + seconds(2)
-        order = await made.store.commit(supervisor.recover(order, now))
+        order = await made.engine.store.commit(supervisor.recover(order, now))
         now = next_try(order, now)
-    assert await made.store.load(order.order_id) == order
-    history = await made.store.history(order.order_id)
+    assert await made.engine.store.load(order.order_id) == order
+    history = await made.engine.store.history(order.order_id)
     assert len(history) == order.version
     assert [entry.event for entry in history[-2:]] == ["claimed", "recovered"]

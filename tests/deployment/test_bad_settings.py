@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from development.business import ANOTHER_APP, TRIED
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.azure.settings import EXPECTED, Settings, SettingsError
@@ -40,11 +41,11 @@ def test_the_app_does_not_start_and_says_why():
     """Each wrong value is named, and what is missing besides; what is empty is not set. No secret is told."""
     settings = (
         app_settings(Ports(), "k", "k", SHOP.agents) | WRONG | SECRETS | {"INVENTORY_URL": ""}
-    ) | {HOST_JSON: "host.json"}
+    ) | {HOST_JSON: "host.json", "BUSINESS": TRIED}
     environment = {
         name: value for name, value in os.environ.items() if name in ("PATH", "HOME")
     } | settings
-    command = [sys.executable, "-m", "local.host", "--app-dir", "shop", "--port", "0"]
+    command = [sys.executable, "-m", "local.host", "--app-dir", str(ANOTHER_APP), "--port", "0"]
     ran = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
     )

@@ -13,8 +13,8 @@ from tests.support.submitting import new_order_id, submit
 from development.business import named
 
 async def main(folder):
-    business, app = named("{NAME}")
-    async with running(folder, app=app, agents=business.agents) as (stack, client):
+    business = named("{NAME}")
+    async with running(folder, business="{NAME}", agents=business.agents) as (stack, client):
         await submit(stack, order_id := new_order_id(), payload=business.sample.payload)
         await client.until(order_id, "Processed")
 

@@ -145,7 +145,6 @@ def test_the_package_holds_the_app_and_nothing_else(package, loaded):
     found = {path.name for path in package.iterdir() if path.name != "__pycache__"}
     code = {path.name for path in package.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
     assert {name for name in found if (package / name).is_file()} == {
-        "bootstrap.py",
         "function_app.py",
         "host.json",
         "requirements.txt",

@@ -4,11 +4,10 @@ import json
 import re
 from importlib import import_module
 from itertools import combinations, zip_longest
-from pathlib import Path
 
 import pytest
 
-from development.business import ENTRY, packages
+from development.business import packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.declarations.business import Business
@@ -68,10 +67,12 @@ def test_no_route_hides_another_ones(package):
     with every agent and its simulated services.
     """
     home = import_module(f"{package}.business")
-    business = next(each for each in vars(home).values() if isinstance(each, Business))
+    name, business = next(
+        (name, found) for name, found in vars(home).items() if isinstance(found, Business)
+    )
     settings = app_settings(Ports(), "key", "key", business.agents)
-    entry = Path(home.__file__).parent / ENTRY
-    triggers = index(settings | everything(Ports(), business.agents), entry)
+    named = f"{home.__name__}:{name}"
+    triggers = index(settings | everything(Ports(), business.agents), named)
     assert {"simulator_faults", "simulator_service_call"} <= set(triggers)
     assert hidden(triggers) == []
 

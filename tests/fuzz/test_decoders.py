@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import engine.public_api.triggers
 import shop.triggers
-from bootstrap import bootstrap, functions
 from engine.azure.messaging.queues import NO_XML
 from engine.decisions.changes import Event
 from engine.declarations.business import Payload
@@ -43,7 +42,7 @@ from shop.business import Content
 from shop.rules import Purchase
 from submission.rules import Terms, new_order, read
 from testkit.memory import in_memory, of_columns
-from tests.support.apps import app, set_to, shop_of
+from tests.support.apps import app, bootstrap, functions, set_to
 from tests.support.builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed, refusal
 
 JSON = st.recursive(
@@ -424,8 +423,8 @@ def handlers():
     made = app(in_memory(), simulator_enabled=True)
     of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
     other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
-    endpoints = engine.public_api.triggers.routes(other.customers, CLAIMS.endpoints)
-    routes = [*shop.triggers.routes(shop_of(made)), *endpoints]
+    endpoints = engine.public_api.triggers.endpoint_routes(other.engine.customers, CLAIMS.endpoints)
+    routes = [*shop.triggers.routes(made.engine.customers), *endpoints]
     bound = functions(made, routes).get_functions()
     return {
         each.get_function_name(): each.get_user_function()

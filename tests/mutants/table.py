@@ -280,16 +280,18 @@ EDGE = (
         old='await skip_overlapping_runs("supervisor_sweep", ',
         new='await (lambda _, work: work())("supervisor_sweep", ',
         tests=(
-            f"{UNIT}test_bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",
+            f"{UNIT}test_function_app.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",
         ),
     ),
     Mutant(
         statement="AGT-10",
         fault="the setting for calls in flight is ignored",
-        file="bootstrap.py",
+        file="bootstrap/engine.py",
         old="self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
         new="agent.calls_in_flight",
-        tests=(f"{UNIT}test_bootstrap.py::test_how_much_may_be_asked_of_a_service_is_a_setting",),
+        tests=(
+            f"{UNIT}test_function_app.py::test_how_much_may_be_asked_of_a_service_is_a_setting",
+        ),
     ),
     Mutant(
         fault="a row is written although somebody else has changed it",

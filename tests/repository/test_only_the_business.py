@@ -42,7 +42,7 @@ def sources():
     """The files of the engine, its pages among them."""
     paths = chain.from_iterable((ROOT / folder).rglob("*") for folder in ENGINE)
     ours = (path for path in paths if path.suffix in SUFFIXES and NOT_OURS.isdisjoint(path.parts))
-    return [ROOT / "bootstrap.py", *sorted(ours)]
+    return [*sorted(ROOT.glob("bootstrap/*.py")), *sorted(ours)]
 
 
 def test_nothing_of_the_engine_names_anything_of_the_shop():

@@ -33,9 +33,9 @@ async def for_minutes(world, app, minutes, each_time):
     """Poll and sweep every ten seconds, and let the test do what happens in between."""
     for _ in range(int(minutes * 6)):
         world.now += seconds(10)
-        await app.scheduler.poll()
+        await app.engine.scheduler.poll()
         await each_time()
-        await app.supervisor.sweep()
+        await app.engine.supervisor.sweep()
 
 
 @pytest.mark.proves("WRK-1", "AGT-10")
@@ -53,9 +53,9 @@ async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
         world.now += seconds(1)
         asked.update(request.order_id for request in world.requests("payment"))
         for request in await backup.go_on(world):
-            await app.scheduler.receive(answer_to(request, result={}), "payment-backup")
-        await app.scheduler.poll()
-        await app.supervisor.sweep()
+            await app.engine.scheduler.receive(answer_to(request, result={}), "payment-backup")
+        await app.engine.scheduler.poll()
+        await app.engine.supervisor.sweep()
     assert await states(world, orders) == {ProcessState.PROCESSED: count}
     assert asked.total() - len(asked) <= PROBE_REQUESTS
     assert len(asked) <= count / 2
@@ -66,7 +66,7 @@ async def test_what_may_have_been_done_stays_with_services_that_share_its_key():
     """A dead agent's order may have been called for; another provider would do it a second time."""
     world = Scheduling(offers=BESIDE)
     app = world.app()
-    app.scheduler_rules.providers["payment-backup"] = "another"
+    app.engine.scheduler_rules.providers["payment-backup"] = "another"
     (order_id,) = await recorded(world, 1)
     await for_minutes(world, app, 3, lambda: _nothing(world))
     assert {step.agent for step in (await world.load(order_id)).steps} == {"payment"}
@@ -89,8 +89,8 @@ async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     async def dies():
         told.append(len(world.requests()))
         world.parts.bus.sent.clear()
-        await app.watch.look()
-        await app.relay.relay()
+        await app.operations.watch.look()
+        await app.operations.relay.relay()
 
     orders = await recorded(world, count)
     await for_minutes(world, app, minutes, dies)
@@ -104,12 +104,12 @@ async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
 
     async def works():
         for request in await answers.go_on(world):
-            await app.scheduler.receive(answer_to(request, result={}), "payment")
+            await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
 
     for _ in range(40):
         world.now += seconds(5)
-        await app.supervisor.sweep()
-        await app.scheduler.poll()
+        await app.engine.supervisor.sweep()
+        await app.engine.scheduler.poll()
         for _ in range(4):
             world.now += seconds(0.25)
             await works()
@@ -151,9 +151,9 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
                 circuit_open=True,
                 instance="a",
             )
-            await app.scheduler.receive(refused, "payment")
-        await app.watch.look()
-        await app.relay.relay()
+            await app.engine.scheduler.receive(refused, "payment")
+        await app.operations.watch.look()
+        await app.operations.relay.relay()
 
     await for_minutes(world, app, hours * 60, turned_away)
     assert (await world.load(order_id)).derived.ready_since == ready_since
@@ -187,12 +187,12 @@ async def _time_of(count, *, is_broken):
                     circuit_open=True,
                     instance="broken",
                 )
-                await app.scheduler.receive(no, "payment")
+                await app.engine.scheduler.receive(no, "payment")
             else:
                 agent.queue.append(request)
         for request in await agent.go_on(world):
-            await app.scheduler.receive(answer_to(request, result={}), "payment")
-        await app.scheduler.poll()
+            await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
+        await app.engine.scheduler.poll()
     return world.now - began
 
 
@@ -201,8 +201,8 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     """They wait for the provider that may have done them; others go to another one meanwhile."""
     world = Scheduling(offers=BESIDE)
     app, backup = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25))
-    its_own = app.scheduler_rules.providers["payment"]
-    app.scheduler_rules.providers["payment-backup"] = "another"
+    its_own = app.engine.scheduler_rules.providers["payment"]
+    app.engine.scheduler_rules.providers["payment-backup"] = "another"
     tied = await recorded(world, 60)
     for each in tied:
         order = await world.load(each)
@@ -215,8 +215,8 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     fresh = await recorded(world, 20)
     for _ in range(60):
         world.now += seconds(1)
-        await app.scheduler.poll()
+        await app.engine.scheduler.poll()
         for request in await backup.go_on(world):
-            await app.scheduler.receive(answer_to(request, result={}), "payment-backup")
+            await app.engine.scheduler.receive(answer_to(request, result={}), "payment-backup")
     assert await states(world, fresh) == {ProcessState.PROCESSED: 20}
     assert await states(world, tied) == {ProcessState.PENDING: 60}

@@ -57,14 +57,14 @@ class Street:
     def __init__(self, status):
         self.world = Scheduling(PATIENT, offers=OFFERS)
         self.app, self.gateway = self.world.app(instance_id="one"), Gateway(status)
-        (inventory,) = (agent for agent in self.app.agents if agent.name == "inventory")
+        (inventory,) = (agent for agent in self.app.engine.agents if agent.name == "inventory")
         remote = HttpRemoteService(
             base_url="https://inventory",
             session=lambda: self.gateway,
             longest_wait=seconds(600),
             clock=lambda: self.world.now,
         )
-        self.agent = replace(self.app.agent(inventory), remote=remote, sleep=self.sleep)
+        self.agent = replace(self.app.engine.agent(inventory), remote=remote, sleep=self.sleep)
 
     async def sleep(self, pause):
         """Of the agent, between two calls of a request: it takes one request at a time here."""
@@ -74,17 +74,17 @@ class Street:
         """Let everybody work for so long."""
         until = self.world.now + long
         while self.world.now < until:
-            await self.app.scheduler.poll()
-            await self.app.supervisor.sweep()
+            await self.app.engine.scheduler.poll()
+            await self.app.engine.supervisor.sweep()
             for name in ("payment", "shipping"):
                 for request in self.world.requests(name):
-                    await self.app.scheduler.receive(
+                    await self.app.engine.scheduler.receive(
                         answer_to(request, result={"reference": "r"}), name
                     )
             for request in self.world.requests("inventory"):
                 await self.agent.handle(request)
             for reply in self._replies():
-                await self.app.scheduler.receive(reply, "inventory")
+                await self.app.engine.scheduler.receive(reply, "inventory")
             self.world.now += ROUND
 
     def _replies(self):

@@ -57,7 +57,7 @@ class Waits:
     def __init__(self, workflow):
         self.trial = Trial(BOTH)
         self.id = self.trial.submit(ADA, workflow).id
-        self.store = self.trial._world.app.store
+        self.store = self.trial._world.engine.store
 
     def do(self, work):
         return self.trial._world.run(work)
@@ -70,8 +70,8 @@ class Waits:
     def alerts_at(self, at):
         """What the watch announces of the order at that time."""
         there = app(in_memory(clock=lambda: at), pending_alert_seconds=120)
-        there.store = there.background_store = self.store
-        self.do(there.watch.look())
+        there.engine.store = there.operations.background_store = self.store
+        self.do(there.operations.watch.look())
         rows = [
             row
             for bucket in self.store.buckets

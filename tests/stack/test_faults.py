@@ -5,7 +5,6 @@ from click.testing import CliRunner
 
 from development.__main__ import config_from_environment, describe, for_a_person, main
 from development.faults import DevelopmentCode
-from development.servicebus_config import ROOT
 from development.settings import SLOWDOWN_FILE, WATCHED
 from development.stack import LAYOUT, Stack, StackConfig
 from engine.azure.settings import Settings
@@ -76,7 +75,7 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
     monkeypatch.setenv("BUSINESS", "samples.claims.business:CLAIMS")
     monkeypatch.setenv("BANK_URL", "http://a-bank")
     config = config_from_environment()
-    assert config.app == ROOT / "samples/claims"
+    assert config.business == "samples.claims.business:CLAIMS"
     assert [agent.address for agent in config.agents] == ["ASSESSOR_URL", "BANK_URL"]
     assert config.settings == {"BANK_URL": "http://a-bank"}
 

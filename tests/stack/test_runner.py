@@ -72,7 +72,7 @@ async def an_alert_arrives(runner):
         faults = "/simulator/payment/faults"
         async with operator.put(faults, json={"mode": "reject"}) as response:
             assert response.status == 200
-        command = ["submit", json.dumps(named(TRIED)[0].sample.payload)]
+        command = ["submit", json.dumps(named(TRIED).sample.payload)]
         environment = DEAD_PROXY | environment_of(runner.ports)
         ended = await asyncio.to_thread(CliRunner().invoke, main, command, env=environment)
         assert ended.exit_code == 0, ended.stderr

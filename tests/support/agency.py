@@ -32,7 +32,7 @@ class Agency:
             circuit_open_seconds=OPEN_FOR.total_seconds(),
             calls_in_flight={"payment": in_flight},
         )
-        self.agent = replace(self.app.agent(self.app.agents[0]), sleep=self.sleep)
+        self.agent = replace(self.app.engine.agent(self.app.engine.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
         payment = [steps.new(timeout=timeout)]
         order = orders.new(steps=payment, ready_since=begins, updated_at=begins)
@@ -53,4 +53,4 @@ class Agency:
 
     async def agent_health(self):
         """What the agent says of itself."""
-        return await self.app.agent_health.since(datetime.min.replace(tzinfo=UTC))
+        return await self.app.engine.agent_health.since(datetime.min.replace(tzinfo=UTC))

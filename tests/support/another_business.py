@@ -32,8 +32,6 @@ def with_claims(folder: Path) -> Path:
     """
     root = copy_of_tree(folder)
     shutil.copytree(root / "samples/claims", root / "claims")
-    entry = root / "claims/function_app.py"
-    entry.write_text(entry.read_text().replace("from samples.claims", "from claims"))
     business = root / "claims/business.py"
     text = business.read_text().replace("    Agent,\n", "    Agent,\n    ClientCredentials,\n")
     business.write_text(text.replace('Banking("bank", ', f'Banking("bank", {SHOWN}, '))

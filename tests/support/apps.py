@@ -1,11 +1,22 @@
 """The app as it is deployed, on the parts that a test gives it."""
 
-from bootstrap import App, bootstrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import azure.functions as func
+import pytest
+
+from bootstrap.engine import Engine, build_engine
+from bootstrap.operations import Operations
+from development.business import DEPLOYED, named
 from development.settings import app_settings
 from engine.azure.channels.settings import ChannelSettings
 from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business
+from engine.http.openapi import Route
+from engine.pages.triggers import BusinessPage, Pages
 from local.ports import Ports
+from operations.console.triggers import STATIC as CONSOLE
 from shop.business import SHOP
 from shop.service import ShopService
 from tests.support.builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
@@ -26,6 +37,31 @@ SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key", SHOP.agen
 )
 ALONE = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
 """One agent for each capability, of its name."""
+
+
+@dataclass(frozen=True)
+class App:
+    """One process: its engine, and its operators' side."""
+
+    engine: Engine
+    operations: Operations
+
+
+def bootstrap(settings, business, adapters) -> App:
+    """The app of a business; raises `DeclarationError` and `SettingsError`."""
+    engine = build_engine(settings, business, adapters)
+    return App(engine, Operations(engine))
+
+
+def functions(
+    app: App, routes: Sequence[Route] = (), page: BusinessPage | None = None
+) -> func.FunctionApp:
+    """The functions of the app as the entry registers them, with the routes and the page of a business."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in app_settings(Ports(), "key", "key", named(DEPLOYED).agents).items():
+            environment.setenv(name, value)
+        from function_app import functions as registered  # noqa: PLC0415 - needs settings
+    return registered(app.engine, app.operations, routes, Pages.read([CONSOLE], page))
 
 
 def set_to(**fields) -> Settings:
@@ -60,4 +96,4 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
 
 def shop_of(made: App) -> ShopService:
     """The shop beside this app."""
-    return ShopService(customers=made.customers)
+    return ShopService(customers=made.engine.customers)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bootstrap import bootstrap, functions
 from engine.azure.clock import new_id, order_ids, utc_now
 from engine.azure.connect import connect
 from engine.azure.connections import Connections
@@ -14,6 +13,7 @@ from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Insert
 from shop.business import SHOP
 from tests.support.answering import Answering
+from tests.support.apps import bootstrap, functions
 from tests.support.builders import orders, some, transition
 from tests.support.transports import Recorder
 

@@ -3,15 +3,11 @@
 import asyncio
 import json
 import re
-import runpy
-import sys
 from typing import NamedTuple
-from unittest.mock import patch
 
 import pytest
 
-from development.business import DEPLOYED, ENTRY, TRIED, named
-from development.servicebus_config import ROOT
+from development.business import DEPLOYED, TRIED, load_app, named
 from development.settings import simulated
 from engine.domain.messages import bus_queues
 from engine.domain.submitted_order import OnFailure
@@ -21,7 +17,7 @@ from tests.support.giving_up import give_up
 from tests.support.recording import Call
 from tests.support.submitting import new_order_id, submit
 
-BUSINESS, _ = named(DEPLOYED)
+BUSINESS = named(DEPLOYED)
 """The business that is deployed."""
 AGENTS = BUSINESS.agents
 ADDRESSES = {agent.address: agent for agent in AGENTS if agent.address}
@@ -42,22 +38,19 @@ def everything(ports, agents=AGENTS):
     return simulated(agents, f"http://127.0.0.1:{ports.http_port}", with_optional=True)
 
 
-def functions_with(settings, entry=ROOT / ENTRY):
-    """The functions that the app has with these settings; `entry` is the file of another business."""
+def functions_with(settings, business=DEPLOYED):
+    """The functions that the app of a business has with these settings."""
     with pytest.MonkeyPatch.context() as environment:
         for name, value in settings.items():
             environment.setenv(name, value)
-        with patch.dict(sys.modules):
-            for name in [name for name in sys.modules if name.endswith(".function_app")]:
-                del sys.modules[name]
-            return runpy.run_path(str(entry))["app"].get_functions()
+        return load_app(business).get_functions()
 
 
-def index(settings, entry=ROOT / ENTRY):
+def index(settings, business=DEPLOYED):
     """The trigger of each function that the app has with these settings, as the host sees it."""
     bindings = {
         each.get_function_name(): each.get_bindings_dict()["bindings"]
-        for each in functions_with(settings, entry)
+        for each in functions_with(settings, business)
     }
     found = json.loads(json.dumps(bindings, default=str))
     return {

@@ -17,8 +17,8 @@ async def kept(poison):
 def poison_on(made, *bus_queues):
     """The operators' poison messages: of the submissions, and of these queues on the bus."""
     return PoisonService(
-        poison=made.poison_store,
-        bus=made.adapters.bus,
-        storage_queues={SUBMISSIONS: made.storage_queues[SUBMISSIONS]},
+        poison=made.engine.poison_store,
+        bus=made.engine.adapters.bus,
+        storage_queues={SUBMISSIONS: made.operations.storage_queues[SUBMISSIONS]},
         bus_queues=bus_queues,
     )

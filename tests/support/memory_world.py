@@ -26,27 +26,27 @@ class World:
             self.parts, unknown_name_max_deliveries=UNKNOWN_NAME_MAX_DELIVERIES, notice_tries=3
         )
         self.submission, self.scheduler, self.supervisor = (
-            self.app.submission,
-            self.app.scheduler,
-            self.app.supervisor,
+            self.app.engine.submission,
+            self.app.engine.scheduler,
+            self.app.engine.supervisor,
         )
         self.store, self.poison_store, self.alert_log = (
-            self.app.store,
-            self.app.poison_store,
-            self.app.alert_log,
+            self.app.engine.store,
+            self.app.engine.poison_store,
+            self.app.operations.alert_log,
         )
         self.outbox, self.transitions, self.terms = (
-            self.app.relay,
-            self.app.transitions,
-            self.app.submission.terms,
+            self.app.operations.relay,
+            self.app.engine.transitions,
+            self.app.engine.submission.terms,
         )
 
     def supervised_by(self, instance, lease=None):
         """Another instance of the supervisor."""
         leadership = MemoryLeadership(lease or MemoryLease(), instance, lambda: self.now)
         there = app(replace(self.parts, leadership=leadership), instance_id=instance)
-        there.store = there.background_store = self.store
-        return there.supervisor
+        there.engine.store = there.operations.background_store = self.store
+        return there.engine.supervisor
 
     async def order(self):
         return await self.store.load(ORDER_ID)

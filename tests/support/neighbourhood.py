@@ -80,9 +80,13 @@ class Street(Scheduling):
             pending_alert_seconds=100,
             sweep_alert_seconds=86_400,
         )
-        self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
-        self.timers = (self.one.poll, there.supervisor.sweep, there.relay.relay)
-        self.seldom = (there.watch.look, there.operators.retention.sweep)
+        self.one, self.inbox, self.operators = (
+            there.engine.scheduler,
+            there.engine.inbox,
+            there.operations.orders,
+        )
+        self.timers = (self.one.poll, there.engine.supervisor.sweep, there.operations.relay.relay)
+        self.seldom = (there.operations.watch.look, there.operations.services.retention.sweep)
 
     # Who lives there
 

@@ -49,10 +49,10 @@ class Scheduling:
         )
         self.numbers, self.said = iter(range(10**9)), {}
         there = app(self.parts, buckets=buckets)
-        self.store, self.agent_health = there.store, there.agent_health
+        self.store, self.agent_health = there.engine.store, there.engine.agent_health
 
     def instance(self, name="one", most=None):
-        return self.app(instance_id=name, most=most).scheduler
+        return self.app(instance_id=name, most=most).engine.scheduler
 
     def app(self, most=None, **settings):
         """All roles of an instance, on the stores that all instances share; services take `most` calls at a time."""
@@ -64,8 +64,8 @@ class Scheduling:
             declared={"calls_in_flight": most or self.most},
             **settings,
         )
-        there.store = there.background_store = self.store
-        there.agent_health = self.agent_health
+        there.engine.store = there.operations.background_store = self.store
+        there.engine.agent_health = self.agent_health
         return there
 
     def made(self, workflow="payment", bucket="b03", *, since=None, to=orders.pending, **details):

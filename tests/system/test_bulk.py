@@ -39,7 +39,7 @@ async def breakable(tmp_path_factory):
 async def in_error(stack, count, reason=REASON, **more):
     """Record orders whose payment failed a minute ago."""
     parts = connect(Settings.model_validate(stack.app_environment()))
-    store, since = app(parts).store, datetime.now(UTC) - timedelta(minutes=1)
+    store, since = app(parts).engine.store, datetime.now(UTC) - timedelta(minutes=1)
     ids = [new_order_id() for _ in range(count)]
     await run_all(
         (store.commit(failed(order_id, reason, since, **more)) for order_id in ids), at_most=200

@@ -169,12 +169,18 @@ WAYS = [
 ]
 
 
+BUSINESS = "samples.claims_with_approvals.business:GROWN"
+
+
 @pytest.fixture(scope="module")
 async def gone(tmp_path_factory):
     """All ways, begun at once on what `BUSINESS=samples.claims_with_approvals.business:GROWN make run` starts."""
-    business, app = named("samples.claims_with_approvals.business:GROWN")
+    business = named(BUSINESS)
     folder = tmp_path_factory.mktemp("stack")
-    async with running(folder, app=app, agents=business.agents, settings=TIMES) as (stack, client):
+    async with running(folder, business=BUSINESS, agents=business.agents, settings=TIMES) as (
+        stack,
+        client,
+    ):
         begun = ((way, way(GrownClaim(stack, client))) for way in WAYS)
         tasks = {way.__name__: asyncio.create_task(going) for way, going in begun}
         yield tasks

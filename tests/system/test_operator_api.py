@@ -18,10 +18,10 @@ import engine.public_api.triggers
 import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
-from engine.runtime.api import blueprint
+from engine.runtime.api import http_functions
 from local.tests.support.waiting import PATIENCE_SECONDS, eventually
 from testkit.memory import in_memory
-from tests.support.apps import app, shop_of
+from tests.support.apps import app
 from tests.support.doors import CommandLine
 from tests.support.failing import fault
 from tests.support.submitting import new_order_id, submit
@@ -52,9 +52,9 @@ def declared():
     """What the app declares of its routes."""
     made = app(in_memory())
     return [
-        *shop.triggers.routes(shop_of(made)),
-        *engine.public_api.triggers.link_routes(made.link_service),
-        *operations.api.triggers.routes(made.operators),
+        *shop.triggers.routes(made.engine.customers),
+        *engine.public_api.triggers.callback_routes(made.engine.link_service),
+        *operations.api.triggers.operator_routes(made.operations.services),
     ]
 
 
@@ -98,7 +98,7 @@ async def test_the_description_is_served_to_anybody(client):
 def routes():
     """Every route of the operators and the shop, with its method and level, as the functions are bound."""
     app = func.FunctionApp()
-    app.register_functions(blueprint(declared()))
+    app.register_functions(http_functions(declared()))
     bound = [
         each.get_trigger().get_dict_repr()
         for each in app.get_functions()

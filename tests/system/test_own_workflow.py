@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from development.business import named
 from local.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
@@ -35,6 +34,7 @@ STORM = {
     "description": "A storm took the roof",
 }
 DONE = ["approve", "assess", "pay", "screen"]
+BUSINESS = "samples.claims.business:CLAIMS"
 PATIENT = {"FAILURE_THRESHOLD": "20", "COOLDOWN_SECONDS": "2"}
 """No claim is given up because the machine is slow, and none rests for long."""
 
@@ -42,10 +42,9 @@ PATIENT = {"FAILURE_THRESHOLD": "20", "COOLDOWN_SECONDS": "2"}
 @pytest.fixture(scope="module")
 async def claims(tmp_path_factory):
     """What `BUSINESS=samples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
-    business, app = named("samples.claims.business:CLAIMS")
     folder = tmp_path_factory.mktemp("stack")
     async with running(
-        folder, app=app, agents=business.agents, settings=KILLED | PATIENT
+        folder, business=BUSINESS, agents=CLAIMS.agents, settings=KILLED | PATIENT
     ) as stack_and_client:
         yield stack_and_client
 
@@ -80,12 +79,6 @@ def test_what_the_page_shows_is_in_the_files_that_it_names():
     }
     for file, part in parts:
         assert f"\n{part}\n" in (ROOT / file).read_text(), f"{file} has no\n{part}"
-
-
-def test_the_entry_of_the_example_is_that_of_a_new_business():
-    """Nothing but the names differs."""
-    new, own = ((ROOT / place / "function_app.py").read_text() for place in (START, PLACE))
-    assert new.replace("samples.minimal", "samples.claims").replace("START", "CLAIMS") == own
 
 
 @pytest.mark.soak

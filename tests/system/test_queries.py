@@ -69,7 +69,7 @@ async def periodic(storage):
     settings, recorder = storage, Recorder()
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
     app = app_of(parts, buckets=settings.buckets)
-    roles = app.scheduler, app.supervisor, app.relay, app.orders
+    roles = app.engine.scheduler, app.engine.supervisor, app.operations.relay, app.operations.orders
     yield app, recorder, roles
     await parts.close()
 
@@ -123,7 +123,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     )
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
-    await fill(app.store, finished)
+    await fill(app.engine.store, finished)
     recorder.requests.clear()
     assert await run_once(roles) == (0, [])
     assert recorder.operations() == empty
@@ -133,7 +133,7 @@ async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
     """However many minutes and processes there are."""
     app, recorder, _ = periodic
     recorder.requests.clear()
-    assert (await app.operators.overview.last_hour()).minutes == []
+    assert (await app.operations.services.overview.last_hour()).minutes == []
     (asked,) = recorder.filters()
     assert RANGE.match(asked)
 
@@ -156,7 +156,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     order = orders.new()
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
-    await app.store.commit(
+    await app.engine.store.commit(
         Change(
             before=None,
             after=claimed.after,
@@ -164,7 +164,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
         )
     )
     said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))
-    await app.agent_health.publish(said)
+    await app.engine.agent_health.publish(said)
     recorder.requests.clear()
     assert await supervises.sweep() == 1
     assert recorder.operations() == {
@@ -173,4 +173,4 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
         ("GET", "agents"): 1,
         ("POST", "$batch"): 2,
     }
-    await end(app.store, order.order_id)
+    await end(app.engine.store, order.order_id)

@@ -15,7 +15,8 @@ from tests.support.inspection import processed
 from tests.support.stacks import running
 from tests.support.submitting import submit_new
 
-CLAIMS, APP = named("samples.claims.business:CLAIMS")
+NAME = "samples.claims.business:CLAIMS"
+CLAIMS = named(NAME)
 ROUNDS, ORDERS = 10, 60
 ON_THE_STACK, WARM_UP = 200, 20
 
@@ -59,7 +60,7 @@ async def done(stack, client, count):
 @pytest.mark.alone
 async def test_a_flow_costs_at_most_a_hundredth_of_an_order(more, tmp_path):
     """Of what the worker of the running system takes for one; in memory nothing is sent to a store or a bus."""
-    async with running(tmp_path, app=APP, agents=CLAIMS.agents) as (stack, client):
+    async with running(tmp_path, business=NAME, agents=CLAIMS.agents) as (stack, client):
         await done(stack, client, WARM_UP)
         before = usage(stack).worker
         await done(stack, client, ON_THE_STACK)

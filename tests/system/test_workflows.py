@@ -261,6 +261,6 @@ async def recorded_by_an_older_app(stack, version):
     old = orders.with_steps(old, steps.scheduled(payment, at=now))
     entry = HistoryEntry(at=now, actor="submission/old", events=some("submitted"), change_id="old")
     parts = connect(Settings.model_validate(stack.app_environment()))
-    await app(parts).store.commit(Change(before=None, after=old, entry=entry))
+    await app(parts).engine.store.commit(Change(before=None, after=old, entry=entry))
     await parts.close()
     return order_id

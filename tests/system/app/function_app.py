@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from importlib import import_module
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
+from development.business import load_app
 from engine.declarations.workflow import ANSWER, StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.workflow import Model
@@ -122,4 +122,4 @@ known = Workflows(
     asked(),
 )
 shop.business.SHOP = replace(MEASURED, workflows=known)
-app = import_module("shop.function_app").app
+app = load_app("shop.business:SHOP")

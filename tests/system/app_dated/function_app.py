@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from importlib import import_module
 from typing import Any
 
 import samples.claims_with_approvals.business
+from development.business import load_app
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.submitted_order import Order
 from samples.claims_with_approvals.business import GROWN
@@ -33,4 +33,4 @@ DATED = WorkflowDefinition(
 )
 known = Workflows(*GROWN.workflows.all, DATED)
 samples.claims_with_approvals.business.GROWN = replace(GROWN, workflows=known)
-app = import_module("samples.claims_with_approvals.function_app").app
+app = load_app("samples.claims_with_approvals.business:GROWN")

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from importlib import import_module
 
 import shop.business
+from development.business import load_app
 
 agents = [replace(each, keys_last=timedelta(days=1)) for each in shop.business.SHOP.agents]
 shop.business.SHOP = replace(shop.business.SHOP, agents=agents)
-app = import_module("shop.function_app").app
+app = load_app("shop.business:SHOP")

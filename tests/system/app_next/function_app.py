@@ -1,10 +1,10 @@
 """The next version of the shop: orders have one step more, and states one column more."""
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import shop.business
+from development.business import load_app
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.storage.order_rows import StateRecord
 from engine.storage.orders import OrderStore, Record, columns_of_record
@@ -23,4 +23,4 @@ def columns(record: Record) -> dict[str, Any]:
 OrderStore.columns_of = staticmethod(columns)
 known = Workflows(*shop.business.SHOP.workflows.all, NEXT)
 shop.business.SHOP = replace(shop.business.SHOP, workflows=known)
-app = import_module("shop.function_app").app
+app = load_app("shop.business:SHOP")

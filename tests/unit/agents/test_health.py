@@ -372,8 +372,8 @@ async def test_a_row_that_says_nothing_of_the_present_is_removed_an_hour_later()
     agency = Agency()
     await agency.agent.handle(agency.request)
     opened = health(agent="payment", instance="open", open_until=NOW + seconds(600))
-    await agency.app.agent_health.publish(opened)
-    retention = agency.app.operators.retention
+    await agency.app.engine.agent_health.publish(opened)
+    retention = agency.app.operations.services.retention
     agency.now = NOW + FRESH + KEPT
     await retention.sweep()
     assert len(await agency.agent_health()) == 2
@@ -385,7 +385,7 @@ async def test_a_row_that_says_nothing_of_the_present_is_removed_an_hour_later()
 async def test_an_ordinary_attempt_adds_no_write_beyond_one_a_second():
     """Not when it is begun, and not when it is done."""
     agency, writes = Agency(), []
-    table = agency.app.agent_health._table
+    table = agency.app.engine.agent_health._table
     submit_each = table.submit_each
 
     async def counted(partition, operations):

@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 from azure.functions.servicebus import ServiceBusMessage
 
-from agents.triggers import blueprint
+from agents.triggers import agent_functions
 from engine.domain.errors import (
     AnswersLaterError,
     NotTriedError,
@@ -215,7 +215,7 @@ async def test_what_comes_again_and_again_waits_a_little_longer_each_time(tries,
     """The bus delivers at once again what failed: a service would be called many times a second."""
     agency = Agency(timeout=LONG)
     app = func.FunctionApp()
-    app.register_functions(blueprint(agency.agent, agency.app.unread))
+    app.register_functions(agent_functions(agency.agent, agency.app.engine.unread))
     (function,) = app.get_functions()
     message = ServiceBusMessage(
         body=agency.request.to_json().encode(),
@@ -268,13 +268,13 @@ async def test_an_open_circuit_is_published_before_the_request_goes_back():
 async def test_a_request_begins_once_however_often_it_is_tried():
     """Else schedulers would take a service that fails for an agent that does much."""
     agency, rows = Agency(*[TransientError("503")] * 5), []
-    publish = agency.app.agent_health.publish
+    publish = agency.app.engine.agent_health.publish
 
     async def recorded(*args):
         rows.append(args)
         await publish(*args)
 
-    agency.app.agent_health.publish = recorded
+    agency.app.engine.agent_health.publish = recorded
     await agency.agent.handle(agency.request)
     assert sum(agency.pauses) > 1
     assert len(rows) == 1

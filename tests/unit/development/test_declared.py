@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from development import declared
-from development.business import DEPLOYED, named, packages, to_run
+from development.business import ANOTHER_APP, DEPLOYED, ENTRY, app_of, entry_for, named, packages
 from development.declared import APP, CHOICE, COMMAND, FILES, to_be_deployed
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
@@ -87,7 +87,7 @@ def test_another_business_takes_the_place_of_the_first(root):
     """Nothing names the shop's agents any more, and what belongs to no agent is still there."""
     write(CLAIMS.agents, root, "claims.business:CLAIMS")
     assert 'DEPLOYED = "claims.business:CLAIMS"' in (root / CHOICE).read_text()
-    assert "from claims.function_app import app" in (root / APP).read_text()
+    assert "from claims.business import CLAIMS as BUSINESS" in (root / APP).read_text()
     left = [place for place, text in texts(root).items() if "payment" in text.lower()]
     assert left == []
     queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
@@ -205,8 +205,7 @@ def test_the_command_says_what_it_did(root, monkeypatch):
     ("name", "code"),
     [
         ("samples.claims.business:CLAIMS", DevelopmentCode.EXAMPLE_NOT_DEPLOYABLE),
-        ("bench.workflows:MEASURED", DevelopmentCode.BUSINESS_WITHOUT_APP),
-        ("samples.claims.test_claims:CLAIMS", DevelopmentCode.BUSINESS_WITHOUT_APP),
+        ("bench.workflows:MEASURED", DevelopmentCode.BUSINESS_MISPLACED),
         ("shop.business:TEA", DevelopmentCode.BUSINESS_UNKNOWN),
     ],
 )
@@ -221,34 +220,33 @@ def test_what_cannot_be_deployed_is_said(name, code):
     assert f"[{code}]" in ended.stderr
 
 
-def test_a_business_is_a_folder_with_its_entry(tmp_path):
+def test_a_business_is_a_package_with_a_module_of_that_name(tmp_path):
     """Wherever it lies."""
     assert {"shop", "samples.claims"} <= set(packages(ROOT))
     for name in ("rental", "companies/of/mine", "tests/no", ".venv/no", "half"):
         (tmp_path / name).mkdir(parents=True)
-        for file in ("__init__.py", "business.py", "function_app.py"):
+        for file in ("__init__.py", "business.py"):
             (tmp_path / name / file).touch()
-    (tmp_path / "half/function_app.py").unlink()
+    (tmp_path / "half/business.py").unlink()
     assert list(packages(tmp_path)) == ["companies.of.mine", "rental"]
 
 
-def test_a_business_is_found_by_its_name_and_its_app_beside_it():
-    """The app of the business that is deployed is the repository's own."""
-    assert named(DEPLOYED)[1] is None
-    business, app = named("samples.claims.business:CLAIMS")
-    assert [agent.name for agent in business.agents] == ["assessor", "bank"]
-    assert app
-    assert app.name == "claims"
+def test_the_app_of_the_deployed_business_is_the_repository():
+    """Any other business has the app that reads its name."""
+    assert app_of(DEPLOYED) == ROOT
+    assert app_of("rental.business:RENTAL") == ANOTHER_APP
+    assert (ANOTHER_APP / ENTRY).is_file()
 
 
-def test_a_business_without_an_app_is_not_run():
-    """That of the repository would run in its place, and nobody would know."""
-    with pytest.raises(StackError) as raised:
-        to_run("bench.workflows:MEASURED")
-    [fault] = raised.value.faults
-    assert fault.code == DevelopmentCode.BUSINESS_WITHOUT_APP
-    assert fault.place == "bench.workflows:MEASURED"
-    assert to_run(DEPLOYED) == named(DEPLOYED)
+def test_the_entry_names_another_business_with_its_own_routes_if_it_has_some():
+    """The rest of the entry stays as it is."""
+    text = (ROOT / ENTRY).read_text()
+    claims = entry_for("samples.claims.business:CLAIMS", text)
+    assert "from samples.claims.business import CLAIMS as BUSINESS\n" in claims
+    assert "from bootstrap.plain import page, routes\n" in claims
+    shop = entry_for("shop.business:SHOP", claims)
+    assert "from shop.triggers import page, routes\n" in shop
+    assert entry_for(DEPLOYED, shop) == text
 
 
 @pytest.mark.parametrize(
@@ -266,12 +264,9 @@ def test_a_name_of_no_business_is_said_with_what_is_expected(name):
 SAID = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
 
 
-def test_each_business_that_a_page_starts_is_that_of_the_app_that_runs():
-    """Or `make run` would start another one beside it, and say nothing."""
+def test_each_business_that_a_page_starts_is_one():
+    """A reader copies these lines."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/*.md")]
     names = {name for page in pages for name in SAID.findall(page.read_text())}
     assert len(names) > 1
-    for name in names:
-        _, app = to_run(name)
-        module, _, attribute = name.partition(":")
-        assert f"from {module} import {attribute}\n" in (app / "function_app.py").read_text(), name
+    assert all(named(name).agents for name in names)

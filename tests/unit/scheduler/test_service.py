@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from bootstrap import FOR_EACH_CALL
+from bootstrap.engine import REQUESTS_PER_CALL
 from engine.decisions.changes import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import ConflictError
@@ -242,7 +242,7 @@ async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
 @pytest.mark.proves("WRK-3", "SCH-11")
 async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     """Each of sixteen buckets has more than are claimed at a time, and one older order."""
-    world = Scheduling(most=16 // FOR_EACH_CALL, buckets=16)
+    world = Scheduling(most=16 // REQUESTS_PER_CALL, buckets=16)
     await world.keep_busy()
     first = [
         await world.record(bucket=bucket, since=world.now - seconds(20)) for bucket in buckets(16)
@@ -258,7 +258,7 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
     """It runs at a slow agent for long: who needs the other one does not wait for that."""
     steps = (step("payment"), step("stock", "payment", capability="inventory"))
     world = Scheduling(
-        WorkflowDefinition(name="long", version=1, steps=steps), most=4 // FOR_EACH_CALL
+        WorkflowDefinition(name="long", version=1, steps=steps), most=4 // REQUESTS_PER_CALL
     )
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
@@ -278,7 +278,7 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
     """What the agenda says of a running order is said anew when one of its steps has ended."""
     steps = (step("payment"), step("stock", capability="inventory"))
     world = Scheduling(
-        WorkflowDefinition(name="both", version=1, steps=steps), most=4 // FOR_EACH_CALL
+        WorkflowDefinition(name="both", version=1, steps=steps), most=4 // REQUESTS_PER_CALL
     )
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
@@ -579,7 +579,7 @@ async def test_one_sees_all_that_is_open_in_a_bucket():
     needs = ("payment", "inventory", "shipping", "fourth")
     world = Scheduling(only("fourth"), offers={need: (need,) for need in needs}, most=20, buckets=1)
     await world.keep_busy()
-    opened = 20 * FOR_EACH_CALL
+    opened = 20 * REQUESTS_PER_CALL
     for need in needs:
         await recorded(world, opened, "b00", workflow=need)
     await world.instance("one").poll()

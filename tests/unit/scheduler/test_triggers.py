@@ -9,7 +9,7 @@ from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableE
 from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.poison import PoisonStore
-from scheduler.triggers import ONCE_MORE, Inbox, blueprint
+from scheduler.triggers import ONCE_MORE, Inbox, scheduler_functions
 from testkit.memory import MemoryBus, of_columns
 from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, answer, seconds
 from tests.support.kept import kept
@@ -33,7 +33,7 @@ class Received:
             poison=self.poison, version_overlap=LONGEST_UPGRADE, **parts
         )
         inbox = Inbox(service=self, unread=unread, **parts)
-        builders = blueprint(inbox, ["payment"])._function_builders
+        builders = scheduler_functions(inbox, ["payment"])._function_builders
         self._functions = {
             each._function.get_function_name(): each._function.get_user_function()
             for each in builders

@@ -6,10 +6,10 @@ import azure.functions as func
 import pytest
 
 from engine.domain.statuses import Outcome
-from engine.runtime.api import blueprint
+from engine.runtime.api import http_functions
 from shop.triggers import routes
 from testkit.memory import in_memory
-from tests.support.apps import app, shop_of
+from tests.support.apps import app
 from tests.support.builders import ORDER_ID, claimed, orders
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
@@ -29,9 +29,9 @@ class Caller:
     """Calls the shop's functions as the host does."""
 
     def __init__(self):
-        self.shop = shop_of(app(in_memory()))
+        self.customers = app(in_memory()).engine.customers
         bound = func.FunctionApp()
-        bound.register_functions(blueprint(routes(self.shop)))
+        bound.register_functions(http_functions(routes(self.customers)))
         self.functions = {
             each.get_function_name(): each.get_user_function() for each in bound.get_functions()
         }
@@ -54,7 +54,7 @@ class Caller:
         async def load(order_id):
             return order
 
-        self.shop.customers.transitions.store.load = load
+        self.customers.transitions.store.load = load
         return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)
 
 

@@ -53,7 +53,7 @@ async def time_is_up(world, *order_ids):
     """Let the time of what was just asked pass; the agent says that it began these orders."""
     begun = tuple(f"{order_id}:payment:1:do" for order_id in order_ids)
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
-    await world.app.agent_health.publish(
+    await world.app.engine.agent_health.publish(
         AgentHealth(agent="payment", instance="p1", at=world.now, begun=begun)
     )
 
@@ -90,7 +90,7 @@ async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_sw
     await world.supervised_by("v1", lease).sweep()
     world.now += seconds(1)
     await world.supervised_by("v2", lease).sweep()
-    last = await world.app.sweeps.last()
+    last = await world.app.engine.sweeps.last()
     assert (last.instance, last.at) == ("v1", NOW)
     assert [each.message for each in caplog.records] == ["supervisor.swept"]
 
@@ -146,7 +146,7 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
-    assert (await world.app.sweeps.last()).recovered == 2 * PAGE + 1
+    assert (await world.app.engine.sweeps.last()).recovered == 2 * PAGE + 1
 
 
 OUTAGES = {
@@ -174,12 +174,12 @@ async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog,
         await world.supervisor.sweep()
     assert caught.value.split(UnavailableError)[1] is None
     assert await recovered(world, ids) == ids[2:]
-    assert await world.app.sweeps.last() is None
+    assert await world.app.engine.sweeps.last() is None
     assert caplog.records == []
     setattr(world.store, name, reached)
     assert await world.supervisor.sweep() == 2
     assert await recovered(world, ids) == ids
-    assert (await world.app.sweeps.last()).recovered == 2
+    assert (await world.app.engine.sweeps.last()).recovered == 2
     assert [each.message for each in caplog.records] == ["supervisor.swept"]
 
 
@@ -226,7 +226,7 @@ async def asked(world):
 
 async def said(world):
     """What everybody can read of the agents."""
-    return await world.app.agent_health.since(NOW - timedelta(days=1))
+    return await world.app.engine.agent_health.since(NOW - timedelta(days=1))
 
 
 async def silences(world):
@@ -241,14 +241,14 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
     await asked(world)
     await time_is_up(world)
     with patch.object(
-        world.app.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])
+        world.app.engine.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])
     ):
         assert await world.supervisor.sweep() == 1
     order = await world.order()
     assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
     assert await silences(world) == []
     assert "supervisor.health_away" in [each.message for each in caplog.records]
-    assert (await world.app.sweeps.last()).recovered == 1
+    assert (await world.app.engine.sweeps.last()).recovered == 1
 
 
 @pytest.mark.proves("SUP-3", "AGT-10")
@@ -256,7 +256,7 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
     """Not for each order, bucket or page; and since the first of them was asked."""
     ids = await unheard(world, PAGE + 1, "b03", "b05")
     world.now += seconds(60)
-    health = world.app.agent_health
+    health = world.app.engine.agent_health
     with patch.object(health, "publish", AsyncMock(wraps=health.publish)) as publish:
         await world.supervisor.sweep()
     assert publish.call_count == 1
@@ -271,7 +271,7 @@ async def unheard(world, count, *buckets):
     """Orders whose time is up, at an agent that nobody has heard of."""
     ids = await overdue(world, count, *buckets)
     for each in await said(world):
-        await world.app.agent_health.remove(each)
+        await world.app.engine.agent_health.remove(each)
     return ids
 
 
@@ -307,9 +307,9 @@ async def test_a_sweep_is_one_although_silence_cannot_be_told(world):
     """The next one tells it."""
     await asked(world)
     world.now += LEASE
-    with patch.object(world.app.agent_health, "publish", away):
+    with patch.object(world.app.engine.agent_health, "publish", away):
         assert await world.supervisor.sweep() == 1
-    assert (await world.app.sweeps.last()).recovered == 1
+    assert (await world.app.engine.sweeps.last()).recovered == 1
 
 
 @pytest.mark.proves("SUP-3", "FLT-7")

@@ -289,7 +289,7 @@ def test_a_message_comes_at_its_time(monkeypatch):
     monkeypatch.setattr("scheduler.triggers.Inbox.wake", wake)
     message = WakeUp(order_id="b00-00000000000000000000000001").to_bus()
     later = replace(message, not_before=BEGINS + timedelta(minutes=3))
-    trial._world.run(trial._world.app.adapters.bus.send([later, message]))
+    trial._world.run(trial._world.engine.adapters.bus.send([later, message]))
     trial.advance(hours=1)
     assert came == [timedelta(), timedelta(minutes=3)]
 

@@ -467,10 +467,10 @@ FORGED = {
 async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
     """Who may send to an agent's queue reaches the operations of its service, and no more."""
     agency = Agency()
-    poison = agency.app.poison_store
+    poison = agency.app.engine.poison_store
     body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()
     app = func.FunctionApp()
-    app.register_functions(agents.triggers.blueprint(agency.agent, agency.app.unread))
+    app.register_functions(agents.triggers.agent_functions(agency.agent, agency.app.engine.unread))
     (function,) = app.get_functions()
     await function.get_user_function()(
         ServiceBusMessage(

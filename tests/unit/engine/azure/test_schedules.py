@@ -3,7 +3,6 @@
 import pytest
 from pydantic import BaseModel
 
-from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.schedules import schedule_faults, span_faults
 from engine.azure.settings import SCHEDULES, Settings, SettingsError
@@ -16,6 +15,7 @@ from local.ports import Ports
 from local.tests.support.ncrontab import ROWS, SPAN
 from shop.business import SHOP
 from testkit.memory import in_memory
+from tests.support.apps import bootstrap, functions
 
 SETTING = "SUPERVISOR_SCHEDULE"
 INTERVAL = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"

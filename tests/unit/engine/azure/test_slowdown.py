@@ -156,8 +156,8 @@ async def test_a_new_order_has_the_time_of_its_moment():
         slow.factor = factor
         order_id = f"{ORDER_ID[:-1]}{number}"
         message = {"schemaVersion": 1, "orderId": order_id, "placedAt": NOW.isoformat()}
-        await made.submission.record(json.dumps(message | CONTENT).encode())
-        order = await made.store.load(order_id)
+        await made.engine.submission.record(json.dumps(message | CONTENT).encode())
+        order = await made.engine.store.load(order_id)
         found.append([step.rules.timeout for step in order.steps])
     assert found == [[TIMEOUT, OWN], [4 * TIMEOUT, OWN], [TIMEOUT, OWN]]
 

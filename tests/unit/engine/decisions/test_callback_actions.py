@@ -34,7 +34,7 @@ def order():
     """An order that awaits the pictures."""
     trial = Trial(ASKING)
     placed = trial.submit(ADA)
-    return trial._world.run(trial._world.app.store.load(placed.id))
+    return trial._world.run(trial._world.engine.store.load(placed.id))
 
 
 def yes(order):

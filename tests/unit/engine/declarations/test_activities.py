@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import pytest
 
-from bootstrap import bootstrap
 from development.declared import FILES
 from development.servicebus_config import ROOT
 from development.settings import app_settings
@@ -41,6 +40,7 @@ from local.ports import Ports
 from samples.simulator.samples import sample_order
 from testkit.memory import in_memory
 from tests.support.agency import Agency
+from tests.support.apps import bootstrap
 from tests.support.builders import seconds
 from tests.support.faults import without_lines
 
@@ -409,8 +409,8 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     settings = read(monkeypatch, made, BANK_KEY="a-key", CALLS_IN_FLIGHT='{"bank": 3}')
     parts = connect(settings)
     app = bootstrap(settings, made, parts)
-    assert [agent.name for agent in app.agents] == ["bank"]
-    assert responses_queue("bank") in app.bus_queues
+    assert [agent.name for agent in app.engine.agents] == ["bank"]
+    assert responses_queue("bank") in app.engine.bus_queues
     service = parts.services["bank"]
     assert await service.call(request(), 5) == {"reference": "7 by a-key"}
     assert service.at_once == 3

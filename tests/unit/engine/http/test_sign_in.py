@@ -6,8 +6,7 @@ import json
 import azure.functions as func
 import pytest
 
-from bootstrap import functions
-from tests.support.apps import app
+from tests.support.apps import app, functions
 from tests.support.builders import ORDER_ID
 from tests.support.memory_world import World
 

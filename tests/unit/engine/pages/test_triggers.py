@@ -9,13 +9,13 @@ from pathlib import Path
 import azure.functions as func
 import pytest
 
-from bootstrap import functions
-from engine.pages.triggers import BusinessPage, Pages, blueprint
+from engine.pages.triggers import BusinessPage, Pages, page_functions
 from operations.console.triggers import STATIC as CONSOLE
-from operations.console.triggers import blueprint as console_blueprint
+from operations.console.triggers import console_functions
 from shop.business import PAGE
 from testkit.memory import in_memory
 from tests.support.apps import app as engine
+from tests.support.apps import functions
 
 ROOT = Path(__file__).parents[4]
 PAGE_OF_SHOP = BusinessPage(path="shop", title="Shop", folder=PAGE)
@@ -28,8 +28,8 @@ COMMON = "engine/pages/static/common"
 def functions_of(site, **how):
     """The functions by name."""
     app = func.FunctionApp()
-    app.register_functions(blueprint(site, **how))
-    app.register_functions(console_blueprint(site))
+    app.register_functions(page_functions(site, **how))
+    app.register_functions(console_functions(site))
     return {each.get_function_name(): each for each in app.get_functions()}
 
 

@@ -6,7 +6,6 @@ from unittest.mock import patch
 
 import pytest
 
-from bootstrap import bootstrap, functions
 from engine.domain.errors import UnavailableError, UnreadableRowError
 from engine.domain.messages import ANSWERS
 from engine.public_api.inbox import MOST_TRIES
@@ -15,7 +14,7 @@ from engine.storage.poison import Arrival
 from testkit import Trial
 from testkit.memory import in_memory
 from tests.support.apps import app as app_of
-from tests.support.apps import set_to
+from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import ADA, ASKING, SENT
 from tests.support.builders import ORDER_ID
 
@@ -34,15 +33,15 @@ class Queue:
         message = {"orderId": self.order.id, "step": "pictures"} | said
         text = json.dumps(message) if body is None else body
         arrival = Arrival(at=self.trial.now, number="7")
-        self.world.run(self.world.app.answer_inbox.take(text.encode(), None, arrival))
+        self.world.run(self.world.engine.answer_inbox.take(text.encode(), None, arrival))
         self.trial.advance(seconds=1)
 
     def poison(self):
-        found = self.world.run(self.world.app.poison_store.page(ANSWERS, 10))
+        found = self.world.run(self.world.engine.poison_store.page(ANSWERS, 10))
         return [each.reason for each in found]
 
     def sent_again(self):
-        return [each for each in self.world.app.adapters.bus.sent if each.queue == ANSWERS]
+        return [each for each in self.world.engine.adapters.bus.sent if each.queue == ANSWERS]
 
 
 @pytest.fixture
@@ -148,9 +147,9 @@ async def test_the_queue_is_there_only_where_a_workflow_waits(monkeypatch):
     """So no other app listens to it; where it is there, outages are waited for."""
     shop = {each.get_function_name() for each in functions(app_of(in_memory())).get_functions()}
     assert "customers_answers" not in shop
-    assert ANSWERS not in app_of(in_memory()).bus_queues
+    assert ANSWERS not in app_of(in_memory()).engine.bus_queues
     app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
-    assert ANSWERS in app.bus_queues
+    assert ANSWERS in app.engine.bus_queues
     bound = {each.get_function_name(): each for each in functions(app).get_functions()}
     trigger = bound["customers_answers"].get_trigger().get_dict_repr()
     assert trigger["queueName"] == ANSWERS
@@ -162,7 +161,7 @@ async def test_the_queue_is_there_only_where_a_workflow_waits(monkeypatch):
         if len(taken) == 1:
             raise UnavailableError
 
-    monkeypatch.setattr(type(app.answer_inbox), "take", take)
+    monkeypatch.setattr(type(app.engine.answer_inbox), "take", take)
     await bound["customers_answers"].get_user_function()(_Message(json.dumps(body).encode()))
     assert taken == [(body, None)] * 2
 

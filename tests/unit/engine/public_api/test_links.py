@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 import azure.functions as func
 import pytest
 
-from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.clock import new_right
 from engine.azure.code import CodeService
@@ -31,7 +30,7 @@ from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
 from testkit import Trial
 from testkit.memory import in_memory
-from tests.support.apps import set_to
+from tests.support.apps import bootstrap, functions, set_to
 from tests.support.asking import ADA, ASKING, BOTH, DAYS, SENT, Request, Work, office
 from tests.support.builders import NOW, ORDER_ID, orders, steps, transition
 
@@ -72,7 +71,7 @@ def at_the_clerk(monkeypatch, declared=DECLARED, **settings):
         longest_wait=timedelta(minutes=10),
     )
     trial = Trial(business(clerks, agents=[clerk]), **settings)
-    simulated = type(trial._world.app.adapters.services["clerk"])
+    simulated = type(trial._world.engine.adapters.services["clerk"])
     monkeypatch.setattr(simulated, "call", lambda _, *given: service.call(*given))
     return trial, calls
 
@@ -83,7 +82,7 @@ LINK = re.compile(r"https://in\.memory/api/answers/([^/]+)/([^/?]+)\?right=([\w-
 
 
 def snapshot(trial, order):
-    return trial._world.run(trial._world.app.store.load(order.id))
+    return trial._world.run(trial._world.engine.store.load(order.id))
 
 
 def right_of(trial, order, step="pictures"):
@@ -93,14 +92,14 @@ def right_of(trial, order, step="pictures"):
 def over(trial, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
     given = Right(right=right or right_of(trial, order, step))
-    service = trial._world.app.link_service
+    service = trial._world.engine.link_service
     taken = trial._world.run(service.answer(order.id, step, Said(**said), given))
     return taken.status
 
 
 def shows(trial, order, step="pictures", right=None):
     given = Right(right=right or right_of(trial, order, step))
-    return trial._world.run(trial._world.app.link_service.show(order.id, step, given))
+    return trial._world.run(trial._world.engine.link_service.show(order.id, step, given))
 
 
 def begun(business=ASKING, **settings):
@@ -181,7 +180,7 @@ def test_a_reminder_keeps_the_link_and_who_is_asked_anew_gets_another():
 def test_an_operator_renews_a_link_which_ends_the_former_one():
     """The new one is told to the operator who asks for it, once, and the history says who did."""
     trial, order = begun()
-    former, desk = right_of(trial, order), trial._world.app.operators.answers
+    former, desk = right_of(trial, order), trial._world.operations.services.answers
     made = trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
     assert LINK.fullmatch(made.answer_url).groups() == (
         order.id,
@@ -244,7 +243,7 @@ def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
     """So a service that answers later needs no key of the app."""
     trial, order = begun()
     trial.act(order, "cancel")
-    bus = trial._world.app.adapters.bus
+    bus = trial._world.engine.adapters.bus
     asked = [
         decode(AgentRequest, each.body) for each in bus.sent if each.queue == "office-requests"
     ]
@@ -372,7 +371,7 @@ REPLIED = {"number": "7", "paidAt": "2026-01-31T09:15:00+01:00"}
 def paid_at_the_till(monkeypatch):
     """An order whose service has replied, with the right of its link."""
     trial = Trial(business(tills, agents=[Till("till")]))
-    simulated = type(trial._world.app.adapters.services["till"])
+    simulated = type(trial._world.engine.adapters.services["till"])
 
     async def call(*_):
         return REPLIED
@@ -380,7 +379,9 @@ def paid_at_the_till(monkeypatch):
     monkeypatch.setattr(simulated, "call", call)
     order = trial.submit(ADA)
     assert snapshot(trial, order).step("paid").result == REPLIED
-    asked = [each for each in trial._world.app.adapters.bus.sent if each.queue == "till-requests"]
+    asked = [
+        each for each in trial._world.engine.adapters.bus.sent if each.queue == "till-requests"
+    ]
     url = decode(AgentRequest, asked[-1].body).answer_url
     return trial, order, LINK.fullmatch(url)[3]
 
@@ -437,7 +438,7 @@ def test_without_an_address_there_are_no_rights_and_no_links():
     trial, order = begun()
     step = snapshot(trial, order).step("pictures")
     assert links.of("b00-1", steps.with_link(step, None)) is None
-    rules = replace(trial._world.app.scheduler_rules, links=None)
+    rules = replace(trial._world.engine.scheduler_rules, links=None)
     bare = steps.waiting(steps.with_link(step, None))
     pending = orders.pending(orders.with_steps(snapshot(trial, order), bare))
     assert rules.claim(pending, trial.now, {}).after.step("pictures").callback_token is None
@@ -454,7 +455,7 @@ def test_no_right_stands_in_a_view_a_history_or_a_log_line(caplog):
     rights = {step.callback_token for step in snapshot(trial, order).steps} - {None}
     assert len(rights) == 2
     over(trial, order, answer=URLS)
-    listed = trial._world.run(trial._world.app.orders.explain(order.id))
+    listed = trial._world.run(trial._world.operations.orders.explain(order.id))
     texts = [
         trial.inspect(order.id).model_dump_json(),
         listed.model_dump_json(),
@@ -578,15 +579,15 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     status, _, headers = await call("customers_answer", answer=URLS)
     assert (status, headers["Retry-After"]) == (404, "1")
     assert (await call("customers_question"))[0] == 404
-    await app.submission.record(
+    await app.engine.submission.record(
         json.dumps(
             {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": NOW.isoformat(), "who": "Ada"}
         ).encode()
     )
-    order = await app.store.load(ORDER_ID)
+    order = await app.engine.store.load(ORDER_ID)
     right = "r" * 22
     step = steps.with_link(order.step("pictures"), right)
-    await app.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
+    await app.engine.transitions.apply(ORDER_ID, lambda order, now: _with(order, step, now))
     status, body, headers = await call("customers_question", right)
     assert (status, body["question"]) == (200, {"text": "Please send pictures, Ada"})
     assert headers["Cache-Control"] == "no-store"

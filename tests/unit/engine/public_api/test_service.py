@@ -10,7 +10,6 @@ import pytest
 
 import engine.declarations.business
 import engine.public_api.triggers
-from bootstrap import bootstrap, functions
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
@@ -26,13 +25,13 @@ from engine.public_api.rules import (
     payload_of,
     submission,
 )
-from engine.runtime.api import blueprint
+from engine.runtime.api import http_functions
 from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow, business
 from operations.api.requests import ActRequest
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from testkit.memory import in_memory
-from tests.support.apps import set_to
+from tests.support.apps import bootstrap, functions, set_to
 from tests.support.builders import NOW, ORDER_ID, orders, steps
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
@@ -99,7 +98,7 @@ class Caller:
             each for each in functions(self.app).get_functions() if each.is_http_function()
         ]
         self.functions = {each.get_function_name(): each.get_user_function() for each in self.bound}
-        self.queue = self.app.submission.queue
+        self.queue = self.app.engine.submission.queue
 
     async def __call__(self, name, body=None, headers=None, params=None, **path):
         request = func.HttpRequest(
@@ -120,12 +119,12 @@ class Caller:
     async def recorded(self, workflow="claim", body=STORM):
         """Place an order and have it recorded; return its id."""
         _, placed, _ = await self.place(workflow, body, key=None)
-        await self.app.submission.record(self.queue.texts[-1].encode())
+        await self.app.engine.submission.record(self.queue.texts[-1].encode())
         return placed["orderId"]
 
     async def set_to(self, order_id, moved):
         """Have the order as this function returns it."""
-        store, load = self.app.store, self.app.store.load
+        store, load = self.app.engine.store, self.app.engine.store.load
         order = moved(await load(order_id))
 
         async def found(wanted):
@@ -227,8 +226,8 @@ async def test_an_order_is_placed_followed_from_the_first_moment_and_recorded_as
     assert (headers["Location"], headers["Retry-After"]) == (url, "1")
     status, accepted, headers = await claims("customers_follow_claim", orderId=order_id)
     assert (status, accepted["processState"], headers["Retry-After"]) == (200, "Accepted", "1")
-    await claims.app.submission.record(claims.queue.texts[-1].encode())
-    order = await claims.app.store.load(order_id)
+    await claims.app.engine.submission.record(claims.queue.texts[-1].encode())
+    order = await claims.app.engine.store.load(order_id)
     assert (order.workflow, order.submitted.payload) == ("claim", STORM)
     _, found, headers = await claims("customers_follow_claim", orderId=order_id)
     assert found == accepted | {
@@ -271,7 +270,7 @@ async def test_an_order_of_another_workflow_is_unknown_at_this_door(hotels):
     assert (await hotels("customers_follow_stay", orderId=order_id))[0] == 404
     stay = await hotels.recorded("stay", GUEST)
     assert (await hotels("customers_cancel_long_stay", orderId=stay))[0] == 404
-    assert (await hotels.app.store.load(stay)).version == 1
+    assert (await hotels.app.engine.store.load(stay)).version == 1
     assert (await hotels("customers_follow_stay", orderId="b00-" + "7" * 26))[0] == 404
 
 
@@ -343,7 +342,7 @@ async def test_a_long_text_of_another_script_is_refused_and_not_tried_for_ever(h
 async def test_what_is_null_or_left_out_is_recorded_so(hotels):
     """A default of the model is not sent, and what may be null has to be there."""
     order_id = await hotels.recorded("stay", GUEST)
-    assert (await hotels.app.store.load(order_id)).submitted.payload == GUEST
+    assert (await hotels.app.engine.store.load(order_id)).submitted.payload == GUEST
 
 
 @pytest.mark.proves("SUB-8")
@@ -363,20 +362,20 @@ async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
     order_id = await claims.recorded()
     status, answer, _ = await claims("customers_cancel_claim", orderId=order_id)
     assert (status, answer) == (202, {"orderId": order_id, "status": "cancelled"})
-    order = await claims.app.store.load(order_id)
+    order = await claims.app.engine.store.load(order_id)
     assert order.direction is Direction.UNDO
     assert order.cause == Cause(Code.CANCELLED, {"by": "customer"})
-    entry = (await claims.app.store.history(order_id))[-1]
+    entry = (await claims.app.engine.store.history(order_id))[-1]
     assert (entry.actor, entry.event, entry.detail) == (
         "customer",
         "cancelled",
         "the customer asked for it",
     )
     other = await claims.recorded()
-    await claims.app.orders.act(
+    await claims.app.operations.orders.act(
         BY_NAME["cancel"], other, ActRequest(operator="grace", note="by phone")
     )
-    by_operator = await claims.app.store.load(other)
+    by_operator = await claims.app.engine.store.load(other)
     assert order.steps == by_operator.steps
     theirs = by_operator.derived
     derived = replace(order.derived, ready_since=theirs.ready_since, work_items=theirs.work_items)
@@ -416,7 +415,7 @@ async def test_a_customer_who_is_too_late_is_told_why_and_changes_nothing(claims
     """Without the name of a step, which is none of theirs."""
     moved, told = LATE[why]
     order_id = await claims.recorded()
-    load = claims.app.store.load
+    load = claims.app.engine.store.load
     await claims.set_to(order_id, moved)
     _, found, _ = await claims("customers_follow_claim", orderId=order_id)
     status, problem, _ = await claims("customers_cancel_claim", orderId=order_id)
@@ -440,7 +439,9 @@ async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
 
 def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
     """With what each field may be, and the statuses that can come."""
-    routes = engine.public_api.triggers.routes(claims.app.customers, CLAIMS.endpoints)
+    routes = engine.public_api.triggers.endpoint_routes(
+        claims.app.engine.customers, CLAIMS.endpoints
+    )
     told = description(routes)
     post = told["paths"]["/api/workflows/claim/orders"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {
@@ -451,4 +452,4 @@ def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
     assert set(post["responses"]) == {"202", "400", "409", "411", "503"}
     cancel = told["paths"]["/api/workflows/claim/orders/{orderId}/cancel"]["post"]
     assert set(cancel["responses"]) == {"202", "404", "409", "503"}
-    blueprint(routes)
+    http_functions(routes)

@@ -82,7 +82,7 @@ class Process:
 
 async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended():
     """Once the minute is over, whatever comes next."""
-    kept = app(in_memory()).figures
+    kept = app(in_memory()).engine.figures
     process = Process(kept)
     process.now = LATER
     for change in (
@@ -132,17 +132,17 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     now = NOW
     made = app(in_memory(clock=lambda: now))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await made.transitions.carry_out(Change(before=None, after=orders.new(), entry=entry))
-    await made.transitions.apply(ORDER_ID, scheduler.claim)
+    await made.engine.transitions.carry_out(Change(before=None, after=orders.new(), entry=entry))
+    await made.engine.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
-    await made.transitions.apply(
+    await made.engine.transitions.apply(
         ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now)
     )
-    assert (await made.store.load(ORDER_ID)).process_state is ProcessState.PROCESSED
+    assert (await made.engine.store.load(ORDER_ID)).process_state is ProcessState.PROCESSED
     now = NOW + seconds(60)
 
     async def are_shown():
-        hour = await made.operators.overview.last_hour()
+        hour = await made.operations.services.overview.last_hour()
         assert hour.minutes == [Figures(at=NOW, processed=1, steps={"payment": took(2000)})]
         return hour
 
@@ -153,8 +153,8 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
 async def shown(*counted):
     made = app(in_memory(clock=lambda: LATER))
     for each in counted:
-        await made.figures.add(each)
-    return (await made.operators.overview.last_hour()).minutes
+        await made.engine.figures.add(each)
+    return (await made.operations.services.overview.last_hour()).minutes
 
 
 async def test_what_processes_counted_is_put_together_by_minute():
@@ -188,7 +188,7 @@ async def test_of_very_many_steps_those_are_shown_that_are_done_most():
 )
 async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
     """Whatever is wrong with it."""
-    kept, good = app(in_memory()).figures, Figures(at=NOW, processed=1, steps={"a": took(1)})
+    kept, good = app(in_memory()).engine.figures, Figures(at=NOW, processed=1, steps={"a": took(1)})
     await kept.add(good)
     row = figures.FORM.columns(good) | {name: value}
     await kept._table.submit("figures", [figures.Put(f"{figures.sortable(NOW)}|garbage", row)])

@@ -41,7 +41,7 @@ class Processes:
     def __init__(self):
         self.now = NOW
         self.parts = in_memory(clock=lambda: self.now)
-        self.kept = app(self.parts).store
+        self.kept = app(self.parts).engine.store
         self.store = CountingLoads(self.kept)
         self.one, self.other = self.process(), self.process()
 

@@ -7,7 +7,6 @@ from itertools import count
 import pytest
 from click.testing import CliRunner
 
-from bootstrap import bootstrap
 from development.settings import app_settings
 from engine.azure.clock import utc_now
 from engine.azure.settings import Settings
@@ -19,6 +18,7 @@ from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
 from local.ports import Ports
 from testkit.memory import in_memory
+from tests.support.apps import bootstrap
 from tests.support.submitting import new_order_id
 
 NAMES = (f"lease-{number}" for number in count())
@@ -41,7 +41,7 @@ def test_nothing_of_the_example_is_left_in_it(root):
     """It is called by its own name everywhere, and has all that a business needs."""
     names = create("car-rental", root)
     assert names.business == "car_rental.business:CAR_RENTAL"
-    files = ["__init__.py", "business.py", "function_app.py"]
+    files = ["__init__.py", "business.py"]
     assert sorted(path.name for path in (root / "car_rental").iterdir()) == files
     for path in (*root.glob("car_rental/*.py"), root / names.test):
         assert "START" not in path.read_text()
@@ -66,9 +66,9 @@ async def test_an_order_runs_through_it(root, monkeypatch):
     app = bootstrap(Settings.read(business.agents), business, parts)
     order_id = new_order_id()
     placed = {"schemaVersion": 1, "orderId": order_id, "placedAt": utc_now().isoformat()}
-    await app.submission.record(json.dumps(json.loads(new.sample()) | placed).encode())
+    await app.engine.submission.record(json.dumps(json.loads(new.sample()) | placed).encode())
     await deliver(app, parts, business)
-    order = await app.store.load(order_id)
+    order = await app.engine.store.load(order_id)
     assert order.process_state is ProcessState.PROCESSED
     assert {name: len(each.calls) for name, each in parts.services.items()} == {
         agent.name: 1 for agent in business.agents
@@ -77,16 +77,16 @@ async def test_an_order_runs_through_it(root, monkeypatch):
 
 async def deliver(app, parts, business):
     """Hand each message to whom it is for, until there is none."""
-    agents = {f"{each.name}-requests": app.agent(each) for each in business.agents}
+    agents = {f"{each.name}-requests": app.engine.agent(each) for each in business.agents}
     while parts.bus.sent:
         message = parts.bus.sent.pop(0)
         if message.queue in agents:
             await agents[message.queue].handle(decode(AgentRequest, message.body))
         elif message.queue.endswith("-responses"):
             agent = message.queue.removesuffix("-responses")
-            await app.scheduler.receive(decode(AgentReply, message.body), agent)
+            await app.engine.scheduler.receive(decode(AgentReply, message.body), agent)
         else:
-            await app.scheduler.wake(decode(WakeUp, message.body))
+            await app.engine.scheduler.wake(decode(WakeUp, message.body))
 
 
 @pytest.mark.parametrize(

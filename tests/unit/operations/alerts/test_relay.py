@@ -20,7 +20,7 @@ from engine.storage.orders import columns_of_record
 from engine.storage.tables import entity
 from operations.alerts.relay import PAGE
 from operations.alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
-from operations.alerts.triggers import blueprint
+from operations.alerts.triggers import alert_functions
 from testkit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from tests.support.apps import app
 from tests.support.builders import NOW, ORDER_ID, seconds
@@ -69,7 +69,7 @@ class Post:
         self.bus.faults["status-full"] = QueueRefusedError("over quota")
         parts = replace(in_memory(clock=lambda: self.now), events=self.grid, bus=self.bus)
         self.app = app(parts, buckets=1, notice_tries=3)
-        self.store, self.relay = self.app.store, self.app.relay.relay
+        self.store, self.relay = self.app.engine.store, self.app.operations.relay.relay
 
     def owe(self, queue, *numbers, version=1, **columns):
         """Let notices of as many orders wait for this queue, with these columns in their rows."""
@@ -169,9 +169,9 @@ async def test_one_alert_tells_of_all_the_notices_of_an_order(post):
         await post.until_given_up()
         await post.relay()
     for event in post.grid.published:
-        await post.app.alert_log.record(event)
+        await post.app.operations.alert_log.record(event)
     assert len(post.grid.published) == 2
-    assert len(await post.app.alert_log.newest(10)) == 1
+    assert len(await post.app.operations.alert_log.newest(10)) == 1
 
 
 @pytest.mark.proves("ALR-2")
@@ -398,17 +398,19 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
     triggers = FunctionApp()
     triggers.register_functions(
-        blueprint(post.app.alert_log, post.app.poison_store, None, None, lambda _: [])
+        alert_functions(
+            post.app.operations.alert_log, post.app.engine.poison_store, None, None, lambda _: []
+        )
     )
     (record,) = (
         each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
     )
     for _ in range(2):
         await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))
-    (message,) = await kept(post.app.poison_store)
+    (message,) = await kept(post.app.engine.poison_store)
     assert (message.source, message.body) == (QUEUE, b"no event")
     assert message.reason
-    assert await post.app.alert_log.newest(10) == []
+    assert await post.app.operations.alert_log.newest(10) == []
 
 
 @pytest.mark.proves("ALR-1")

@@ -21,15 +21,15 @@ from tests.support.owed import events_owed
 def watching(store, sweeps, conditions, now=NOW):
     """An instance of the watch at that time."""
     there = app(in_memory(clock=lambda: now), pending_alert_seconds=120, sweep_alert_seconds=30)
-    there.store = there.background_store = store
-    there.sweeps, there.conditions = sweeps, conditions
-    return there.watch
+    there.engine.store = there.operations.background_store = store
+    there.engine.sweeps, there.operations.conditions = sweeps, conditions
+    return there.operations.watch
 
 
 def stores():
     """Where there are neither orders nor sweeps nor conditions."""
     there = app(in_memory())
-    return there.store, there.sweeps, there.conditions
+    return there.engine.store, there.engine.sweeps, there.operations.conditions
 
 
 async def watched(*orders, sweep=None):

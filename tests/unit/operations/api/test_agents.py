@@ -32,7 +32,7 @@ class Held(Scheduling):
     def __init__(self, **more):
         super().__init__(**more)
         self.there = self.app()
-        self.desk = self.there.operators.agents
+        self.desk = self.there.operations.services.agents
 
     async def hold(self, agent="payment", lasts=HOUR, **who):
         """As somebody elsewhere asks: what is shown and kept is in UTC."""
@@ -47,8 +47,8 @@ class Held(Scheduling):
 
     async def watched(self):
         """What the watch tells operators of, and how long it says that an order waits."""
-        await self.there.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
-        longest = await self.there.watch.look()
+        await self.there.engine.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
+        longest = await self.there.operations.watch.look()
         events = await events_owed(self.store, *buckets(self.buckets))
         return longest, [(event.subject, event.data["reason"]) for event in events]
 
@@ -228,12 +228,12 @@ async def test_an_explanation_says_who_holds_the_agent_why_and_until_when(world)
     """And that the order is claimed then; after a release, nothing of it."""
     (order_id,) = await world.recorded()
     await world.hold()
-    said = await world.there.orders.explain(order_id)
+    said = await world.there.operations.orders.explain(order_id)
     words = "grace holds payment until 2026-01-31 09:15:00 UTC, because: bank maintenance"
     assert f"once an agent for payment makes calls again ({words})" in said.waiting_for
     assert said.next_at == world.now + HOUR
     await world.release()
-    said = await world.there.orders.explain(order_id)
+    said = await world.there.operations.orders.explain(order_id)
     assert "grace" not in said.summary
     assert said.next_at == world.now
 
@@ -245,7 +245,7 @@ async def test_an_explanation_tells_of_the_hold_of_one_of_several_agents():
     (order_id,) = await world.recorded()
     await world.hold()
     world.now += seconds(60)
-    said = await world.there.orders.explain(order_id)
+    said = await world.there.operations.orders.explain(order_id)
     assert "(grace holds payment until" in said.waiting_for
     assert "; payment-backup: not heard of lately)" in said.waiting_for
 
@@ -258,8 +258,8 @@ async def test_an_explanation_names_the_hold_of_one_agent_and_the_open_circuit_o
     await world.hold()
     opens = world.now + seconds(90)
     health = AgentHealth(agent="payment-backup", instance="a", at=world.now, open_until=opens)
-    await world.there.agent_health.publish(health)
-    said = await world.there.orders.explain(order_id)
+    await world.there.engine.agent_health.publish(health)
+    said = await world.there.operations.orders.explain(order_id)
     held = "grace holds payment until 2026-01-31 09:15:00 UTC, because: bank maintenance"
     broken = "circuit of payment-backup open, until 2026-01-31 08:16:30 UTC"
     assert f"makes calls again ({held}; {broken})" in said.waiting_for
@@ -273,7 +273,7 @@ async def test_a_hold_that_was_ended_is_no_word_of_the_agent(world):
     world.now += seconds(60)
     await world.hold()
     await world.release()
-    said = await world.there.orders.explain(order_id)
+    said = await world.there.operations.orders.explain(order_id)
     assert "(payment: not heard of lately)" in said.waiting_for
 
 
@@ -281,12 +281,12 @@ async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
     """And the names of all agents, so that one that has had no work can be held."""
     await world.tell("shipping")
     await world.hold()
-    seen = await world.there.operators.overview.look()
+    seen = await world.there.operations.services.overview.look()
     assert [(each.agent, each.by) for each in seen.held_agents] == [("payment", "grace")]
     assert [each.agent for each in seen.agents] == ["shipping"]
     assert seen.agent_names == ["payment", "inventory", "shipping"]
     await world.release()
-    seen = await world.there.operators.overview.look()
+    seen = await world.there.operations.services.overview.look()
     assert seen.held_agents == []
     assert [each.agent for each in seen.agents] == ["shipping"]
 
@@ -308,7 +308,7 @@ async def test_an_order_that_waits_for_a_held_agent_is_no_alert_before_it_could_
         await world.release()
     else:
         world.now += HOUR
-    longest = seconds(world.there.settings.pending_alert_seconds)
+    longest = seconds(world.there.engine.settings.pending_alert_seconds)
     world.now += longest
     assert await world.watched() == (longest, [])
     world.now += seconds(1)

@@ -101,7 +101,7 @@ async def fails(world, attempt):
 
 async def open_alerts(world):
     """Of each alert, newest first, whether it is open; and what causes say of them."""
-    desk = world.app.operators.alerts
+    desk = world.app.operations.services.alerts
     listed = (await desk.list(AlertsPage())).alerts
     (cause,) = (await desk.causes()).causes
     assert (cause.count, cause.open, len(cause.unacknowledged)) == (
@@ -117,7 +117,7 @@ async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operato
     await world.submitted()
     await fails(world, attempt=1)
     assert await open_alerts(world) == [True]
-    await world.app.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
+    await world.app.operations.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
     assert await open_alerts(world) == [False]
     world.now += seconds(60)
     await fails(world, attempt=2)
@@ -128,7 +128,7 @@ async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operato
 async def test_what_was_read_before_the_alert_came_closes_none(world):
     """The overview was read just before the order failed: it says nothing of that alert."""
     await world.submitted()
-    await world.app.operators.overview.look()
+    await world.app.operations.services.overview.look()
     await fails(world, attempt=1)
     world.now += seconds(1)
     assert await open_alerts(world) == [True]
@@ -139,11 +139,11 @@ async def test_a_clock_that_was_put_back_hides_nothing(world):
     """What was read before is not taken for what is read later."""
     await world.submitted()
     world.now += seconds(300)
-    await world.app.operators.overview.look()
+    await world.app.operations.services.overview.look()
     world.now -= seconds(300)
     await fails(world, attempt=1)
     assert await open_alerts(world) == [True]
-    assert (await world.app.operators.overview.look()).open_orders["Error"].count == 1
+    assert (await world.app.operations.services.overview.look()).open_orders["Error"].count == 1
 
 
 def away(bucket):
@@ -163,10 +163,10 @@ async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
     """Alerts of other buckets are listed and closed; the overview says it did not count all."""
     await world.submitted()
     await fails(world, attempt=1)
-    await world.app.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
+    await world.app.operations.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
     with away("b03"):
         assert await open_alerts(world) == [True]
-        overview = await world.app.operators.overview.look()
+        overview = await world.app.operations.services.overview.look()
     assert overview.open_orders["Pending"].at_least
     with away("b00"):
         assert await open_alerts(world) == [False]
@@ -176,8 +176,8 @@ async def test_the_overview_shares_what_was_read_for_the_alerts(world):
     """Which are asked for right before it: an open console costs no more for it."""
     await world.submitted()
     await fails(world, attempt=1)
-    await world.app.operators.alerts.causes()
+    await world.app.operations.services.alerts.causes()
     world.now += seconds(1)
     with patch.object(OrderStore, "agenda", side_effect=AssertionError("read again")):
-        overview = await world.app.operators.overview.look()
+        overview = await world.app.operations.services.overview.look()
     assert overview.open_orders["Error"].count == 1

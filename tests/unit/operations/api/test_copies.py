@@ -53,7 +53,7 @@ async def copied(world):
     lines, continuation = [], None
     while True:
         request = ExportRequest(**GRACE, continuation=continuation)
-        page = await world.app.operators.copies.export(request)
+        page = await world.app.operations.services.copies.export(request)
         lines += page.lines
         continuation = page.continuation
         if continuation is None:
@@ -61,7 +61,9 @@ async def copied(world):
 
 
 async def restore(world, lines, copy=COPY):
-    return await world.app.operators.copies.restore(copy, RestoreRequest(**GRACE, lines=lines))
+    return await world.app.operations.services.copies.restore(
+        copy, RestoreRequest(**GRACE, lines=lines)
+    )
 
 
 async def claimed(world):
@@ -130,11 +132,11 @@ async def test_a_restored_order_goes_on_to_its_end():
 async def test_customers_keys_alerts_and_unreadable_messages_come_back():
     """A customer who sends an order again after the restoring makes no second one."""
     world = World()
-    await world.app.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await world.app.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
     await world.poison_store.put("order-submissions", b"{", "no JSON", Arrival(at=NOW))
     there = later()
     await restore(there, await copied(world))
-    again = await there.app.submission_keys.claim("a key", "b03-another", "what was asked")
+    again = await there.app.engine.submission_keys.claim("a key", "b03-another", "what was asked")
     assert again == (ORDER_ID, "what was asked")
     [message] = await there.poison_store.page("order-submissions", 10)
     assert (message.body, message.at) == (b"{", NOW)
@@ -150,7 +152,7 @@ async def test_only_an_empty_store_takes_a_copy():
         await restore(world, lines)
     assert await world.order() == before
     keyed = later()
-    await keyed.app.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await keyed.app.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
     with pytest.raises(RefusedError, match="not empty"):
         await restore(keyed, lines)
 
@@ -170,9 +172,9 @@ async def test_a_restoring_that_was_cut_short_goes_on_and_ends_once():
     assert (answer.restored, answer.present) == (0, 1)
     assert await there.order() == order
     with pytest.raises(RefusedError):
-        await there.app.operators.copies.end(OTHER, ASKED)
-    await there.app.operators.copies.end(COPY, ASKED)
-    await there.app.operators.copies.end(COPY, ASKED)
+        await there.app.operations.services.copies.end(OTHER, ASKED)
+    await there.app.operations.services.copies.end(COPY, ASKED)
+    await there.app.operations.services.copies.end(COPY, ASKED)
     with pytest.raises(RefusedError, match="not empty"):
         await restore(there, lines)
 
@@ -235,7 +237,9 @@ async def test_a_place_that_no_page_named_is_refused():
     """Whatever it is."""
     for place in ("orders", "orders|b99|x", "simulator|b00|"):
         with pytest.raises(InvalidError):
-            await World().app.operators.copies.export(ExportRequest(**GRACE, continuation=place))
+            await World().app.operations.services.copies.export(
+                ExportRequest(**GRACE, continuation=place)
+            )
 
 
 def again(order, at=NOW, agents=(BANK,), now=LATER) -> Order:
@@ -441,6 +445,8 @@ async def test_the_log_names_who_copied_and_who_restored(caplog):
     caplog.set_level("INFO", "operations.api.copies")
     world = World()
     await restore(later(), await copied(world))
-    await world.app.operators.copies.export(ExportRequest(**GRACE, continuation="orders|b01|"))
+    await world.app.operations.services.copies.export(
+        ExportRequest(**GRACE, continuation="orders|b01|")
+    )
     named = [(line.message, line.operator) for line in caplog.records]
     assert named == [("operators.exported", "grace"), ("operators.restored", "grace")]

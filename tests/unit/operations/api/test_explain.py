@@ -231,8 +231,8 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     async def load(order_id):
         assert isinstance(record_of(stored), StateRecord)
 
-    made.store.load = load
-    said = await made.orders.explain(order.order_id)
+    made.engine.store.load = load
+    said = await made.operations.orders.explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
     assert said.next_actor == Actor.OPERATOR
     assert said.next_at is None
@@ -249,8 +249,8 @@ async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operato
     named = steps.like(failed.step("payment"), "paid")
     order = orders.in_error(failed, steps=[named, steps.new("sent", uses=("paid",))])
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
-    await made.store.commit(Change(before=None, after=order, entry=entry))
-    said = await made.orders.explain(order.order_id)
+    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    said = await made.operations.orders.explain(order.order_id)
     assert said.waiting_for == "an operator, who can resubmit or cancel it"
 
 

@@ -43,12 +43,12 @@ async def recorded(made, order=None):
     """One more order like this one, or a new one."""
     order = orders.having(order or orders.new(), order_id=new_order_id())
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    return await made.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
 
 
 async def look(made):
     """What another process says, which has not looked yet."""
-    return await app(made.adapters, offers=ALONE).operators.live.look()
+    return await app(made.engine.adapters, offers=ALONE).operations.services.live.look()
 
 
 async def stands(made, order):
@@ -62,9 +62,9 @@ async def test_an_order_stands_at_whoever_acts_next(made):
     """A scheduler, the agent that was asked, nobody before a time, a person, the operator who holds it."""
     order = await recorded(made)
     assert await stands(made, order) is Stands.SCHEDULER
-    order = await made.store.commit(scheduler.claim(order, NOW))
+    order = await made.engine.store.commit(scheduler.claim(order, NOW))
     assert await stands(made, order) is Stands.AGENT
-    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
+    order = await made.engine.store.commit(supervisor.recover(order, timed_out(order)))
     assert await stands(made, order) is Stands.SCHEDULER
     for at, where in ((NOW + seconds(9), Stands.LATER), (NOW - seconds(9), Stands.SCHEDULER)):
         scheduled = orders.pending(steps=[steps.scheduled(at=at)], updated_at=NOW - seconds(60))
@@ -98,7 +98,7 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
     order = orders.new()
     data = lists.summary(order) | {"Situation": "asleep"} | columns
     with patch.object(lists, "summary", return_value=data):
-        await made.store.commit(Change(before=None, after=order, entry=an_end()))
+        await made.engine.store.commit(Change(before=None, after=order, entry=an_end()))
     (seen,) = (await look(made)).orders
     assert (seen.situation, seen.stands) == ("asleep", where)
 
@@ -107,19 +107,19 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
 @pytest.mark.parametrize("name", ["b03-1", "b03-1:payment:first:do", "b03-1:payment:1:do:again"])
 async def test_an_id_of_another_form_is_passed_over(made, name):
     """The page shows what the row says besides."""
-    await made.agent_health.publish(said("host-1-7-a", begun=(name,)))
+    await made.engine.agent_health.publish(said("host-1-7-a", begun=(name,)))
     assert [each.name for each in (await look(made)).instances] == ["host-1-7-a"]
 
 
 async def test_a_request_is_in_the_hands_of_the_instance_that_began_the_last_attempt(made):
     """One that no instance has begun is on its queue."""
-    order = await made.store.commit(scheduler.claim(await recorded(made), NOW))
+    order = await made.engine.store.commit(scheduler.claim(await recorded(made), NOW))
     [asked] = (await look(made)).orders
     assert [(each.agent, each.instance) for each in asked.requests] == [("payment", None)]
     [first] = under_way(order)
-    await made.agent_health.publish(said("host-1-7-a", begun=(first,), at=NOW))
+    await made.engine.agent_health.publish(said("host-1-7-a", begun=(first,), at=NOW))
     second = first.replace(":1:", ":2:")
-    await made.agent_health.publish(said("host-2-7-b", begun=(second,), at=NOW - seconds(1)))
+    await made.engine.agent_health.publish(said("host-2-7-b", begun=(second,), at=NOW - seconds(1)))
     seen = await look(made)
     assert seen.orders[0].requests[0].instance == "host-2-7-b"
     assert [(each.name, each.agents) for each in seen.instances] == [
@@ -139,13 +139,13 @@ async def breaker_of_payment(made):
 async def test_a_breaker_is_open_if_no_instance_calls_and_tries_once_its_time_is_over(made):
     """One that has worked since is closed."""
     assert (await breaker_of_payment(made)).open_until is None
-    await made.agent_health.publish(open_ := said("i1", open_until=NOW + seconds(5)))
+    await made.engine.agent_health.publish(open_ := said("i1", open_until=NOW + seconds(5)))
     is_open = await breaker_of_payment(made)
     assert (is_open.open_until, is_open.tries_since) == (NOW + seconds(5), None)
-    await made.agent_health.publish(over := said("i1", open_until=NOW - seconds(1)), open_)
+    await made.engine.agent_health.publish(over := said("i1", open_until=NOW - seconds(1)), open_)
     tries = await breaker_of_payment(made)
     assert (tries.open_until, tries.tries_since) == (None, NOW - seconds(1))
-    await made.agent_health.publish(said("i1"), over)
+    await made.engine.agent_health.publish(said("i1"), over)
     assert (await breaker_of_payment(made)).tries_since is None
 
 
@@ -162,8 +162,8 @@ async def test_of_too_many_orders_only_numbers_are_told(made):
 
 async def test_a_queue_that_is_away_leaves_the_rest_to_be_seen(made):
     """Its length is not known then."""
-    await made.sweeps.record(Sweep(at=NOW, instance="host-1-7-a", recovered=3))
-    queue = made.storage_queues["order-submissions"]
+    await made.engine.sweeps.record(Sweep(at=NOW, instance="host-1-7-a", recovered=3))
+    queue = made.operations.storage_queues["order-submissions"]
     with patch.object(queue, "waiting", side_effect=UnavailableError("away")):
         seen = await look(made)
     assert (seen.submissions, seen.last_sweep.recovered) == (None, 3)
@@ -183,7 +183,7 @@ async def operations(view, made):
     names = ("rows", "get", "submit", "submit_each")
     spies = {name: counting(name, getattr(MemoryTable, name)) for name in names}
     with patch.multiple(MemoryTable, **spies):
-        await getattr(app(made.adapters, offers=ALONE).operators, view).look()
+        await getattr(app(made.engine.adapters, offers=ALONE).operations.services, view).look()
     return counted
 
 
@@ -192,9 +192,9 @@ async def test_a_look_reads_the_agenda_once_and_costs_no_more_than_the_overview(
     for _ in range(10):
         order = await recorded(made)
         failed = orders.in_error(order)
-        await made.store.commit(transition(order, failed, entry=an_end()))
+        await made.engine.store.commit(transition(order, failed, entry=an_end()))
     cost = await operations("live", made)
-    assert cost == {"rows": len(made.store.buckets) + 1, "get": 1}
+    assert cost == {"rows": len(made.engine.store.buckets) + 1, "get": 1}
     assert cost.total() <= (await operations("overview", made)).total()
 
 

@@ -13,7 +13,7 @@ from engine.storage.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
 from engine.storage.tables import Put
 from operations.api.poison import GIVEN_UP, PoisonView, source_of
 from operations.api.requests import OperatorRequest, PoisonPage
-from operations.api.triggers import given_up
+from operations.api.triggers import poison_functions
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.away import away
@@ -30,7 +30,7 @@ class World:
     def __init__(self):
         self.number = 0
         self.app = app(in_memory(clock=lambda: NOW))
-        self.poison, self.bus = self.app.poison_store, self.app.adapters.bus
+        self.poison, self.bus = self.app.engine.poison_store, self.app.engine.adapters.bus
         self.service = poison_on(self.app, PAYMENT)
 
     async def keep(self, source, body, correlation_id=None):
@@ -118,7 +118,7 @@ async def test_whoever_else_settles_a_message_that_is_being_put_back_is_in_nobod
 async def test_a_message_that_cannot_be_put_back_is_not_removed(world, caplog, monkeypatch):
     """The queue is away: it stays, and nobody is on record for having put it back."""
     message_id = await world.keep(SUBMISSIONS, b"{}")
-    monkeypatch.setattr(world.app.storage_queues[SUBMISSIONS], "put", away)
+    monkeypatch.setattr(world.app.operations.storage_queues[SUBMISSIONS], "put", away)
     with pytest.raises(UnavailableError):
         await world.redrive(SUBMISSIONS, message_id)
     assert await world.ids() == [message_id]
@@ -282,7 +282,7 @@ async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world)
 async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
     """With what is known of the reason, and its id; again after a crash, it is there once (host.md 4)."""
     app = func.FunctionApp()
-    app.register_functions(given_up(world.poison, [SUBMISSIONS], [PAYMENT]))
+    app.register_functions(poison_functions(world.poison, [SUBMISSIONS], [PAYMENT]))
     functions = {
         each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
     }

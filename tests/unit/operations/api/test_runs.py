@@ -25,7 +25,7 @@ LONG = timedelta(days=2)
 
 
 def desk(world):
-    return world.app.operators.runs
+    return world.app.operations.services.runs
 
 
 @pytest.mark.proves("SUP-7")
@@ -45,7 +45,7 @@ async def test_poll_and_sweep_by_hand_move_an_order_as_the_timers_do():
 async def test_watch_by_hand_raises_the_alert_and_relay_by_hand_sends_it():
     """Each does all that its timer does."""
     world = World()
-    await world.app.sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
+    await world.app.engine.sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     await world.submitted()
     world.now += LONG
     await desk(world).run("watch", GRACE)
@@ -60,10 +60,10 @@ async def test_retention_by_hand_removes_what_is_old():
     """As its timer does."""
     world = World()
     there = app(world.parts, retention_days=1)
-    await there.submission_keys.claim("a key", ORDER_ID, "what was asked")
+    await there.engine.submission_keys.claim("a key", ORDER_ID, "what was asked")
     world.now += LONG
-    await there.operators.runs.run("retention", GRACE)
-    assert await there.submission_keys.remove_before(world.now) == 0
+    await there.operations.services.runs.run("retention", GRACE)
+    assert await there.engine.submission_keys.remove_before(world.now) == 0
 
 
 async def test_a_run_names_its_operator_in_the_log_also_if_it_fails(caplog):
@@ -81,7 +81,7 @@ async def test_a_run_names_its_operator_in_the_log_also_if_it_fails(caplog):
 
 def test_every_run_has_its_work():
     """None is offered that the app cannot do."""
-    assert set(app(World().parts).operators.runs.work) == set(RUNS)
+    assert set(app(World().parts).operations.services.runs.work) == set(RUNS)
 
 
 def test_a_run_is_asked_for_on_the_command_line(monkeypatch):

@@ -81,16 +81,16 @@ def slow_to_pay(**details):
 async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     """It was given back and claimed while another step ran on: the row of that step is older."""
     made = app_at()
-    service = made.orders
+    service = made.operations.orders
     order = slow_to_pay()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
-    order = await made.store.commit(scheduler.claim(order, NOW))
+    order = await made.engine.store.commit(scheduler.claim(order, NOW))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
-    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
+    order = await made.engine.store.commit(supervisor.recover(order, timed_out(order)))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
-    order = await made.store.commit(scheduler.claim(order, NOW + seconds(58)))
+    order = await made.engine.store.commit(scheduler.claim(order, NOW + seconds(58)))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
 
 
@@ -99,13 +99,13 @@ async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and
     """As its row in the agenda says it, without loading the order."""
     made, order = app_at(), orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.store.commit(Change(before=None, after=order, entry=entry))
-    order = await made.store.commit(scheduler.claim(order, NOW))
-    [first] = (await made.orders.list(OrdersPage(state="Processing"))).orders
+    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(scheduler.claim(order, NOW))
+    [first] = (await made.operations.orders.list(OrdersPage(state="Processing"))).orders
     assert (first.attempt, first.last_answer) == (1, None)
-    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
-    order = await made.store.commit(scheduler.claim(order, timed_out(order)))
-    [shown] = (await made.orders.list(OrdersPage(state="Processing"))).orders
+    order = await made.engine.store.commit(supervisor.recover(order, timed_out(order)))
+    order = await made.engine.store.commit(scheduler.claim(order, timed_out(order)))
+    [shown] = (await made.operations.orders.list(OrdersPage(state="Processing"))).orders
     [step] = order.in_state(Running)
     assert (shown.step, shown.attempt, shown.threshold) == (step.name, 2, step.rules.threshold)
     assert (shown.last_answer, shown.complete_by) == ("timed out", step.complete_by)
@@ -114,7 +114,7 @@ async def test_an_open_order_is_listed_with_its_step_its_try_the_last_answer_and
 
 def overview_on(made):
     """The overview of another process, which has not looked yet."""
-    return app(made.adapters).operators.overview
+    return app(made.engine.adapters).operations.services.overview
 
 
 @pytest.mark.proves("OPR-1")
@@ -123,13 +123,13 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     made = app_at()
     order = slow_to_pay(reply_to="status-a")
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    order = await made.store.commit(Change(before=None, after=order, entry=entry))
-    order = await made.store.commit(scheduler.claim(order, NOW))
+    order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.engine.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
     assert {str(state): each.count for state, each in claimed.open_orders.items()} == counts(
         processing=1
     )
-    await made.store.commit(supervisor.recover(order, timed_out(order)))
+    await made.engine.store.commit(supervisor.recover(order, timed_out(order)))
     given_back = await overview_on(made).look()
     assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(
         pending=1
@@ -141,9 +141,11 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
 async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away():
     """And everything else that it says."""
     made = app_at()
-    await made.storage_queues["order-submissions"].put("an order")
+    await made.operations.storage_queues["order-submissions"].put("an order")
     with patch.object(
-        made.storage_queues["operator-alerts"], "waiting", side_effect=UnavailableError("away")
+        made.operations.storage_queues["operator-alerts"],
+        "waiting",
+        side_effect=UnavailableError("away"),
     ):
         seen = await overview_on(made).look()
     assert seen.waiting == {"order-submissions": 1, "operator-alerts": None}
@@ -152,7 +154,7 @@ async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away()
 async def test_the_overview_names_what_agents_said_like_everything_else():
     """In camelCase, though it is shown as it is kept."""
     made = app_at()
-    await made.agent_health.publish(said("payment", open_for=30))
+    await made.engine.agent_health.publish(said("payment", open_for=30))
     (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
     assert agent["openUntil"] == NOW + seconds(30)
 
@@ -172,15 +174,15 @@ def said(agent, open_for=None):
 async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     """Nobody claims the order before; then it goes to the agent that is closed for less long."""
     made = app_at()
-    service = made.orders
+    service = made.operations.orders
     order = orders.new()
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.store.commit(Change(before=None, after=order, entry=entry))
-    await made.agent_health.publish(said("payment", open_for=30))
+    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    await made.engine.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
     assert one_open.next_at == NOW
     assert "payment attempt 1 started at payment-backup" in one_open.summary
-    await made.agent_health.publish(said("payment-backup", open_for=20))
+    await made.engine.agent_health.publish(said("payment-backup", open_for=20))
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
     assert (
@@ -199,8 +201,8 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     made = app_at()
     order = orders.new(workflow_version=9)
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    await made.store.commit(Change(before=None, after=order, entry=entry))
-    explanation = await made.orders.explain(order.order_id)
+    await made.engine.store.commit(Change(before=None, after=order, entry=entry))
+    explanation = await made.operations.orders.explain(order.order_id)
     assert explanation.waiting_for.endswith(
         "this one does not know workflow payment-only version 9"
     )
@@ -218,7 +220,7 @@ async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order = orders.having(order, order_id=f"{bucket}-{number:026d}")
     entry = HistoryEntry(at=NOW, actor="t", events=some("failed"))
-    return await made.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.engine.store.commit(Change(before=None, after=order, entry=entry))
 
 
 async def failed(
@@ -260,7 +262,7 @@ async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what)
     """By the list, and again by the order itself, which may have changed since."""
     made, (said, odd) = app_at(), WHERE[what]
     both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
-    page = await made.operators.bulk.run(resubmit_all(where=where))
+    page = await made.operations.services.bulk.run(resubmit_all(where=where))
     assert [each.order_id for each in page.matching] == [both[1].order_id]
     assert [meant_by(order, RESUBMIT, where, NOW) for order in both] == [False, True]
 
@@ -270,7 +272,7 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     """On every machine: no clock can write an order into what was looked through."""
     made = app_at()
     order = await failed(made, 0)
-    assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
+    assert (await made.operations.services.bulk.run(resubmit_all())).until == NOW - TOLERANCE
     assert meant_by(order, RESUBMIT, Where(), order.updated_at + seconds(1))
     assert not meant_by(order, RESUBMIT, Where(), order.updated_at)
     assert not meant_by(orders.pending(order), RESUBMIT, Where(), NOW)
@@ -286,7 +288,7 @@ async def test_a_bulk_action_goes_through_all_orders_once():
         request = resubmit_all(
             until=NOW - TOLERANCE, dry_run=False, limit=1, continuation=continuation
         )
-        page = await made.operators.bulk.run(request)
+        page = await made.operations.services.bulk.run(request)
         done, pages, continuation = [*done, *page.done], pages + 1, page.continuation
     assert (done, pages) == (ids, len(ids))
 
@@ -296,10 +298,12 @@ async def test_an_order_that_is_gone_holds_up_no_bulk_action():
     """It was removed meanwhile: the others are acted on, and it is named."""
     made = app_at()
     gone, there = [(await failed(made, number)).order_id for number in range(2)]
-    rows = made.store.table.partitions["b03"]
+    rows = made.engine.store.table.partitions["b03"]
     for key in [key for key in rows if key.startswith(gone)]:
         del rows[key]
-    page = await made.operators.bulk.run(resubmit_all(until=NOW - TOLERANCE, dry_run=False))
+    page = await made.operations.services.bulk.run(
+        resubmit_all(until=NOW - TOLERANCE, dry_run=False)
+    )
     assert (page.done, page.changed, page.refused) == ([there], [gone], [])
 
 
@@ -308,7 +312,7 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
     """The others are acted on, and it is named; a store that is away is no fault of the order."""
     made = app_at()
     odd, good = [(await failed(made, number)).order_id for number in range(2)]
-    commit = made.store.commit
+    commit = made.engine.store.commit
     for fault in (InvalidError(["it cannot be written"]), UnavailableError("away")):
 
         async def refused(change, fault=fault):
@@ -318,15 +322,15 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
 
         request = resubmit_all(until=NOW - TOLERANCE, dry_run=False)
         with (
-            patch.object(made.store, "commit", refused),
-            patch.object(made.store, "committed", not_committed),
+            patch.object(made.engine.store, "commit", refused),
+            patch.object(made.engine.store, "committed", not_committed),
         ):
             if isinstance(fault, InvalidError):
-                page = await made.operators.bulk.run(request)
+                page = await made.operations.services.bulk.run(request)
                 assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
             else:
                 with pytest.raises(ExceptionGroup):
-                    await made.operators.bulk.run(request)
+                    await made.operations.services.bulk.run(request)
 
 
 async def not_committed(_):
@@ -349,9 +353,9 @@ async def test_a_bulk_skip_skips_the_step_that_is_named():
     request = BulkRequest(
         action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE
     )
-    page = await made.operators.bulk.run(request)
+    page = await made.operations.services.bulk.run(request)
     assert page.done == page.still_waiting == [order.order_id]  # it has not failed again
-    skipped = (await made.store.load(order.order_id)).step("shipment")
+    skipped = (await made.engine.store.load(order.order_id)).step("shipment")
     assert skipped.state == Skipped(SkipReason.OPERATOR)
 
 
@@ -363,7 +367,7 @@ async def test_every_open_order_is_on_one_page():
     ids = [(await record(made, number, orders.new(), bucket)).order_id for number, bucket in places]
     seen, pages, continuation = [], 0, None
     while pages == 0 or continuation:
-        page = await made.orders.list(
+        page = await made.operations.orders.list(
             OrdersPage(state="Pending", limit=2, continuation=continuation)
         )
         seen, pages, continuation = (
@@ -379,10 +383,10 @@ async def test_only_orders_whose_ids_begin_so_are_found():
     """And not the one that comes next."""
     made = app_at()
     order = await record(made, 5, orders.new())
-    assert [each.order_id for each in (await made.orders.search(Search(id="b03-0"))).orders] == [
-        order.order_id
-    ]
-    assert (await made.orders.search(Search(id=f"b03-{4:026d}"))).orders == []
+    assert [
+        each.order_id for each in (await made.operations.orders.search(Search(id="b03-0"))).orders
+    ] == [order.order_id]
+    assert (await made.operations.orders.search(Search(id=f"b03-{4:026d}"))).orders == []
 
 
 @pytest.mark.proves("OPR-1")
@@ -392,7 +396,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     await failed(made, 0)
     for number in range(1, 5):
         await record(made, number, orders.new())
-    await made.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
+    await made.engine.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
     with patch("operations.api.owed.MAX_COUNTED", 2):
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
@@ -411,12 +415,12 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
 async def test_alerts_that_nobody_can_read_hide_none_behind_them():
     """However many stand before them."""
     made = app_at()
-    desk = made.operators.alerts
+    desk = made.operations.services.alerts
     for number in range(3):
-        await made.alert_log.record(
+        await made.operations.alert_log.record(
             Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
         )
-        await made.alert_log._table.submit(
+        await made.operations.alert_log._table.submit(
             "alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})]
         )
     first = await desk.list(Page(limit=2))
@@ -429,7 +433,7 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
 async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
     made = app_at()
-    desk = made.operators.alerts
+    desk = made.operations.services.alerts
     for number, (reason, ago) in enumerate(
         [("card declined", 60), ("sold out", 50), ("card declined again", 40)]
     ):
@@ -438,7 +442,7 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
         event = Event(
             event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data
         )
-        await made.alert_log.record(event)
+        await made.operations.alert_log.record(event)
     page = await desk.list(Page(limit=2))
     rest = await desk.list(Page(limit=2, continuation=page.continuation))
     assert [alert.id for alert in (*page.alerts, *rest.alerts)] == ["e2", "e1", "e0"]
@@ -475,7 +479,9 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
     seen, pages, continuation = [], 0, None
     with patch("operations.api.service.MAX_LOOKED_AT", 2):
         while pages == 0 or continuation:
-            page = await made.orders.list(OrdersPage(limit=2, continuation=continuation, **asked))
+            page = await made.operations.orders.list(
+                OrdersPage(limit=2, continuation=continuation, **asked)
+            )
             assert len(page.orders) <= 2
             seen, pages, continuation = (
                 [*seen, *(each.order_id for each in page.orders)],
@@ -489,7 +495,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
 async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
     made = app_at()
     orders = [await failed(made, number) for number in range(2)]
-    service = made.orders
+    service = made.operations.orders
     found = await service.list(OrdersPage(text=orders[1].order_id.lower()))
     assert [each.order_id for each in found.orders] == [orders[1].order_id]
     of_workflow = {
@@ -504,9 +510,9 @@ async def test_no_page_begins_where_none_ended(continuation):
     """A continuation that no page has said is a fault of the caller, and not an empty page."""
     made = app_at()
     with pytest.raises(InvalidError, match="continuation"):
-        await made.orders.list(OrdersPage(continuation=continuation))
+        await made.operations.orders.list(OrdersPage(continuation=continuation))
     with pytest.raises(InvalidError, match="continuation"):
-        await made.operators.retention.find(
+        await made.operations.services.retention.find(
             FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE)
         )
     for page in (AlertsPage, PoisonPage):
@@ -534,7 +540,7 @@ async def test_what_is_owed_is_read_once_in_two_seconds():
 async def test_an_order_is_known_to_operators_before_it_is_recorded():
     """Page, explanation and words for it; nothing of it is asked of a store that has no row."""
     order_id = order_ids(1)()
-    service = app_at(lambda: order_time(order_id) + seconds(1)).orders
+    service = app_at(lambda: order_time(order_id) + seconds(1)).operations.orders
     seen, said = await service.inspect(order_id), await service.explain(order_id)
     assert (seen.order_id, seen.process_state, seen.steps) == (order_id, "Accepted", [])
     assert (seen.placed_at, seen.history, seen.actions) == (order_time(order_id), [], [])
@@ -549,28 +555,28 @@ async def test_an_order_is_shown_with_its_history_up_to_its_version():
     """Between the two reads it may change: each of its events is there, and no later one."""
     made = app_at()
     await recorded(made)
-    reads = {name: getattr(made.store, name) for name in ("load", "history")}
+    reads = {name: getattr(made.engine.store, name) for name in ("load", "history")}
 
     def held_after(read):
         async def reading(*wanted):
             found = await read(*wanted)
             for name, real in reads.items():
-                setattr(made.store, name, real)
-            await made.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
+                setattr(made.engine.store, name, real)
+            await made.operations.orders.act(BY_NAME["hold"], ORDER_ID, ActRequest(**GRACE))
             return found
 
         return reading
 
     for name, read in reads.items():
-        setattr(made.store, name, held_after(read))
-    shown = await made.orders.inspect(ORDER_ID)
+        setattr(made.engine.store, name, held_after(read))
+    shown = await made.operations.orders.inspect(ORDER_ID)
     assert len(shown.history) == shown.version == 1
 
 
 async def test_an_action_on_an_order_that_is_not_recorded_yet_is_refused_for_now():
     """It is no order that nobody knows."""
     order_id = order_ids(1)()
-    service = app_at(lambda: order_time(order_id)).orders
+    service = app_at(lambda: order_time(order_id)).operations.orders
     request = ActRequest(operator="grace", note="a mistake")
     with pytest.raises(RefusedError, match="not recorded yet: try again in a second"):
         await service.act(BY_NAME["cancel"], order_id, request)
@@ -580,7 +586,7 @@ async def test_an_order_is_known_for_as_long_as_azure_may_hide_its_submission():
     """Ten minutes, after the instance that was recording it was ended (functions-host 10373)."""
     order_id = order_ids(1)()
     hidden = timedelta(minutes=10, seconds=30)
-    service = app_at(lambda: order_time(order_id) + hidden).orders
+    service = app_at(lambda: order_time(order_id) + hidden).operations.orders
     assert (await service.inspect(order_id)).process_state == "Accepted"
 
 
@@ -590,9 +596,9 @@ async def test_an_order_is_known_for_as_long_as_submission_stands_still(head, kn
     order_id = order_ids(1)()
     there = app_at(lambda: order_time(order_id) + timedelta(days=3))
     if head is not None:
-        queue = there.storage_queues["order-submissions"]
+        queue = there.operations.storage_queues["order-submissions"]
         queue.head_since = order_time(order_id) + timedelta(hours=head)
-    asked = there.orders.inspect(order_id)
+    asked = there.operations.orders.inspect(order_id)
     if known:
         assert (await asked).process_state == "Accepted"
     else:
@@ -604,7 +610,7 @@ async def test_an_order_is_known_for_as_long_as_submission_stands_still(head, kn
 async def test_an_order_that_is_not_recorded_in_time_is_unknown_to_operators():
     """Its message was refused, or nobody has sent it."""
     order_id = order_ids(1)()
-    service = app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).orders
+    service = app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).operations.orders
     for ask in (service.inspect, service.explain):
         with pytest.raises(UnknownOrderError):
             await ask(order_id)
@@ -615,7 +621,9 @@ REQUEST = OperatorRequest(operator="grace", note="to call the customer")
 
 async def recorded(made, order=None):
     entry = HistoryEntry(at=NOW, actor="submission/i", events=some("submitted"))
-    return await made.store.commit(Change(before=None, after=order or orders.new(), entry=entry))
+    return await made.engine.store.commit(
+        Change(before=None, after=order or orders.new(), entry=entry)
+    )
 
 
 @pytest.mark.proves("OPR-1")
@@ -625,13 +633,13 @@ async def test_personal_data_is_hidden_until_an_operator_asks_and_the_history_sa
     """Of one order; neither its page, nor its history, nor the log holds it."""
     made, caplog.level = app_at(), logging.INFO
     order = await recorded(made)
-    shown = await made.orders.inspect(ORDER_ID)
+    shown = await made.operations.orders.inspect(ORDER_ID)
     assert shown.payload["customer"] == {"name": "hidden", "email": "hidden"}
     assert shown.payload["items"] == order.submitted.payload["items"]
     assert (shown.hides, shown.erased) == (True, False)
-    revealed = await made.orders.reveal(ORDER_ID, REQUEST)
+    revealed = await made.operations.orders.reveal(ORDER_ID, REQUEST)
     assert revealed.payload == order.submitted.payload
-    after = await made.orders.inspect(ORDER_ID)
+    after = await made.operations.orders.inspect(ORDER_ID)
     looked = after.history[-1]
     assert (looked.actor, looked.event, looked.detail) == (
         "operator/grace",
@@ -651,20 +659,20 @@ async def test_who_looks_is_written_down_before_anything_is_shown():
     async def away(_):
         raise UnavailableError
 
-    with patch.object(made.store, "note", away), pytest.raises(UnavailableError):
-        await made.orders.reveal(ORDER_ID, REQUEST)
+    with patch.object(made.engine.store, "note", away), pytest.raises(UnavailableError):
+        await made.operations.orders.reveal(ORDER_ID, REQUEST)
 
 
 async def test_erased_is_said_of_what_is_erased_alone():
     """There is nothing left to show."""
     made = app_at()
     order = await recorded(made)
-    await made.store.commit(erase(order, REQUEST, PAYLOAD, NOW))
-    shown = await made.orders.inspect(ORDER_ID)
+    await made.engine.store.commit(erase(order, REQUEST, PAYLOAD, NOW))
+    shown = await made.operations.orders.inspect(ORDER_ID)
     assert shown.payload["customer"] == {"name": "erased", "email": "erased"}
     assert (shown.hides, shown.erased) == (False, True)
     with pytest.raises(RefusedError, match="no personal data"):
-        await made.orders.reveal(ORDER_ID, REQUEST)
+        await made.operations.orders.reveal(ORDER_ID, REQUEST)
 
 
 async def test_of_an_order_that_is_not_recorded_yet_nothing_is_shown():
@@ -672,8 +680,8 @@ async def test_of_an_order_that_is_not_recorded_yet_nothing_is_shown():
     order_id = order_ids(4)()
     made = app_at(lambda: order_time(order_id))
     with pytest.raises(RefusedError, match="not recorded yet"):
-        await made.orders.reveal(order_id, REQUEST)
+        await made.operations.orders.reveal(order_id, REQUEST)
     with pytest.raises(UnknownOrderError):
-        await app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).orders.reveal(
+        await app_at(lambda: order_time(order_id) + RECORDED_WITHIN * 2).operations.orders.reveal(
             order_id, REQUEST
         )

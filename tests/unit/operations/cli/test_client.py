@@ -246,10 +246,10 @@ def test_the_overview_in_the_terminal_is_no_reading_from_before_the_last_command
 async def test_the_overview_names_the_held_agents_in_the_terminal():
     """Beside what the instances say."""
     there = app(in_memory())
-    until = there.adapters.clock() + timedelta(hours=1)
+    until = there.engine.adapters.clock() + timedelta(hours=1)
     request = HoldRequest(operator="grace", note="maintenance", until=until)
-    await there.operators.agents.hold("payment", request)
-    seen = await there.operators.overview.look()
+    await there.operations.services.agents.hold("payment", request)
+    seen = await there.operations.services.overview.look()
     text = formatting.overview_text(seen.model_dump(mode="json", by_alias=True))
     assert "agent payment" in text
     assert "grace holds it until" in text

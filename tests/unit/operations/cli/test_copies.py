@@ -49,7 +49,7 @@ class Service:
         return httpx.Response(200, content=view.model_dump_json(by_alias=True))
 
     async def _answer(self, path, body):
-        desk = self.world.app.operators.copies
+        desk = self.world.app.operations.services.copies
         match path:
             case ["export"]:
                 return await desk.export(ExportRequest.model_validate_json(body))
@@ -59,7 +59,7 @@ class Service:
                 return await desk.end(copy, OperatorRequest.model_validate_json(body))
             case ["orders", order_id, "erase"]:
                 request = OperatorRequest.model_validate_json(body)
-                return await self.world.app.operators.retention.erase(order_id, request)
+                return await self.world.app.operations.services.retention.erase(order_id, request)
         pytest.fail(f"nobody answers {path}")
 
     def copier(self):

@@ -74,7 +74,7 @@ class Everything:
         self.parts = in_memory(clock=lambda: self.now, new_id=lambda: f"c{next(ids)}")
         self.app = app(self.parts, declared=declared)
         self.simulator = Simulator(
-            services=simulated(self.app.business),
+            services=simulated(self.app.engine.business),
             called=("payment",),
             ledger=Ledger(of_columns()),
             clock=lambda: self.now,
@@ -82,14 +82,14 @@ class Everything:
             chance=lambda: 0,
         )
         self.parts.services["payment"] = SimulatedRemote(self.simulator)
-        agent = next(each for each in self.app.agents if each.name == "payment")
-        self.agent = replace(self.app.agent(agent), sleep=self.sleep)
+        agent = next(each for each in self.app.engine.agents if each.name == "payment")
+        self.agent = replace(self.app.engine.agent(agent), sleep=self.sleep)
 
     async def sleep(self, time):
         self.now += seconds(time)
 
     async def submitted(self):
-        await self.app.submission.record((MESSAGE % "").encode())
+        await self.app.engine.submission.record((MESSAGE % "").encode())
         await self.settled()
 
     async def settled(self):
@@ -102,17 +102,17 @@ class Everything:
 
     async def _deliver(self, message):
         if message.queue == SCHEDULER_REQUESTS:
-            await self.app.scheduler.wake(decode(WakeUp, message.body))
+            await self.app.engine.scheduler.wake(decode(WakeUp, message.body))
         elif message.queue == requests_queue("payment"):
             await self.agent.handle(decode(AgentRequest, message.body))
         elif message.queue == responses_queue("payment"):
-            await self.app.scheduler.receive(decode(AgentReply, message.body), "payment")
+            await self.app.engine.scheduler.receive(decode(AgentReply, message.body), "payment")
 
     async def until(self, time):
         """Let the time pass, and sweep and poll at its end."""
         self.now = max(self.now, time)
-        await self.app.supervisor.sweep()
-        await self.app.scheduler.poll()
+        await self.app.engine.supervisor.sweep()
+        await self.app.engine.scheduler.poll()
         await self.settled()
 
     async def fault(self, mode, **more):
@@ -121,11 +121,11 @@ class Everything:
 
     async def acts(self, name):
         order, now = await self.order(), self.now
-        await self.app.transitions.carry_out(act(name, order, GRACE, now))
+        await self.app.engine.transitions.carry_out(act(name, order, GRACE, now))
         await self.settled()
 
     async def order(self):
-        return await self.app.store.load(ORDER_ID)
+        return await self.app.engine.store.load(ORDER_ID)
 
     async def state(self):
         return (await self.order()).process_state

@@ -18,7 +18,7 @@ from local.host.routes import encoded_anew, percent_decoded
 from samples.simulator.ledger import Ledger
 from samples.simulator.rules import Call, Fault, action_of, call_of, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator
-from samples.simulator.triggers import blueprint
+from samples.simulator.triggers import simulator_functions
 from testkit import Trial
 from testkit.memory import of_columns
 from tests.support.builders import NOW, ORDER_ID
@@ -44,7 +44,7 @@ class Played:
             chance=lambda: 0.0,
         )
         app = func.FunctionApp()
-        app.register_functions(blueprint(self.simulator, None))
+        app.register_functions(simulator_functions(self.simulator, None))
         functions = {each.get_function_name(): each for each in app.get_functions()}
         self._function = functions["simulator_service_call"].get_user_function()
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.domain.errors import UnavailableError
 from samples.simulator.ledger import Ledger
-from samples.simulator.triggers import blueprint
+from samples.simulator.triggers import simulator_functions
 from testkit.memory import of_columns
 
 CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
@@ -28,7 +28,7 @@ class Api:
 
     def __init__(self, simulator, samples=None):
         app = func.FunctionApp()
-        app.register_functions(blueprint(simulator, samples))
+        app.register_functions(simulator_functions(simulator, samples))
         self.functions = {each.get_function_name(): each for each in app.get_functions()}
 
     async def send(self, name, method, path, body=None, headers=None, **query):

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pytest
 
 import engine.runtime.functions
-from bootstrap import bootstrap, functions
 from development.settings import app_settings
 from engine.azure.connect import connect
 from engine.azure.settings import EXPECTED, Settings, SettingsError
@@ -25,6 +24,7 @@ from local.host.settings import AppSettings
 from local.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
+from tests.support.apps import bootstrap, functions
 
 MEANT_FOR = {
     "REPLY_MARGIN_SECONDS": "1.5",
@@ -127,7 +127,7 @@ async def test_how_often_the_supervisor_sweeps_is_a_setting(settings):
     sweep = indexed(app, settings)["supervisor_sweep"]
     assert sweep.trigger.schedule == EVERY_SEVEN
     await sweep.handler(None)
-    assert (await app.sweeps.last()).instance == app.settings.instance_id
+    assert (await app.engine.sweeps.last()).instance == app.engine.settings.instance_id
 
 
 @pytest.mark.proves("SUP-1")
@@ -151,8 +151,8 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(
     if of_a_process:
         monkeypatch.setenv("MAX_CONCURRENT_CALLS", of_a_process)
     app = made()
-    declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
-    limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
+    declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.engine.agents}
+    limits = {name: app.engine.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
     assert (limits["payment"], limits["inventory"]) == (3, usual)
 
 
@@ -206,17 +206,17 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     for name, value in MEANT_FOR.items():
         monkeypatch.setenv(name, value)
     app = made()
-    agent, submission = app.agent(app.agents[0]), app.submission
-    terms, scheduler, watch = submission.terms, app.scheduler, app.watch
+    agent, submission = app.engine.agent(app.engine.agents[0]), app.engine.submission
+    terms, scheduler, watch = submission.terms, app.engine.scheduler, app.operations.watch
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
     assert terms.timeout == timedelta(seconds=61)
     assert terms.threshold == 14
     assert terms.cooldown == timedelta(seconds=62)
     assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
-    left_to_newer = (submission, scheduler.rules, app.unread, app.orders.acting)
+    left_to_newer = (submission, scheduler.rules, app.engine.unread, app.operations.orders.acting)
     assert {each.version_overlap for each in left_to_newer} == {timedelta(seconds=65)}
-    assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
+    assert scheduler.rules.clock_tolerance == app.engine.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     capacity = scheduler.admission.capacity
     assert {agent: each.most for agent, each in capacity.items()} == {
@@ -225,17 +225,17 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
         "shipping": 200,
     }
     assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
-    assert app.relay.max_tries == 18
+    assert app.operations.relay.max_tries == 18
     assert watch.pending_alert_after == timedelta(seconds=63)
     assert watch.sweep_alert_after == timedelta(seconds=64)
-    assert app.operators.retention.keep == timedelta(days=19)
+    assert app.operations.services.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
-    assert made().operators.retention.keep is None
+    assert made().operations.services.retention.keep is None
 
 
 def test_health_asks_all_that_the_app_cannot_work_without(settings):
     """But Event Grid, which has no call that changes nothing."""
-    health = made().operators.health
+    health = made().operations.services.health
     assert set(health.checks) == {"stateStore", "submissionQueue", "serviceBus"}
 
 

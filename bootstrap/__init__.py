@@ -1,0 +1,1 @@
+"""Makes stores and services from settings, business and adapters; `function_app.py` binds them."""

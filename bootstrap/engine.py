@@ -1,0 +1,312 @@
+"""Makes the stores, roles and public API of one process, as attributes of `Engine`."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import cached_property
+from itertools import chain
+
+from agents.bulkhead import Bulkhead
+from agents.circuit_breaker import CircuitBreaker
+from agents.health import HealthReporter
+from agents.service import AgentService
+from engine.azure import Adapters
+from engine.azure.clock import order_ids, order_time
+from engine.azure.settings import EXPECTED, Settings, SettingsError
+from engine.declarations.business import Agent, Business, offers_of
+from engine.declarations.faults import Fault, FaultCode
+from engine.domain.callback_urls import Links
+from engine.domain.keys import buckets
+from engine.domain.messages import bus_queues
+from engine.public_api.inbox import AnswerInbox
+from engine.public_api.links import LinkService, WrongTries
+from engine.public_api.service import CustomerService
+from engine.runtime.unread import UnreadableMessageHandler
+from engine.storage.agent_health import AgentHealthLog
+from engine.storage.clock_guard import ClockGuard
+from engine.storage.figures import FiguresLog, Tally
+from engine.storage.orders import OrderStore
+from engine.storage.poison import PoisonStore
+from engine.storage.submission_keys import SubmissionKeys
+from engine.storage.sweeps import SweepLog
+from engine.storage.transitions import Transitions
+from scheduler.admission import Admission, Capacity
+from scheduler.rules import SchedulerRules
+from scheduler.service import SchedulerService
+from scheduler.triggers import Inbox
+from submission.rules import Terms
+from submission.service import QUEUE as SUBMISSIONS
+from submission.service import SubmissionService
+from supervisor.rules import SupervisorRules
+from supervisor.service import SupervisorService
+
+REQUESTS_PER_CALL = 2
+"""Open requests that an agent may have for each call that its service takes at a time."""
+
+
+def build_engine(settings: Settings, business: Business, adapters: Adapters) -> "Engine":
+    """Return the engine of a business.
+
+    Raises `DeclarationError` for a business that cannot work, such as one with a step that no agent
+    offers, and `SettingsError` if links are needed and the public address is not configured.
+    """
+    engine = Engine(settings, business, adapters)
+    _check_links(settings, business)
+    business.check(
+        engine.agents,
+        timeout=timedelta(seconds=settings.step_timeout_seconds),
+        threshold=settings.failure_threshold,
+        cooldown=timedelta(seconds=settings.cooldown_seconds),
+    )
+    return engine
+
+
+def _check_links(settings: Settings, business: Business) -> None:
+    """Raise `SettingsError` if answers come over links, and no link to them can be made."""
+    workflows = (workflow.name for workflow in business.workflows.all if workflow.waits_for_answers)
+    waiting = chain(workflows, (agent.name for agent in business.agents if agent.calls_back))
+    if settings.public_url is None and (name := next(waiting, None)):
+        expected = EXPECTED["PUBLIC_URL"]
+        fault = Fault(FaultCode.PUBLIC_URL_MISSING, "PUBLIC_URL", name=name, expected=expected)
+        raise SettingsError([fault])
+
+
+class Engine:
+    """The stores and services that process orders.
+
+    Each service is made at its first use, and does no I/O before.
+    """
+
+    def __init__(self, settings: Settings, business: Business, adapters: Adapters) -> None:
+        self.settings, self.business, self.adapters = settings, business, adapters
+        table = adapters.table
+        address = settings.public_url and settings.public_url.rstrip("/")
+        self.store = OrderStore(table("orders"), buckets(settings.buckets), address)
+        self.poison_store = PoisonStore(table("poison"))
+        self.submission_keys = SubmissionKeys(table("submissionkeys"), adapters.clock)
+        self.agent_health = AgentHealthLog(table("agents"))
+        self.sweeps = SweepLog(table("agents"))
+        self.figures = FiguresLog(table("agents"), adapters.new_id)
+        self.submissions = adapters.queue(SUBMISSIONS)
+
+    @cached_property
+    def agents(self) -> Sequence[Agent]:
+        """The agents of this deployment: those with an address, and those that need none."""
+        addresses = self.settings.addresses
+        return [
+            agent for agent in self.business.agents if agent.name in addresses or not agent.address
+        ]
+
+    @cached_property
+    def agent_names(self) -> Sequence[str]:
+        """The names of these agents."""
+        return [agent.name for agent in self.agents]
+
+    @cached_property
+    def bus_queues(self) -> Sequence[str]:
+        """The queues between scheduler and agents, and that of answers."""
+        return bus_queues(self.agent_names, answers=self.business.waits_for_answers)
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """The one way to change an order."""
+        parts = self.adapters
+        tally = Tally(self.figures, parts.clock)
+        return Transitions(self.store, parts.bus, parts.clock, parts.new_id, tally.count)
+
+    @cached_property
+    def clock_guard(self) -> ClockGuard:
+        """Checks whether this process may use its clock."""
+        return ClockGuard(
+            check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id
+        )
+
+    @cached_property
+    def links(self) -> Links | None:
+        """Makes the links by which steps are answered from outside; None without an address."""
+        address = self.settings.public_url
+        if address is None:
+            return None
+        return Links(address=address.rstrip("/"), new_right=self.adapters.new_right)
+
+    @cached_property
+    def submission(self) -> SubmissionService:
+        """Records submitted orders."""
+        return SubmissionService(
+            transitions=self.transitions,
+            poison=self.poison_store,
+            instance=self.settings.instance_id,
+            unknown_name_max_deliveries=self.settings.unknown_name_max_deliveries,
+            queue=self.submissions,
+            version_overlap=self.version_overlap,
+            slowdown=self.adapters.slowdown,
+            terms=Terms(
+                workflows=self.business.workflows,
+                default_workflow=self.business.default_workflow,
+                payload=self.business.payload,
+                reply_to_prefix=self.settings.reply_to_prefix,
+                buckets=frozenset(self.store.buckets),
+                timeout=timedelta(seconds=self.settings.step_timeout_seconds),
+                threshold=self.settings.failure_threshold,
+                cooldown=timedelta(seconds=self.settings.cooldown_seconds),
+            ),
+        )
+
+    @cached_property
+    def scheduler_rules(self) -> SchedulerRules:
+        """The scheduler's decisions, by which operators also see what comes next."""
+        return SchedulerRules(
+            instance=self.settings.instance_id,
+            workflows=self.business.workflows,
+            payload=self.business.payload,
+            providers={agent.name: agent.provider or agent.name for agent in self.agents},
+            agents={agent.name: agent for agent in self.agents},
+            links=self.links,
+            clock_tolerance=self.clock_tolerance,
+            version_overlap=self.version_overlap,
+        )
+
+    @cached_property
+    def scheduler(self) -> SchedulerService:
+        """Claims orders and drives their steps."""
+        return SchedulerService(
+            transitions=self.transitions,
+            rules=self.scheduler_rules,
+            admission=self.admission,
+            agent_health=self.agent_health,
+            clock_guard=self.clock_guard,
+        )
+
+    @cached_property
+    def admission(self) -> Admission:
+        """Chooses the orders that the scheduler may claim now."""
+        return Admission(
+            offers=offers_of(self.agents),
+            capacity={agent.name: self._capacity(agent) for agent in self.agents},
+            clock=self.adapters.clock,
+        )
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """Handles the scheduler's messages from the bus."""
+        parts = self.adapters
+        return Inbox(service=self.scheduler, unread=self.unread, bus=parts.bus, clock=parts.clock)
+
+    @cached_property
+    def unread(self) -> UnreadableMessageHandler:
+        """Handles messages from the bus that this app cannot read."""
+        parts = self.adapters
+        return UnreadableMessageHandler(
+            poison=self.poison_store,
+            bus=parts.bus,
+            clock=parts.clock,
+            version_overlap=self.version_overlap,
+        )
+
+    def agent(self, agent: Agent) -> AgentService:
+        """Make the agent of one remote service."""
+        settings, clock = self.settings, self.adapters.clock
+        circuit = CircuitBreaker(
+            orders=settings.circuit_orders,
+            open_for=timedelta(seconds=settings.circuit_open_seconds),
+            clock=clock,
+        )
+        return AgentService(
+            name=agent.name,
+            remote=self.adapters.services[agent.name],
+            bus=self.adapters.bus,
+            clock=clock,
+            sleep=asyncio.sleep,
+            margin=timedelta(seconds=settings.reply_margin_seconds),
+            usual_call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+            slowdown=self.adapters.slowdown,
+            circuit=circuit,
+            bulkhead=Bulkhead(
+                in_flight=min(self._calls_in_flight(agent), settings.max_concurrent_calls),
+                clock=clock,
+            ),
+            health_reporter=HealthReporter(
+                agent=agent.name,
+                instance=settings.instance_id,
+                circuit=circuit,
+                agent_health=self.agent_health,
+                clock=clock,
+            ),
+        )
+
+    @cached_property
+    def supervisor_rules(self) -> SupervisorRules:
+        """The supervisor's decisions."""
+        return SupervisorRules(
+            instance=self.settings.instance_id, clock_tolerance=self.clock_tolerance
+        )
+
+    @cached_property
+    def supervisor(self) -> SupervisorService:
+        """Finds the steps that timed out."""
+        return SupervisorService(
+            transitions=self.transitions,
+            leadership=self.adapters.leadership,
+            sweeps=self.sweeps,
+            rules=self.supervisor_rules,
+            agent_health=self.agent_health,
+            clock_guard=self.clock_guard,
+        )
+
+    @cached_property
+    def customers(self) -> CustomerService:
+        """Takes orders over HTTP, and shows customers how far they are."""
+        return CustomerService(
+            transitions=self.transitions,
+            submissions=self.submissions,
+            keys=self.submission_keys,
+            payload=self.business.payload,
+            clock=self.adapters.clock,
+            new_order_id=order_ids(self.settings.buckets),
+            placed_at=order_time,
+        )
+
+    @cached_property
+    def link_service(self) -> LinkService:
+        """Takes answers over links."""
+        return LinkService(
+            transitions=self.transitions,
+            workflows=self.business.workflows,
+            remembering={agent.name for agent in self.agents if agent.remembers_refusals},
+            wrong_tries=WrongTries(clock=self.adapters.clock),
+        )
+
+    @cached_property
+    def answer_inbox(self) -> AnswerInbox:
+        """Takes answers off the queue."""
+        return AnswerInbox(
+            transitions=self.transitions,
+            workflows=self.business.workflows,
+            unread=self.unread,
+            poison=self.poison_store,
+            bus=self.adapters.bus,
+            clock=self.adapters.clock,
+        )
+
+    @property
+    def clock_tolerance(self) -> timedelta:
+        """How far the clocks of two processes may differ."""
+        return timedelta(seconds=self.settings.clock_tolerance_seconds)
+
+    @property
+    def version_overlap(self) -> timedelta:
+        """How long processes of two versions may run side by side."""
+        return timedelta(seconds=self.settings.mixed_version_seconds)
+
+    def _capacity(self, agent: Agent) -> Capacity:
+        """Return the limits of an agent's open requests, and the shortest time of its steps."""
+        usual = timedelta(seconds=self.settings.step_timeout_seconds)
+        steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
+        times = (step.timeout or usual for step in steps if step.capability == agent.offers)
+        allowance = min(times, default=usual)
+        most = REQUESTS_PER_CALL * self._calls_in_flight(agent)
+        return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
+
+    def _calls_in_flight(self, agent: Agent) -> int:
+        """Return how many calls the agent's service takes at a time, from all instances."""
+        return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
