@@ -109,7 +109,7 @@ class Driver:
             elif time.monotonic() - last_progress > QUIET_SECONDS:
                 final = await self.final_states(wanted)
                 if len(final) == len(wanted) and all(
-                    each.state in ("Processed", "Error") for each in final.values()
+                    order.state in ("Processed", "Error") for order in final.values()
                 ):
                     break
                 last_progress = time.monotonic()
@@ -122,7 +122,7 @@ class Driver:
         for order_id in order_ids:
             by_bucket[bucket_of(order_id)].add(order_id)
         found = [await self._final_in(bucket, wanted) for bucket, wanted in by_bucket.items()]
-        return {order_id: final for each in found for order_id, final in each.items()}
+        return {order_id: final for states in found for order_id, final in states.items()}
 
     async def _final_in(self, bucket: str, wanted: set[str]) -> dict[str, Final]:
         rows = await self._orders.rows(bucket, min(wanted), max(wanted) + LAST)

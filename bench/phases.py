@@ -39,7 +39,7 @@ async def throughput(driver: Driver, orders: int, most_seconds: float) -> Result
     return {
         "orders": orders,
         "done": _processed(final),
-        "recovered": sum(each.failures > 0 for each in final.values()),
+        "recovered": sum(order.failures > 0 for order in final.values()),
         "orders_per_s": round(len(done) / seconds, 1),
         "submitted_per_s": round(orders / (submitting_ended[0] - began), 1),
         "cores": used_after.since(used, ended - began),
@@ -137,7 +137,7 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
     final = await driver.final_states(order_ids)
     ledger = await driver.remote_ledger(order_ids)
     done = {
-        order: each.updated_at for order, each in final.items() if each.state == "Processed"
+        order: row.updated_at for order, row in final.items() if row.state == "Processed"
     } | dict(done)
     unfinished = orders - _processed(final)
     called = {key.partition(":")[0] for key, at in ledger.effects if at <= killed_at}
@@ -156,7 +156,7 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
         "lost": orders - len(final),
         "unfinished": unfinished,
         "crash_states": _states(list(final.values()), orders),
-        "crash_recovered": sum(each.failures > 0 for each in final.values()),
+        "crash_recovered": sum(order.failures > 0 for order in final.values()),
         "duplicate_calls": ledger.calls - calls_before - len(ledger.keys),
         "duplicate_effects": len(ledger.effects) - len(ledger.keys),
         "recovery_s": None if unfinished else round(max(done.values()) - restarted_at, 2),
@@ -176,10 +176,10 @@ def percentile(seconds: Sequence[float], share: float) -> float | None:
 
 
 def _processed(final: Mapping[str, Final]) -> int:
-    return sum(each.state == "Processed" for each in final.values())
+    return sum(order.state == "Processed" for order in final.values())
 
 
 def _states(final: Sequence[Final], orders: int) -> dict[str, int]:
     """Count the orders by state; one without a state row was never recorded."""
-    names = [each.state for each in final] + ["NotRecorded"] * (orders - len(final))
+    names = [order.state for order in final] + ["NotRecorded"] * (orders - len(final))
     return {name: names.count(name) for name in sorted(set(names))}

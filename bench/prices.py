@@ -119,16 +119,18 @@ def idle(deployed: Deployed) -> Sequence[Line]:
 def _namespace(deployed: Deployed) -> Sequence[Line]:
     """Return the base charge, and what the platform asks to find out whether to start an instance."""
     bus, queues = deployed.bus_triggers, deployed.queue_triggers
-    each = SECONDS / PEEK_SECONDS
-    at_bus = f"{bus} queues every {PEEK_SECONDS} s, also when nothing runs: {_millions(bus * each)}"
+    peeks = SECONDS / PEEK_SECONDS
+    at_bus = (
+        f"{bus} queues every {PEEK_SECONDS} s, also when nothing runs: {_millions(bus * peeks)}"
+    )
     return [
         Line("Service Bus Standard", f"base charge, {HOURS} hours", "service_bus_hour", HOURS),
-        Line("peeks", f"{at_bus}, of 13 million included", "service_bus_operation", bus * each),
+        Line("peeks", f"{at_bus}, of 13 million included", "service_bus_operation", bus * peeks),
         Line(
             "peeks at Storage Queues",
-            f"{queues} queues: {_millions(queues * each)}",
+            f"{queues} queues: {_millions(queues * peeks)}",
             "queue_operation",
-            queues * each,
+            queues * peeks,
         ),
     ]
 
@@ -256,9 +258,9 @@ def orders(order: Order, deployed: Deployed) -> Sequence[Line]:
 
 def at_once(order: Order, deployed: Deployed) -> Line:
     """Return what computing costs if many share an instance at a time."""
-    each = order.cpu_ms + order.http_calls * order.http_cpu_ms
-    seconds = each * MILLION / 1000
-    told = f"{each:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
+    cpu_ms = order.cpu_ms + order.http_calls * order.http_cpu_ms
+    seconds = cpu_ms * MILLION / 1000
+    told = f"{cpu_ms:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
     units = seconds * deployed.memory_gb
     return Line("computing, at once", told, "gigabyte_second", units, ALL_USED)
 

@@ -32,7 +32,7 @@ class Setup:
     """Orders per second."""
     seconds: float = 10.0
     """How long orders come."""
-    each: bool = False
+    process_per_function: bool = False
     """Whether each function has processes of its own."""
     instances: int = 1
     """Processes of each function, or of all together."""

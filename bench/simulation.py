@@ -86,7 +86,7 @@ class Simulation:
         return [f"{agent}-{kind}" for agent in agents for kind in ("requests", "responses")]
 
     def _start_processes(self, functions: Sequence[str]) -> Mapping[str, Sequence[Process]]:
-        if self.setup.each:
+        if self.setup.process_per_function:
             return {name: self._new_processes() for name in functions}
         return dict.fromkeys(functions, self._new_processes())
 
@@ -385,7 +385,12 @@ def workflow_of(variant: str) -> WorkflowDefinition:
 )
 @click.option("--rate", type=click.FloatRange(0.1), default=20.0, help="Orders per second.")
 @click.option("--seconds", type=click.FloatRange(1), default=10.0, help="How long orders come.")
-@click.option("--each/--one", default=True, help="Whether each function has processes of its own.")
+@click.option(
+    "--each/--one",
+    "process_per_function",
+    default=True,
+    help="Whether each function has processes of its own.",
+)
 @click.option(
     "--instances", type=click.IntRange(1), default=1, help="Processes of each function, or of all."
 )
@@ -417,7 +422,10 @@ def main(variant: str, hop_ms: float, call_ms: float, bus_credits: float, **give
         json.dumps(
             {
                 "variant": variant,
-                **{name: given[name] for name in ("rate", "each", "instances", "buckets")},
+                "rate": given["rate"],
+                "each": given["process_per_function"],
+                "instances": given["instances"],
+                "buckets": given["buckets"],
                 "ended": len(simulation.took),
                 "p50_ms": round(median(simulation.took) * 1000, 1),
                 **simulation.per_order(),

@@ -71,7 +71,7 @@ async def way(folder: Path) -> list[calls.Called]:
                 await driver.submit_all(orders)
                 if not await driver.wait_for(orders, 1, SECONDS):
                     sys.exit("the order was not processed")
-    return [each for each in calls.called(folder) if each[0] not in ONCE_A_SECOND]
+    return [call for call in calls.called(folder) if call[0] not in ONCE_A_SECOND]
 
 
 def main() -> None:

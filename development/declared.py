@@ -192,14 +192,14 @@ def _as_text(content: Mapping[str, Any]) -> str:
 def _rendered(value: Any, indent: str) -> str:
     """Return JSON in which an object of texts and numbers is one line, if it is not too long."""
     if isinstance(value, list):
-        return _broken("[]", [_rendered(each, indent + "  ") for each in value], indent)
+        return _broken("[]", [_rendered(element, indent + "  ") for element in value], indent)
     if not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     parts = [
-        f"{json.dumps(name)}: {_rendered(each, indent + '  ')}" for name, each in value.items()
+        f"{json.dumps(name)}: {_rendered(member, indent + '  ')}" for name, member in value.items()
     ]
     line = f"{{ {', '.join(parts)} }}"
-    flat = not any(isinstance(each, dict | list) for each in value.values())
+    flat = not any(isinstance(member, dict | list) for member in value.values())
     return line if flat and len(line) < WIDTH else _broken("{}", parts, indent)
 
 

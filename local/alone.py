@@ -36,7 +36,7 @@ import json, sys
 from pathlib import Path
 from local.host.worker import find_app, import_app
 functions = find_app(import_app(Path(sys.argv[1]))).get_functions()
-print(json.dumps([each.get_bindings_dict()["bindings"] for each in functions], default=str))
+print(json.dumps([function.get_bindings_dict()["bindings"] for function in functions], default=str))
 """
 
 
@@ -87,7 +87,7 @@ def bindings_of(app: Path, env: Mapping[str, str]) -> Sequence[Mapping[str, obje
     if ran.returncode:
         output = {"output": ran.stderr.strip()}
         raise StackError(Fault(LocalCode.APP_UNLOADABLE, str(app), output))
-    return [each for function in json.loads(ran.stdout.splitlines()[-1]) for each in function]
+    return [binding for function in json.loads(ran.stdout.splitlines()[-1]) for binding in function]
 
 
 def needs_of(bindings: Sequence[Mapping[str, object]], env: Mapping[str, str]) -> Needs:
@@ -108,7 +108,7 @@ def _values(
     bindings: Sequence[Mapping[str, object]], name: str, env: Mapping[str, str]
 ) -> Sequence[str]:
     given = [str(binding[name]) for binding in bindings if binding.get(name)]
-    return list(dict.fromkeys(env.get(each.strip("%"), each) for each in given))
+    return list(dict.fromkeys(env.get(value.strip("%"), value) for value in given))
 
 
 def connections(needs: Needs, ports: Ports, env: Mapping[str, str]) -> Mapping[str, str]:

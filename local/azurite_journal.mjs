@@ -48,12 +48,12 @@ class Journal {
   }
 
   forget(last) {
-    for (const each of this.generations()) if (each <= last) fs.rmSync(this.path(each));
+    for (const generation of this.generations()) if (generation <= last) fs.rmSync(this.path(generation));
   }
 
   *read() {
-    for (const each of this.generations()) {
-      const lines = fs.readFileSync(this.path(each), "utf8").split("\n");
+    for (const generation of this.generations()) {
+      const lines = fs.readFileSync(this.path(generation), "utf8").split("\n");
       lines.pop(); // empty, or cut short
       for (const line of lines) yield* JSON.parse(line);
     }
@@ -149,7 +149,7 @@ function watchDatabases(prototype) {
   };
 
   prototype.addCollection = function (name, options) {
-    const isNew = !this.collections.some((each) => each.name === name);
+    const isNew = !this.collections.some((existing) => existing.name === name);
     const collection = addCollection.call(this, name, options);
     databases.set(collection, this);
     if (isNew) note(collection, "add", options);
@@ -157,7 +157,7 @@ function watchDatabases(prototype) {
   };
 
   prototype.removeCollection = function (name) {
-    const collection = this.collections.find((each) => each.name === name);
+    const collection = this.collections.find((existing) => existing.name === name);
     if (collection) note(collection, "drop");
     removeCollection.call(this, name);
   };
@@ -203,7 +203,7 @@ function carryOut(database, changes) {
 function documentsOf(database, documents, name) {
   if (!documents.has(name)) {
     const { data } = database.getCollection(name);
-    documents.set(name, new Map(data.map((each) => [each.$loki, each])));
+    documents.set(name, new Map(data.map((document) => [document.$loki, document])));
   }
   return documents.get(name);
 }

@@ -65,7 +65,7 @@ class Terminal:
         now = time.monotonic()
         if now < self._said.get(what, -AGAIN_SECONDS) + AGAIN_SECONDS:
             return True
-        self._said = {each: at for each, at in self._said.items() if now < at + AGAIN_SECONDS}
+        self._said = {text: at for text, at in self._said.items() if now < at + AGAIN_SECONDS}
         self._said[what] = now
         return False
 

@@ -190,7 +190,7 @@ class Admission:
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
         if health is not None:  # a look finds every hold that has not been ended
-            self.health = [each for each in self.health if each.held_by is None]
+            self.health = [report for report in self.health if report.held_by is None]
         self.add_reports(health or ())
         self._line_up(
             [candidate for candidate in waiting if candidate.order_id not in self._touched]
@@ -251,8 +251,8 @@ class Admission:
         now = self.clock()
         free = {
             name
-            for name, each in self.capacity.items()
-            if limit(health, name, each, now) > open_then[name]
+            for name, slots in self.capacity.items()
+            if limit(health, name, slots, now) > open_then[name]
         }
         capacity: dict[str, list[str]] = {}
         for needs, offering in self.offers.items():
@@ -370,7 +370,7 @@ def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque
         for candidate in waiting
         if (candidate.needs, candidate.priority) == (needs, priority)
     )
-    return deque(sorted(lane, key=lambda each: (each.since, each.order_id)))
+    return deque(sorted(lane, key=lambda candidate: (candidate.since, candidate.order_id)))
 
 
 def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> Iterator[Candidate]:

@@ -207,7 +207,7 @@ class SchedulerService:
 
     async def _see(self) -> None:
         store, now = self.transitions.store, self.transitions.clock()
-        looks = await store.of_each_bucket(partial(self._look_into, now))
+        looks = await store.read_buckets(partial(self._look_into, now))
         health = await self._health(now)
         running = chain.from_iterable(look.running for look in looks.values())
         waiting = chain.from_iterable(look.chosen for look in looks.values())

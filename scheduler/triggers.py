@@ -177,6 +177,6 @@ def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival
     ids = [message.correlation_id or None for message in messages]
     sure = ids if all(ids) else [None] * len(ids)
     return [
-        (message.get_body(), each, on_bus(message))
-        for message, each in zip(messages, sure, strict=True)
+        (message.get_body(), message_id, on_bus(message))
+        for message, message_id in zip(messages, sure, strict=True)
     ]

@@ -51,7 +51,9 @@ async def _check(asked: argparse.Namespace) -> int:
             refusals=agent.refusals,
             undo_needs_answer=_needs_answer(there.form, asked.undo),
         )
-        if by_code := [each for each in (asked.do, asked.undo) if each in agent.code]:
+        if by_code := [
+            operation for operation in (asked.do, asked.undo) if operation in agent.code
+        ]:
             raise NotCalledError(f"{by_code[0]} is a function of the business: try it by kit.Trial")
         if not (asked.yes or _agreed(service, url)):
             print("nothing was called")

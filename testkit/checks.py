@@ -75,7 +75,7 @@ class Service:
     @property
     def effects(self) -> int:
         """How many effects the checks make at most, where the contract holds."""
-        return 3 + sum(each is not None for each in (self.undo, self.other, self.refused))
+        return 3 + sum(given is not None for given in (self.undo, self.other, self.refused))
 
 
 async def findings(service: Service) -> AsyncIterator[Finding]:

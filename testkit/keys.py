@@ -155,7 +155,7 @@ def _of_call(call: Call) -> dict[str, Any]:
 
 def _read(text: str) -> Key:
     record = json.loads(text)
-    calls = [_call(each) for each in record["calls"]]
+    calls = [_call(call) for call in record["calls"]]
     return Key(calls={call.path: call for call in calls}, undone=frozenset(record["undone"]))
 
 

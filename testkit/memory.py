@@ -47,7 +47,10 @@ class MemoryTable:
         for operation in operations:
             _apply(rows, self._stored(operation))
         self.partitions[partition] = rows
-        return [str(rows[each.key][0]) if each.key in rows else None for each in operations]
+        return [
+            str(rows[operation.key][0]) if operation.key in rows else None
+            for operation in operations
+        ]
 
     def _stored(self, operation: Operation) -> Operation:
         return (
@@ -56,8 +59,8 @@ class MemoryTable:
             else replace(operation, row=self.as_stored(operation.row))
         )
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
-        """See `Table.submit_each`."""
+    async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
+        """See `Table.submit_separately`."""
         for operation in operations:
             with suppress(ConflictError):
                 await self.submit(partition, [operation])

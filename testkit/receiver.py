@@ -97,7 +97,7 @@ def begin(key: Key, call: Call, undoes: str | None, expired: datetime) -> tuple[
         return key, problem(422, "this key was used with other content")
     if same and same.answer:
         return key, replace(same.answer, replayed=True)
-    if any(each.answer is None and each.since > expired for each in key.calls.values()):
+    if any(earlier.answer is None and earlier.since > expired for earlier in key.calls.values()):
         return key, problem(409, "a call with this key is under way")
     undone = key.undone | {undoes} if undoes else key.undone
     return Key(calls={**key.calls, call.path: call}, undone=undone), None
@@ -111,7 +111,7 @@ def end(key: Key, call: Call, answer: Answer | None) -> Key:
     current = key.calls.get(call.path)
     if current is None or current.token != call.token:
         return key
-    calls = {path: each for path, each in key.calls.items() if path != call.path}
+    calls = {path: earlier for path, earlier in key.calls.items() if path != call.path}
     if answer is not None and 200 <= answer.status < 300 and answer.status != 202:
         calls[call.path] = replace(call, answer=answer)
     return Key(calls=calls, undone=key.undone)

@@ -239,7 +239,7 @@ class Trial:
 
         They are sent by a timer, so time has to pass.
         """
-        return [each for each in self._world.events.published if each.type not in NEWS]
+        return [alert for alert in self._world.events.published if alert.type not in NEWS]
 
     # Services
 

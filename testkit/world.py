@@ -165,7 +165,12 @@ class World:
         order = await self.engine.customers.find(order_id)
         workflow = None if isinstance(order, datetime) else order.workflow
         endpoint = next(
-            (each for each in self.engine.business.endpoints if each.workflow == workflow), None
+            (
+                candidate
+                for candidate in self.engine.business.endpoints
+                if candidate.workflow == workflow
+            ),
+            None,
         )
         if endpoint is None:
             raise LookupError(f"the workflow {workflow} has no endpoint")

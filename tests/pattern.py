@@ -97,9 +97,9 @@ def faults(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iter
         "named by tests, but no statement": tests.keys() - set(known),
     } | {
         f"failure modes without a test {where}": {
-            each
-            for each in failures
-            if not any(test.startswith(folder) for test in tests.get(each, ()))
+            statement
+            for statement in failures
+            if not any(test.startswith(folder) for test in tests.get(statement, ()))
         }
         for where, folder in PLACES.items()
     }

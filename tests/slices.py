@@ -66,7 +66,7 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/scale/test_what_waits.py",
     ),
     NIGHTLY: (
-        "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_each_kind",
+        "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_every_kind",
         "samples/claims_with_approvals/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
         "local/tests/broker/test_broker_soak.py",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
@@ -83,7 +83,7 @@ SLICES: Mapping[str, Sequence[str]] = {
 ROTATING = tuple(name for name in SLICES if name not in (ALWAYS, NIGHTLY))
 """The slices of which CI runs one."""
 
-PROCESS_FOR_EACH = "platform"
+PROCESS_PER_FUNCTION = "platform"
 """The slice that runs the files below once more, with a process for each function: they depend most on its memory."""
 AGAIN = (
     "tests/system/test_example.py",

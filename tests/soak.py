@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from tests.slices import AGAIN, FINISHED, NIGHTLY, PROCESS_FOR_EACH, SLICES
+from tests.slices import AGAIN, FINISHED, NIGHTLY, PROCESS_PER_FUNCTION, SLICES
 
 WORKERS = 4
 """More than the cores, since tests wait much. With six, tests failed for want of processor time on two cores."""
@@ -57,8 +57,8 @@ def main(slices: Sequence[str]) -> None:
     parts = Parts()
     codes = [side_by_side(parts, names, options), alone(parts, options)]
     passed = PASSED in codes and set(codes) <= {PASSED, NO_TESTS}
-    if PROCESS_FOR_EACH in names:
-        passed = process_for_each(parts) == PASSED and passed
+    if PROCESS_PER_FUNCTION in names:
+        passed = process_per_function(parts) == PASSED and passed
     parts.report()
     sys.exit(0 if passed else 1)
 
@@ -69,9 +69,9 @@ def side_by_side(parts: Parts, names: Sequence[str], options: Collection[str]) -
     return parts.run(f"side by side: {', '.join(names)}", *choice)
 
 
-def process_for_each(parts: Parts) -> int:
+def process_per_function(parts: Parts) -> int:
     """Run some files once more, with a process for each function; return pytest's exit code."""
-    choice = ("-n", str(WORKERS), "-m", "not soak or each", *AGAIN)
+    choice = ("-n", str(WORKERS), "-m", "not soak or process_per_function", *AGAIN)
     return parts.run("a process for each function", *choice, LOCAL_FUNCTION_PROCESSES="each")
 
 

@@ -81,7 +81,7 @@ class Comparison:
         self.kinds[found.kind] += 1
         kept = self.examples.setdefault(found.kind, [])
         kept.append(found)
-        kept.sort(key=lambda each: len(each.course))
+        kept.sort(key=lambda example: len(example.course))
         del kept[EXAMPLES:]
 
 
@@ -178,22 +178,24 @@ def _is_same(
         entries[path] = next(
             (difference for difference in differences if difference.allows(case)), None
         )
-    listed = {each.name: each for each in entries.values() if each}
+    listed = {difference.name: difference for difference in entries.values() if difference}
     comparison.listed.update(listed.keys())
     unlisted = {path: differing[path] for path, entry in entries.items() if entry is None}
     if unlisted:
         comparison.add(Found(world=tree.world["name"], course=course, differing=unlisted))
         return False
-    return not any(each.ends_course for each in listed.values())
+    return not any(difference.ends_course for difference in listed.values())
 
 
 def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
     """Return the value of the base in the words of this tree."""
     match value:
         case Mapping():
-            return {renamed.get(key, key): _renamed(each, renamed) for key, each in value.items()}
+            return {
+                renamed.get(key, key): _renamed(member, renamed) for key, member in value.items()
+            }
         case list():
-            return [_renamed(each, renamed) for each in value]
+            return [_renamed(element, renamed) for element in value]
         case str():
             return renamed.get(value, value)
     return value
@@ -212,15 +214,18 @@ def _tidy(decision: Json) -> Json:
 def _filled(value: Any) -> Any:
     match value:
         case Mapping():
-            each = {name: _filled(value) for name, value in value.items()}
-            return {name: value for name, value in each.items() if not _is_nothing(value)}
+            filled = {name: _filled(value) for name, value in value.items()}
+            return {name: value for name, value in filled.items() if not _is_nothing(value)}
         case list():
-            return [_filled(each) for each in value]
+            return [_filled(element) for element in value]
     return value
 
 
 def _is_nothing(value: Any) -> bool:
-    return any(value is each or (value == each and type(value) is type(each)) for each in NOTHING)
+    return any(
+        value is nothing or (value == nothing and type(value) is type(nothing))
+        for nothing in NOTHING
+    )
 
 
 def _placed(decision: Json) -> Json:
@@ -261,7 +266,7 @@ def _differing(path: Path, base: Any, new: Any) -> Iterator[tuple[Path, tuple[An
         return
     if len(path) == 1:
         base, new = (
-            {} if each is MISSING and path[0] not in PLAIN else each for each in (base, new)
+            {} if side is MISSING and path[0] not in PLAIN else side for side in (base, new)
         )
     base, new = _by_name(base), _by_name(new)
     if not (isinstance(base, Mapping) and isinstance(new, Mapping)):
@@ -273,9 +278,9 @@ def _differing(path: Path, base: Any, new: Any) -> Iterator[tuple[Path, tuple[An
 
 def _by_name(value: Any) -> Any:
     """Return a list of named things by their names, so that one that differs is found alone."""
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+    if not isinstance(value, list) or not all(isinstance(element, Mapping) for element in value):
         return value
-    names = [str(each.get("Name") or f"{place}") for place, each in enumerate(value)]
+    names = [str(element.get("Name") or f"{place}") for place, element in enumerate(value)]
     return dict(zip(names, value, strict=True)) if len({*names}) == len(names) else value
 
 

@@ -109,12 +109,12 @@ def _without_times(value: Any, of_time: Callable[[datetime], Any]) -> Any:
     match value:
         case Mapping():
             return {
-                name: min(each, 2) if name == "Attempts" else _without_times(each, of_time)
-                for name, each in value.items()
+                name: min(member, 2) if name == "Attempts" else _without_times(member, of_time)
+                for name, member in value.items()
                 if name != "Right"
             }
         case list():
-            return [_without_times(each, of_time) for each in value]
+            return [_without_times(element, of_time) for element in value]
         case str() if TIME.fullmatch(value):
             return of_time(datetime.fromisoformat(value))
     return value
@@ -144,7 +144,7 @@ def _claims(world: Json, state: Json, at: datetime) -> Iterator[Json]:
         room = full_room(world, instance)
         yield _move("claim", soon, instance, room=room)
         yield _move("claim", soon + timedelta(hours=2), instance, room=room)
-    begins = [state.get("NotBefore"), *(each.get("NotBefore") for each in state["Steps"])]
+    begins = [state.get("NotBefore"), *(step.get("NotBefore") for step in state["Steps"])]
     for time in sorted({datetime.fromisoformat(begin) for begin in begins if begin}):
         if time > soon:
             yield _move("claim", time, SCHEDULER, room=full)
@@ -163,7 +163,7 @@ def full_room(world: Json, instance: str = "") -> dict[str, list[str]]:
 def _rooms_without_one(full: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
     for capability, agents in full.items():
         if len(full) > 1:
-            yield {name: each for name, each in full.items() if name != capability}
+            yield {name: value for name, value in full.items() if name != capability}
         if len(agents) > 1:
             yield {**full, capability: agents[1:]}
 
@@ -251,8 +251,8 @@ def _recoveries(world: Json, state: Json, at: datetime) -> Iterator[Json]:
         [{**begun, "faults": [{**fault, "text": "404 Not Found", "atDoor": True}]}],
     )
     expired = max(at, times[0] + _tolerance(world) + INSTANT)
-    for each in heard if requests else heard[:1]:
-        yield _move("recover", expired, SUPERVISOR, heard=each)
+    for reports in heard if requests else heard[:1]:
+        yield _move("recover", expired, SUPERVISOR, heard=reports)
     for late in (timedelta(), _tolerance(world)):
         yield _move("recover", max(at, times[0] + late), SUPERVISOR, heard=heard[0])
     if times[1:]:
@@ -341,7 +341,7 @@ def named(courses: Courses, root: int, names: str) -> Iterator[int]:
     for name in names.split():
         moves = [move for move in courses.menu(node) if name in _names_of(move)]
         tried = (courses.add(move) for move in moves)
-        after = next((each for each in tried if courses.states[each] is not None), None)
+        after = next((reached for reached in tried if courses.states[reached] is not None), None)
         if after is None:
             raise ValueError(f"{courses.world['name']}: {names}: {name} changes nothing")
         node = after

@@ -54,8 +54,10 @@ class Side:
 
     def __init__(self, world: Json) -> None:
         self._world = world
-        self._agents = [_agent(each) for each in world["agents"]]
-        self._settings = {name: timedelta(seconds=each) for name, each in world["seconds"].items()}
+        self._agents = [_agent(agent) for agent in world["agents"]]
+        self._settings = {
+            name: timedelta(seconds=seconds) for name, seconds in world["seconds"].items()
+        }
         self._workflows = _workflows(world["workflows"])
         self._rules: dict[str, SchedulerRules] = {}
         self._right = ""
@@ -106,7 +108,7 @@ class Side:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
-        return supervisor.recover(before, now, [_health(each, now) for each in move["heard"]])
+        return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
     def act(self, before: Order, move: Json, now: datetime) -> Change:
         """Let an operator act on the order."""
@@ -267,10 +269,12 @@ def _in_words(value: Any) -> Any:
     The name of the cause's group, in lists and alerts, follows from it and is left out.
     """
     if isinstance(value, list):
-        return [_in_words(each) for each in value]
+        return [_in_words(element) for element in value]
     if not isinstance(value, dict):
         return value
-    said = {name: _in_words(each) for name, each in value.items() if not _names_group(name, each)}
+    said = {
+        name: _in_words(member) for name, member in value.items() if not _names_group(name, member)
+    }
     if "Cause" in said:
         said["Reason"] = _words(said.pop("Cause"))
     if "cause" in said:
@@ -283,7 +287,7 @@ def _names_group(name: str, value: Any) -> bool:
 
 
 def _words(cause: Json) -> str:
-    said = {name.lower(): each for name, each in cause.items()}
+    said = {name.lower(): value for name, value in cause.items()}
     return words_of(cause_in(said))
 
 
@@ -317,8 +321,8 @@ def _asked(move: Json) -> Asked:
 
 def _health(said: Json, now: datetime) -> AgentHealth:
     faults = [
-        AttemptFault(text=each["text"], at_door=each["atDoor"], requests=tuple(each["requests"]))
-        for each in said.get("faults", ())
+        AttemptFault(text=fault["text"], at_door=fault["atDoor"], requests=tuple(fault["requests"]))
+        for fault in said.get("faults", ())
     ]
     return AgentHealth(
         agent=said["agent"],
@@ -347,7 +351,7 @@ def _workflows(declared: Sequence[Json]) -> Workflows:
 
 
 def _workflow(declared: Json) -> WorkflowDefinition:
-    steps = tuple(_definition(each) for each in declared["steps"])
+    steps = tuple(_definition(step) for step in declared["steps"])
     return WorkflowDefinition(
         name=declared["name"], version=declared.get("version", 1), steps=steps
     )

@@ -78,8 +78,8 @@ class Condition:
 
 def joined(findings: list[Finding]) -> Finding:
     """Return one finding for several with the same key, as from several buckets."""
-    oldest = sorted(findings, key=lambda each: each.since)
-    orders = tuple(order for each in oldest for order in each.orders)[:MAX_ORDERS]
+    oldest = sorted(findings, key=lambda finding: finding.since)
+    orders = tuple(order for finding in oldest for order in finding.orders)[:MAX_ORDERS]
     return replace(oldest[0], count=sum(finding.count for finding in findings), orders=orders)
 
 

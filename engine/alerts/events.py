@@ -111,10 +111,10 @@ def asked(after: Order, entry: HistoryEntry) -> Iterator[Event]:
 
     They are no alerts, and have neither the question nor the link.
     """
-    for each, step in asks_in(after, entry):
+    for event, step in asks_in(after, entry):
         yield Event(
             event_id=f"{after.order_id}:{after.version}:{step.name}",
-            type=ANSWER_REMINDED if is_reminder(each, step) else ANSWER_AWAITED,
+            type=ANSWER_REMINDED if is_reminder(event, step) else ANSWER_AWAITED,
             subject=f"{ABOUT_ORDER}{after.order_id}",
             at=entry.at,
             data={

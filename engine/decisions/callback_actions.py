@@ -122,7 +122,7 @@ def _kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str
         found = definition.read_answer(content) if definition.read_answer else content
     except InvalidError as error:
         raise InvalidError([f"answer.{fault}" for fault in error.faults]) from None
-    kept = {name: each for name, each in found.items() if name in definition.result_fields}
+    kept = {name: value for name, value in found.items() if name in definition.result_fields}
     if (length := len(json_text(kept))) > MAX_KEPT:
         raise InvalidError([f"answer: it has {length} characters; it can have {MAX_KEPT}"])
     return kept

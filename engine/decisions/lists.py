@@ -30,7 +30,7 @@ LIST_OF = {kind: name for name, kind in LISTS.items()}
 """The name of the list that is read from the rows of each kind."""
 
 
-ENDED_LISTS = {each.word: situation for situation, each in STATUS_INFO.items() if each.is_over}
+ENDED_LISTS = {info.word: situation for situation, info in STATUS_INFO.items() if info.is_over}
 """The lists of the orders that are over, newest first; those that were cancelled are undone."""
 
 STATES = {

@@ -117,9 +117,9 @@ def possible_at(order: Order, step: Step, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now for this step."""
     sensible = [action for action in ACTIONS if not action.why_not(order, now)]
     return [
-        each.name
-        for each in sensible
-        if any(found.name == step.name for found in each.steps_of(order, now))
+        action.name
+        for action in sensible
+        if any(found.name == step.name for found in action.steps_of(order, now))
     ]
 
 

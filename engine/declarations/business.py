@@ -109,7 +109,7 @@ class Payload:
 def _hidden(value: Any, erased: Any) -> Any:
     """Return the value with `HIDDEN` in place of all that an erasure would change."""
     if isinstance(value, Mapping) and isinstance(erased, Mapping):
-        return {name: _hidden(value.get(name), each) for name, each in erased.items()}
+        return {name: _hidden(value.get(name), member) for name, member in erased.items()}
     if isinstance(value, list) and isinstance(erased, list) and len(value) == len(erased):
         return [_hidden(*pair) for pair in zip(value, erased, strict=True)]
     return value if value == erased else HIDDEN

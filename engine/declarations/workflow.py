@@ -172,7 +172,7 @@ def _as_text(value: Any) -> Any:
     return name_of(value) if callable(value) else value
 
 
-_DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
+_DEFAULTS = {field.name: field.default for field in fields(StepDefinition)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -201,7 +201,9 @@ def to_data(happened: Sequence[HistoryEvent]) -> list[dict[str, Any]]:
     """Return the events as JSON objects with camelCase fields; unknown events are left out."""
     known = [event for event in happened if not isinstance(event, events.UnknownEvent)]
     data = _EVENTS.dump_python(tuple(known), mode="json", by_alias=True, exclude_none=True)
-    return [{"event": TAGS[type(event)]} | each for event, each in zip(known, data, strict=True)]
+    return [
+        {"event": TAGS[type(event)]} | fields for event, fields in zip(known, data, strict=True)
+    ]
 
 
 def from_data(data: Any) -> tuple[HistoryEvent, ...]:

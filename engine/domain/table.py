@@ -115,7 +115,7 @@ def undo_pending(*waits: type[State]) -> Kinds:
     return frozenset((UndoPending, wait) for wait in waits)
 
 
-def _each(before: Kinds, after: Kinds) -> Rows:
+def _rows(before: Kinds, after: Kinds) -> Rows:
     return dict.fromkeys(before, after)
 
 
@@ -134,9 +134,9 @@ _NO_MORE_UNDO = kinds(UndoFailed, NothingToUndo)
 
 TABLE: Mapping[Event, Rows] = {
     Event.START: {
-        **_each(kinds(Delayed, BackingOff, Deferred), kinds(Running)),
-        **_each(kinds(Waiting, CoolingDown, Scheduled), kinds(Running, AwaitingExternalEvent)),
-        **_each(_UNDO_WAITS, kinds(Undoing)),
+        **_rows(kinds(Delayed, BackingOff, Deferred), kinds(Running)),
+        **_rows(kinds(Waiting, CoolingDown, Scheduled), kinds(Running, AwaitingExternalEvent)),
+        **_rows(_UNDO_WAITS, kinds(Undoing)),
     },
     Event.COMPLETE: {
         (Running,): kinds(Completed),
@@ -151,12 +151,12 @@ TABLE: Mapping[Event, Rows] = {
         (Undoing,): undo_pending(Waiting, BackingOff, Deferred),
     },
     Event.REFUSE: {
-        **_each(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _NO_MORE_ATTEMPTS),
+        **_rows(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _NO_MORE_ATTEMPTS),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.FAIL: {
-        **_each(_TRIED | _NEW | kinds(Running), _NO_MORE_ATTEMPTS),
-        **_each(_UNDO_WAITS, kinds(UndoFailed)),
+        **_rows(_TRIED | _NEW | kinds(Running), _NO_MORE_ATTEMPTS),
+        **_rows(_UNDO_WAITS, kinds(UndoFailed)),
         (Undoing,): _NO_MORE_UNDO,
     },
     Event.EXPIRE: {
@@ -174,9 +174,9 @@ TABLE: Mapping[Event, Rows] = {
         (Failed,): kinds(Waiting, ConditionPending),
         (UndoFailed,): undo_pending(Waiting),
         # Somebody outside who was asked before is asked again.
-        **_each(kinds(RequestCancelled, Waiting, CoolingDown), kinds(Waiting)),
+        **_rows(kinds(RequestCancelled, Waiting, CoolingDown), kinds(Waiting)),
     },
-    Event.SKIP: _each(kinds(Failed, UndoFailed), kinds(Skipped)),
+    Event.SKIP: _rows(kinds(Failed, UndoFailed), kinds(Skipped)),
     Event.SETTLE: {
         **_or_unchanged(
             _NEW | kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), kinds(Completed)
@@ -199,7 +199,7 @@ TABLE: Mapping[Event, Rows] = {
     Event.SCHEDULE: {(ConditionPending,): kinds(Scheduled)},
     # External events
     Event.EXTERNAL_EVENT: {
-        **_each(_TRIED | kinds(Scheduled, Running, AwaitingExternalEvent), kinds(Completed)),
+        **_rows(_TRIED | kinds(Scheduled, Running, AwaitingExternalEvent), kinds(Completed)),
         # A refusal is kept until it is known whether the step is needed.
         (ConditionPending,): kinds(Completed, ConditionPending),
     },

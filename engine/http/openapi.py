@@ -44,17 +44,17 @@ class Route:
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
         """Yield its arguments of this kind: `str` (a part of the path), or `Parameters`."""
         return (
-            (name, each)
-            for name, each in self.types.items()
-            if name != "return" and issubclass(each, kind)
+            (name, annotation)
+            for name, annotation in self.types.items()
+            if name != "return" and issubclass(annotation, kind)
         )
 
     @property
     def bodies(self) -> Iterator[tuple[str, type[BaseModel]]]:
         """The argument that takes the body, with its model, if there is one."""
-        for name, each in self.takes(BaseModel):
-            if not issubclass(each, Parameters):
-                yield name, each
+        for name, annotation in self.takes(BaseModel):
+            if not issubclass(annotation, Parameters):
+                yield name, annotation
 
     @property
     def views(self) -> Iterator[type[View]]:
@@ -69,7 +69,7 @@ class Route:
 
     def refusals(self) -> Iterator[int]:
         """Yield the statuses of refusals, except that for a missing key."""
-        parameters = [each for _, each in self.takes(Parameters)]
+        parameters = [annotation for _, annotation in self.takes(Parameters)]
         names_thing = "{" in self.path
         names_key = any(parameter.place == "header" for parameter in parameters)
         if parameters or any(self.bodies):
@@ -127,7 +127,7 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
     for route in routes:
         models |= {(body, "validation") for _, body in route.bodies}
         models |= {(view, "serialization") for view in route.views}
-    by_name = sorted(models, key=lambda each: each[0].__name__)
+    by_name = sorted(models, key=lambda model: model[0].__name__)
     found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
 

@@ -60,7 +60,7 @@ def unless_known(req: func.HttpRequest, answer: func.HttpResponse) -> func.HttpR
     tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
     answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
     listed = req.headers.get("If-None-Match", "").split(",")
-    known = {each.strip().removeprefix("W/") for each in listed}
+    known = {entity_tag.strip().removeprefix("W/") for entity_tag in listed}
     if known & {tag, "*"}:
         return func.HttpResponse(status_code=304, headers=dict(answer.headers))
     return answer

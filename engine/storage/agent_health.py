@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pydantic import AwareDatetime, FiniteFloat
 
 from engine.domain.keys import LAST, key_part, sortable
-from engine.storage.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
+from engine.storage.tables import Delete, Form, Operation, Put, Table, columns_of, read_rows
 
 OPERATOR = "operator"
 """The instance in the rows by which operators hold an agent."""
@@ -156,7 +156,7 @@ class AgentHealthLog:
         operations: list[Operation] = [Put(_key(health), FORM.columns(health))]
         if old and old != _key(health):
             operations.append(Delete(old))
-        await self._table.submit_each(PARTITION, operations)
+        await self._table.submit_separately(PARTITION, operations)
 
     async def hold(self, hold: AgentHealth) -> None:
         """Put this row in the place of all by which operators hold the agent."""
@@ -164,23 +164,23 @@ class AgentHealthLog:
         key, ending = _key(hold), f"|{hold.agent}|{OPERATOR}"
         former = [row.key for row in found if row.key.endswith(ending) and row.key != key]
         operations: list[Operation] = [Put(key, FORM.columns(hold)), *map(Delete, former)]
-        await self._table.submit_each(PARTITION, operations)
+        await self._table.submit_separately(PARTITION, operations)
 
     async def remove(self, health: AgentHealth) -> None:
         """Remove a report that no longer holds."""
-        await self._table.submit_each(PARTITION, [Delete(_key(health))])
+        await self._table.submit_separately(PARTITION, [Delete(_key(health))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return the newest row of each instance that expires at that time or later."""
         found = await self._table.rows(PARTITION, sortable(moment), LAST)
-        rows = read_each(found, lambda row: FORM.record(columns_of(row)))
+        rows = read_rows(found, lambda row: FORM.record(columns_of(row)))
         newest = {(row.agent, row.instance): row for row in sorted(rows, key=lambda row: row.at)}
         return list(newest.values())
 
     async def remove_before(self, moment: datetime) -> None:
         """Remove the rows that have expired before that time."""
         found = await self._table.rows(PARTITION, "", sortable(moment))
-        await self._table.submit_each(PARTITION, [Delete(row.key) for row in found])
+        await self._table.submit_separately(PARTITION, [Delete(row.key) for row in found])
 
 
 def _key(health: AgentHealth) -> str:

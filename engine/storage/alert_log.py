@@ -27,7 +27,7 @@ from engine.storage.tables import (
     Replace,
     Table,
     columns_of,
-    read_each,
+    read_rows,
 )
 
 PARTITION = notifications.ALERTS
@@ -134,7 +134,7 @@ class AlertLog:
         found: list[Alert] = []
         while (wanted := limit - len(found)) > 0:  # an unreadable row does not shorten the list
             stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", wanted)
-            found += read_each(stored, lambda row: _alert(row.key, columns_of(row)))
+            found += read_rows(stored, lambda row: _alert(row.key, columns_of(row)))
             if len(stored) < wanted:
                 break
             after = stored[-1].key
@@ -163,7 +163,7 @@ class AlertLog:
         keys = [row.key for row in old]
         unsent = await self._notifications.older(time, most)
         for part in (ids, keys, unsent):  # an alert whose removal is cut short is found again
-            await self._table.submit_each(PARTITION, [Delete(key) for key in part])
+            await self._table.submit_separately(PARTITION, [Delete(key) for key in part])
         return len(old) + len(unsent)
 
 

@@ -87,7 +87,7 @@ class Archive:
         named = order.record.submitted.key_rows if order.record else ()
         items = order.record.derived.work_items if order.record else ()
         listed = [item.key for item in items]
-        await self._table.submit_each(bucket, [Delete(key) for key in named])
+        await self._table.submit_separately(bucket, [Delete(key) for key in named])
         history = [key for key in order.keys if "|history|" in key]
         others = [key for key in order.keys if "|history|" not in key]
         if state_key(order.order_id) in others:
@@ -95,7 +95,7 @@ class Archive:
                 await self._table.submit(bucket, [Delete(key) for key in (*others, *listed)])
             except ConflictError:
                 return  # another process removes it
-        await self._table.submit_each(bucket, [Delete(key) for key in history])
+        await self._table.submit_separately(bucket, [Delete(key) for key in history])
 
     async def remove_acted(self, time: datetime) -> int:
         """Remove rows of what operators did before that time; return how many there were.
@@ -105,7 +105,7 @@ class Archive:
         start, count = f"{ACTED_PREFIX}{newest_first(time)}~", 0
         for bucket in self.buckets:
             old = await self._table.rows(bucket, start, f"{ACTED_PREFIX}{LAST}", PAGE)
-            await self._table.submit_each(bucket, [Delete(row.key) for row in old])
+            await self._table.submit_separately(bucket, [Delete(row.key) for row in old])
             count += len(old)
         return count
 

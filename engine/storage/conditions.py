@@ -10,7 +10,7 @@ from engine.storage.tables import (
     Replace,
     Table,
     columns_of,
-    read_each,
+    read_rows,
 )
 
 PARTITION = "conditions"
@@ -29,7 +29,7 @@ class ConditionLog:
     async def all(self) -> dict[str, Known]:
         """Return the conditions by their keys; an unreadable row is logged and left out."""
         stored = await self._table.rows(PARTITION, "", "~")
-        read = read_each(stored, lambda row: (FORM.record(columns_of(row)), row.etag))
+        read = read_rows(stored, lambda row: (FORM.record(columns_of(row)), row.etag))
         return {condition.key: (condition, etag) for condition, etag in read}
 
     async def put(self, condition: Condition, etag: str | None) -> str | None:
@@ -41,4 +41,4 @@ class ConditionLog:
 
     async def forget(self, condition: Condition) -> None:
         """Remove the row of a condition that ended long ago."""
-        await self._table.submit_each(PARTITION, [Delete(key_part(condition.key))])
+        await self._table.submit_separately(PARTITION, [Delete(key_part(condition.key))])

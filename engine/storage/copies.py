@@ -167,12 +167,12 @@ class Copies:
             return
         if columns_of(mark)["CopyID"] != copy:
             raise RefusedError("another copy is being restored here")
-        await marks.submit_each(MARKS, [Delete(MARK)])
+        await marks.submit_separately(MARKS, [Delete(MARK)])
 
     async def put(self, line: Line) -> None:
         """Insert the rows of a line; one that exists stays as it is."""
         inserts = [Insert(key, columns) for key, columns in line.rows.items()]
-        await self._tables[line.table].submit_each(line.partition, inserts)
+        await self._tables[line.table].submit_separately(line.partition, inserts)
 
 
 def _by_order(rows: Iterable[Stored]) -> dict[str, list[Stored]]:

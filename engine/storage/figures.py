@@ -21,7 +21,7 @@ from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
 from engine.ports import Clock, NewId
-from engine.storage.tables import Delete, Form, Put, Table, columns_of, read_each
+from engine.storage.tables import Delete, Form, Put, Table, columns_of, read_rows
 from engine.time_limit import unlimited
 
 log = logging.getLogger(__name__)
@@ -122,13 +122,13 @@ class FiguresLog:
         Raises `UnavailableError`.
         """
         rows = await self._table.rows(PARTITION, sortable(since), sortable(until))
-        found = read_each(rows, lambda row: FORM.record(columns_of(row)))
+        found = read_rows(rows, lambda row: FORM.record(columns_of(row)))
         return [figures for figures in found if since <= figures.at < until]
 
     async def remove_before(self, time: datetime) -> None:
         """Remove the figures of earlier minutes, oldest first; raises `UnavailableError`."""
         while old := await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED):
-            await self._table.submit_each(PARTITION, [Delete(row.key) for row in old])
+            await self._table.submit_separately(PARTITION, [Delete(row.key) for row in old])
 
 
 class Tally:

@@ -25,7 +25,7 @@ from engine.storage.tables import (
     Stored,
     Table,
     columns_of,
-    read_each,
+    read_rows,
 )
 
 ALERTS = "alerts"
@@ -103,7 +103,7 @@ class Notifications:
         """
         prefix = f"{SEND}{channel}|"
         stored = await self._table.rows(ALERTS, prefix, f"{prefix}~", limit)
-        read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
+        read = read_rows(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
         return dict(read)
 
     async def among(self, keys: Sequence[str]) -> dict[str, Event]:
@@ -111,18 +111,18 @@ class Notifications:
         if not keys:
             return {}
         stored = await self._table.rows(ALERTS, keys[0], f"{keys[-1]} ")
-        read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
+        read = read_rows(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
         return {key: event for key, event in read if key in {*keys}}
 
     async def older(self, time: datetime, most: int) -> list[str]:
         """Return up to `most` keys of the rows of all channels whose event is older."""
         stored = await self._table.rows(ALERTS, SEND, f"{SEND}~")
-        read = read_each(stored, lambda row: (row.key, EVENT.record(columns_of(row)).at))
+        read = read_rows(stored, lambda row: (row.key, EVENT.record(columns_of(row)).at))
         return [key for key, at in read if at < time][:most]
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove rows that were sent."""
-        await self._table.submit_each(ALERTS, [Delete(key) for key in keys])
+        await self._table.submit_separately(ALERTS, [Delete(key) for key in keys])
 
     async def any_waiting(self) -> bool:
         """Return whether a channel has anything to report."""

@@ -180,7 +180,7 @@ def state_in(columns: Columns) -> StateRecord:
         raise ValueError(FORMER)
     steps = steps_in(columns)
     of_steps = {"Steps", "Rules", *map(result_column, range(len(steps)))}
-    state = STATE.record({name: each for name, each in columns.items() if name not in of_steps})
+    state = STATE.record({name: value for name, value in columns.items() if name not in of_steps})
     _order_state(state)
     _hold(state)
     return StateRecord(state, steps)

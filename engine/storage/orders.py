@@ -306,7 +306,7 @@ class OrderStore:
         """Return the `agenda` of every bucket; raises `ExceptionGroup` if one cannot be read."""
         return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
 
-    async def of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
+    async def read_buckets(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
         """Return what `read` returns for each bucket that can be reached.
 
         Raises `ExceptionGroup` if no bucket can be reached.
@@ -339,11 +339,11 @@ class OrderStore:
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox, once for each event."""
         row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
-        await self.table.submit_each(bucket, [self._stored(Insert(row.key, row))])
+        await self.table.submit_separately(bucket, [self._stored(Insert(row.key, row))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """Remove outbox rows whose content was sent; missing rows are skipped."""
-        await self.table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
+        await self.table.submit_separately(bucket, [Delete(key) for key in dict.fromkeys(keys)])
 
     async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:
         return await self.table.submit(

@@ -100,8 +100,8 @@ def _asked(
     after: Order, entry: HistoryEntry, address: str | None
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
-    for each, step in alerts.asks_in(after, entry):
-        event = "answer-reminded" if alerts.is_reminder(each, step) else "answer-awaited"
+    for request, step in alerts.asks_in(after, entry):
+        event = "answer-reminded" if alerts.is_reminder(request, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
         url = link(address, after.order_id, step)
         yield event, {"step": step.name, "until": until, "answerUrl": url}

@@ -117,7 +117,7 @@ class PoisonStore:
     async def remove_before(self, source: str, time: datetime, most: int) -> int:
         """Remove up to `most` messages of a queue that arrived before; return their number."""
         old = await self._table.rows(source, "", _time_key(time), most)
-        await self._table.submit_each(source, [Delete(row.key) for row in old])
+        await self._table.submit_separately(source, [Delete(row.key) for row in old])
         return len(old)
 
 

@@ -221,9 +221,9 @@ def steps_in(columns: Columns) -> tuple[Step, ...]:
 
     def steps() -> Any:
         found = json_in(columns["Steps"])
-        for index, each in enumerate(found):
+        for index, step in enumerate(found):
             if (name := result_column(index)) in columns:
-                each["Effect"]["Result"] = json_in(columns[name])
+                step["Effect"]["Result"] = json_in(columns[name])
         return found
 
     found, unknown = _read(STEPS, steps)
@@ -233,7 +233,7 @@ def steps_in(columns: Columns) -> tuple[Step, ...]:
     for index, more in of_rules.items():
         unknown.setdefault(index, {})[RULES] = Additions(more)
     return tuple(
-        _step(each, rules[index], unknown.get(index, {})) for index, each in enumerate(found)
+        _step(step, rules[index], unknown.get(index, {})) for index, step in enumerate(found)
     )
 
 

@@ -49,5 +49,5 @@ class SubmissionKeys:
         ages = [row.key for row in old]
         keys = [age.partition("|")[2] for age in ages]
         for part in (keys, ages):  # a key whose removal is cut short is found again
-            await self._table.submit_each(partition, [Delete(key) for key in part])
+            await self._table.submit_separately(partition, [Delete(key) for key in part])
         return len(old)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime
 
-from engine.storage.tables import Form, Put, Table, columns_of, first, read_each
+from engine.storage.tables import Form, Put, Table, columns_of, first, read_rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class SweepLog:
         Raises `UnavailableError`.
         """
         stored = await self._table.get(PARTITION, ROW)
-        found = read_each([stored] if stored else [], lambda row: FORM.record(columns_of(row)))
+        found = read_rows([stored] if stored else [], lambda row: FORM.record(columns_of(row)))
         return found[0] if found else None
 
     async def awaited_since(self, now: datetime) -> datetime:

@@ -90,7 +90,7 @@ class Table(Protocol):
         transaction can hold.
         """
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
+    async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
         """Carry out operations that do not depend on each other; skip those that conflict."""
 
     async def get(self, partition: str, key: str) -> Stored | None:
@@ -185,7 +185,7 @@ class Form(Generic[Made]):
         return {self._more: unknown}
 
 
-def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
+def read_rows(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
     """Return what `read` returns for each row; an unreadable row is logged and left out."""
     made = []
     for row in rows:

@@ -73,7 +73,7 @@ def asked(
 ) -> Asked:
     """Return the function with what it takes; `answers` are the step and model by parameter."""
     parameters = signature_of(function).parameters
-    typed = {name: each.annotation for name, each in parameters.items()}
+    typed = {name: parameter.annotation for name, parameter in parameters.items()}
     return Asked(
         function=function,
         order=[name for name, kind in typed.items() if kind is Order],

@@ -90,8 +90,8 @@ def _of_several_payloads(flows: Sequence[Workflow]) -> Iterator[Fault]:
 def _of_functions(agents: Sequence[Agent]) -> Iterator[Fault]:
     """Yield the faults of operations that are functions."""
     for agent in agents:
-        offered = {each.name for each in agent.operations().values()}
-        counted = Counter(each.operation for each in agent.functions)
+        offered = {offer.name for offer in agent.operations().values()}
+        counted = Counter(function.operation for function in agent.functions)
         for function in agent.functions:
             yield from function.faults()
             place, operation = f"{function.place}: agent {agent.name}", function.operation

@@ -47,7 +47,7 @@ def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
         if place.mark:
             yield place.mark, value[place.name]
         elif place.models:
-            for part in _each(value[place.name]):
+            for part in _as_list(value[place.name]):
                 yield from _marked(place.models, part)
 
 
@@ -57,7 +57,7 @@ def _keys(models: Models, value: Any) -> Iterator[str]:
         if place.is_key:
             yield from _leaves(value[place.name])
         elif place.models and not place.mark:
-            for part in _each(value[place.name]):
+            for part in _as_list(value[place.name]):
                 yield from _keys(place.models, part)
 
 
@@ -70,7 +70,7 @@ def _erased(models: Models, value: Any) -> Any:
         return [_erased(models, part) for part in value]
     if not isinstance(value, Mapping):
         return _blank(value)
-    erased = {name: _blank(each) for name, each in value.items()}
+    erased = {name: _blank(member) for name, member in value.items()}
     for place in _places(models, value):
         name, inner = place.name, place.models
         if not place.mark:
@@ -139,14 +139,14 @@ def models_in(annotation: Any) -> Models:
     return [model for part in get_args(annotation) for model in models_in(part)]
 
 
-def _each(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
 def _blank(value: Any) -> Any:
     """Return a value of the same shape with nothing in it; of a list, one part stays."""
     if isinstance(value, Mapping):
-        return {name: _blank(each) for name, each in value.items()}
+        return {name: _blank(member) for name, member in value.items()}
     if isinstance(value, list):
         return [ERASED] if value else []
     return value if value is None else ERASED

@@ -121,9 +121,9 @@ class Agent:
     def __init_subclass__(cls, *, capability: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.capability = capability or dashed(cls.__name__)
-        for attribute, each in cls.operations().items():
-            if each.service is not cls:
-                setattr(cls, attribute, inherited := copy(each))
+        for attribute, operation in cls.operations().items():
+            if operation.service is not cls:
+                setattr(cls, attribute, inherited := copy(operation))
                 inherited.service = cls
 
     def does(self, operation: Operation[Asked, Answered]) -> Does[Asked, Answered]:
@@ -191,7 +191,7 @@ class Agent:
         attributes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             attributes |= vars(base)
-        return {name: each for name, each in attributes.items() if isinstance(each, Operation)}
+        return {name: value for name, value in attributes.items() if isinstance(value, Operation)}
 
 
 def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:

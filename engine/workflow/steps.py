@@ -119,8 +119,8 @@ class Workflow:
         above = {earlier.make.__name__: earlier for earlier in self.above(step)}
         return {
             name: above[name]
-            for name, each in signature_of(function).parameters.items()
-            if name in above and each.annotation not in (self.payload, Order)
+            for name, parameter in signature_of(function).parameters.items()
+            if name in above and parameter.annotation not in (self.payload, Order)
         }
 
     def uses(self, step: Step) -> Mapping[str, Step]:
@@ -161,7 +161,7 @@ class Workflow:
     def _definition(self, step: Step) -> StepDefinition:
         request = self._asked(step, step.make)
         judges: dict[str, Any] = {
-            name: self._asked(step, each) for name, each in step.judges.items()
+            name: self._asked(step, function) for name, function in step.judges.items()
         }
         uses, may_lack = used_by([request, *judges.values()])
         return StepDefinition(
@@ -181,7 +181,7 @@ class Workflow:
 
     def _asked(self, step: Step, function: Callable[..., Any]) -> Asked:
         taken = self.taken(step, function).items()
-        answers = {name: (each.name, each.operation.answers) for name, each in taken}
+        answers = {name: (earlier.name, earlier.operation.answers) for name, earlier in taken}
         return asked(function, self.payload, answers)
 
     def mermaid(self) -> str:

@@ -137,7 +137,7 @@ def plain(value: Any) -> str:
     """Return a value as one short line without control characters, whoever it came from."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(plain, value))
-    shown = "".join(each if each.isprintable() else " " for each in str(value))
+    shown = "".join(character if character.isprintable() else " " for character in str(value))
     return re.sub(" +", " ", shown).strip()[:LONGEST]
 
 

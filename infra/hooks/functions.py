@@ -55,7 +55,7 @@ def check(environment: Mapping[str, str], seconds: int) -> None:
         _not_checked(text_of(error.fault("Resource Manager")), options)
         return
     except HookError as error:
-        _not_checked("; ".join(text_of(each) for each in error.faults), options)
+        _not_checked("; ".join(text_of(fault) for fault in error.faults), options)
         return
     if missing:
         facts = {"functions": sorted(missing), "options": options}

@@ -63,7 +63,7 @@ def _settings() -> List[Setting]:
 
 def _may_ask(values: Mapping[str, str], settings: List[Setting]) -> bool:
     """Whether this is a first try, of a person at a terminal."""
-    given = values.get(SIMULATED) or any(values.get(each["name"]) for each in settings)
+    given = values.get(SIMULATED) or any(values.get(setting["name"]) for setting in settings)
     return not given and bool(sys.stdin) and sys.stdin.isatty()
 
 

@@ -71,7 +71,7 @@ function peekMessage(queue, body) {
 }
 
 function scheduleMessage(queue, body, now) {
-  const encoded = body.messages.map((each) => each.message);
+  const encoded = body.messages.map((entry) => entry.message);
   if (encoded.some((bytes) => bytes.length > MAX_MESSAGE_BYTES)) {
     return refused(400, 'amqp:link:message-size-exceeded', `A message may have at most ${MAX_MESSAGE_BYTES} bytes`);
   }

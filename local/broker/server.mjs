@@ -209,7 +209,7 @@ export class AmqpServer {
       return reject(delivery, 'amqp:link:message-size-exceeded', description);
     }
     const now = Date.now();
-    for (const each of parseTransfer(bytes, delivery.format)) queue.put(each, now);
+    for (const transferred of parseTransfer(bytes, delivery.format)) queue.put(transferred, now);
     delivery.update(true, message.accepted().described());
     this.#broker.serve(queue);
   }

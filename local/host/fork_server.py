@@ -116,8 +116,8 @@ def _live(live: Callable[[], None]) -> NoReturn:
 
 
 def _serve(control: socket.socket, work: Work) -> None:
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)  # the host ends us; the workers inherit this
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, signal.SIG_IGN)  # the host ends us; the workers inherit this
     for name in OFTEN_USED:
         _load(name)
     gc.freeze()

@@ -46,7 +46,7 @@ class Host:
         self._invoker = Invoker(
             timeout=self._config.function_timeout,
             short_life_seconds=self._own.short_life_seconds,
-            process_for_each=self._own.process_for_each,
+            process_per_function=self._own.process_per_function,
             in_base64=self._config.extensions.queues.message_encoding == "base64",
         )
         self._stopping = asyncio.Event()
@@ -60,7 +60,7 @@ class Host:
         """
         self.functions = await self._invoker.start(fork_server, group)
         self._http = self._http_listener()
-        listeners = ((each, self._listener(each)) for each in self.functions)
+        listeners = ((function, self._listener(function)) for function in self.functions)
         self._listeners = {
             function.name: found for function, found in listeners if found is not None
         }

@@ -160,7 +160,7 @@ def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
     except OSError as error:
         raise HostError(_unreadable(path, error.strerror)) from error
     except ValidationError as error:
-        raise HostError(*(_invalid(path, each) for each in error.errors())) from error
+        raise HostError(*(_invalid(path, detail) for detail in error.errors())) from error
     except ValueError as error:
         raise HostError(_unreadable(path, error)) from error
 

@@ -74,7 +74,9 @@ class HttpListener:
     ) -> None:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         # As in Azure the first route that fits is taken, and not the one that is the most specific.
-        self._endpoints = sorted(endpoints, key=lambda each: order_of_name(each.call.function.name))
+        self._endpoints = sorted(
+            endpoints, key=lambda endpoint: order_of_name(endpoint.call.function.name)
+        )
         self._key = own.function_key.encode()
         self._origins = own.origins
         self._home_page = home_page

@@ -104,7 +104,7 @@ def index_functions(
     decorated: Iterable[Decorated], settings: AppSettings, only: frozenset[str] | None
 ) -> list[IndexedFunction]:
     """Return the functions to run; raises `HostError` that names what this host lacks, function by function."""
-    by_name = {str(each.get_function_name()): each for each in decorated}
+    by_name = {str(function.get_function_name()): function for function in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
     if unknown:
         known = {"functions": ", ".join(sorted(by_name))}
@@ -165,7 +165,7 @@ def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Indexe
         takes_context="context" in inspect.signature(handler).parameters,
         decode=func.get_binding_registry().get(trigger_type).decode,
         trigger=reader(name, triggers[0], settings),
-        outputs=tuple(_output(each, settings) for each in further),
+        outputs=tuple(_output(binding, settings) for binding in further),
     )
 
 

@@ -34,13 +34,13 @@ class Invoker:
         *,
         timeout: float | None,
         short_life_seconds: float,
-        process_for_each: bool,
+        process_per_function: bool,
         in_base64: bool = True,
     ) -> None:
         self._timeout = timeout
         self._short_life_seconds = short_life_seconds
         self._in_base64 = in_base64
-        self._process_for_each = process_for_each
+        self._process_per_function = process_per_function
         self._workers: dict[str, WorkerProcess] = {}
         self._keepers: list[asyncio.Task[None]] = []
 
@@ -54,7 +54,7 @@ class Invoker:
         purposes = list(dict.fromkeys(map(self._purpose, functions))) or [ALL]
         self._workers = {purpose: self._worker(fork_server) for purpose in purposes}
         self._workers[purposes[0]] = first
-        await asyncio.gather(*(self._workers[each].start() for each in purposes[1:]))
+        await asyncio.gather(*(self._workers[purpose].start() for purpose in purposes[1:]))
         for purpose, worker in self._workers.items():
             keeping = vital(f"what keeps a worker process for {purpose}", worker.keep(purpose))
             self._keepers.append(group.create_task(keeping))
@@ -78,7 +78,7 @@ class Invoker:
         return Call(function=function, worker=worker, in_base64=self._in_base64)
 
     def _purpose(self, function: Function) -> str:
-        if not self._process_for_each:
+        if not self._process_per_function:
             return ALL
         return HTTP if isinstance(function.trigger, HttpTrigger) else function.name
 

@@ -30,7 +30,8 @@ def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in line
     )
 
 

@@ -41,8 +41,8 @@ def produced(outputs: Sequence[Output], given: Mapping[str, Out], result: object
     }
     registry = func.get_binding_registry()
     return {
-        each.name: registry.get(each.type).encode(value, expected_type=None)
-        for each, value in values.items()
+        output.name: registry.get(output.type).encode(value, expected_type=None)
+        for output, value in values.items()
         if value is not None
     }
 
@@ -65,7 +65,9 @@ def _messages(datum: Datum) -> Sequence[bytes]:
         return [datum.value if isinstance(datum.value, bytes) else str(datum.value).encode()]
     content = json.loads(datum.value)
     every = content if isinstance(content, list) else [content]
-    return [str(each["body"] if isinstance(each, dict) else each).encode() for each in every]
+    return [
+        str(message["body"] if isinstance(message, dict) else message).encode() for message in every
+    ]
 
 
 async def _to_storage_queue(output: Output, messages: Sequence[bytes], *, in_base64: bool) -> None:

@@ -133,12 +133,19 @@ def _literal(text: str, template: str) -> str:
 def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
     named = {name: listed.split(":")[1:] for _, name, listed, _ in _PARAMETER.findall(template)}
     if unknown := [
-        each for listed in named.values() for each in listed if each not in _CONSTRAINTS
+        constraint
+        for listed in named.values()
+        for constraint in listed
+        if constraint not in _CONSTRAINTS
     ]:
         raise HostError(
             *(
-                Fault(LocalCode.ROUTE_CONSTRAINT_UNKNOWN, f"route {template}", {"constraint": each})
-                for each in unknown
+                Fault(
+                    LocalCode.ROUTE_CONSTRAINT_UNKNOWN,
+                    f"route {template}",
+                    {"constraint": constraint},
+                )
+                for constraint in unknown
             )
         )
     return {name: _listed(listed) for name, listed in named.items()}

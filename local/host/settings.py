@@ -79,7 +79,7 @@ class HostSettings:
     timer_lock_seconds: int
     shutdown_seconds: float
     short_life_seconds: float
-    process_for_each: bool
+    process_per_function: bool
     shortened: Sequence[str]
     """What takes less time than in Azure, in words."""
 
@@ -99,7 +99,7 @@ class HostSettings:
             timer_lock_seconds=max(1, int(given["LOCAL_TIMER_LOCK_SECONDS"])),
             shutdown_seconds=seconds_in(values, "LOCAL_SHUTDOWN_SECONDS"),
             short_life_seconds=seconds_in(values, SHORT_LIFE),
-            process_for_each=_process_for_each(values),
+            process_per_function=_process_per_function(values),
             shortened=[
                 f"{name} is {given[name]:g} instead of {seconds:g}"
                 for name, seconds in in_azure.items()
@@ -108,7 +108,7 @@ class HostSettings:
         )
 
 
-def _process_for_each(values: Mapping[str, str]) -> bool:
+def _process_per_function(values: Mapping[str, str]) -> bool:
     name, choices = "LOCAL_FUNCTION_PROCESSES", ("one", "each")
     chosen = values.get(name, "one")
     if chosen not in choices:

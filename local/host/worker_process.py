@@ -216,5 +216,5 @@ class Life:
         self.lost = len(waiting)
         self.ended.set()
         if not self.overran:
-            for each in waiting:
-                each.set_exception(InvocationFailed())
+            for call in waiting:
+                call.set_exception(InvocationFailed())

@@ -93,13 +93,13 @@ def digest_of(
         name, number = (revision.alert, revision.revision) if revision else (event.event_id, 0)
         if name not in latest or latest[name][0] < number:
             latest[name] = (number, event)
-    by_time = sorted((event for _, event in latest.values()), key=lambda each: each.at)
-    by_time.sort(key=lambda each: (is_of_condition(each), needs_action(each)))
+    by_time = sorted((event for _, event in latest.values()), key=lambda event: event.at)
+    by_time.sort(key=lambda event: (is_of_condition(event), needs_action(event)))
     entries = [_entry(event, places) for event in reversed(by_time)]
     if not entries:
         return None
     # Many orders that failed leave out none of the conditions, of which one may be their cause.
-    listed = sorted(entries[:MAX_ENTRIES], key=lambda each: not each.needs_action)
+    listed = sorted(entries[:MAX_ENTRIES], key=lambda entry: not entry.needs_action)
     return Digest(
         id=digest_id,
         at=at,

@@ -101,7 +101,7 @@ class Relay:
         mine = await run_all(
             (self._put_off(bucket, row, event) for row, event in events), at_most=PAGE
         )
-        return await self._publish([each for each in mine if each])
+        return await self._publish([postponed for postponed in mine if postponed])
 
     async def _put_off(
         self, bucket: str, row: IndexRow, event: Event
@@ -117,7 +117,7 @@ class Relay:
             return []
         (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
         if fault and len(events) > 1 and not rules.is_silence(fault):
-            alone = await run_all(self._publish([each]) for each in events)
+            alone = await run_all(self._publish([event]) for event in events)
             return [delivery for (delivery,) in alone]
         return [(row, fault) for row, _ in events]
 

@@ -134,7 +134,7 @@ def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
         type_, step, cause, reason = _cause_of(alert)
         groups.setdefault((type_, step, cause, "" if cause else reason), []).append(alert)
     found = [_cause(group, closed) for group in groups.values()]
-    return sorted(found, key=lambda each: (each.open, each.count), reverse=True)
+    return sorted(found, key=lambda view: (view.open, view.count), reverse=True)
 
 
 def _cause_of(alert: Alert) -> tuple[str, str, str, str]:

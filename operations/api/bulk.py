@@ -113,7 +113,7 @@ class BulkService:
         done = [order.order_id for order in orders]
         waiting = [order.order_id for order in orders if order.meaning.waits_for_operator]
         handled = {*done, *(refusal.order_id for refusal in refused)}
-        changed = [each.order_id for each in meant if each.order_id not in handled]
+        changed = [order.order_id for order in meant if order.order_id not in handled]
         return page.model_copy(
             update={
                 "done": done,

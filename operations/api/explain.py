@@ -201,7 +201,7 @@ def what_comes_otherwise(order: Order, rules: ActingRules, now: datetime) -> Pro
         found.append(_claim(order, rules, max(now, _polled_from(order, rules, now))))
     others = (Actor.AGENT, Actor.OUTSIDE)
     acts = (act for act in found if act and act.at and act.actor not in others)
-    return min(acts, key=lambda each: each.at or now, default=None)
+    return min(acts, key=lambda act: act.at or now, default=None)
 
 
 def _polled_from(order: Order, rules: ActingRules, now: datetime) -> datetime:

@@ -28,8 +28,8 @@ SHARED_FOR = timedelta(seconds=0.5)
 REQUEST = re.compile(r"([^:]+):[^:]+:([0-9]{1,9}):[^:]+")
 """The id of a request: order, step, attempt and action (`engine/domain/messages.py`)."""
 
-OF_OPERATORS = {each for each, meaning in STATUS_INFO.items() if meaning.waits_for_operator}
-PARKED = {each for each, meaning in STATUS_INFO.items() if meaning.is_parked}
+OF_OPERATORS = {status for status, meaning in STATUS_INFO.items() if meaning.waits_for_operator}
+PARKED = {status for status, meaning in STATUS_INFO.items() if meaning.is_parked}
 
 MOST_SHOWN = 200
 """Maximum number of open orders that are told one by one; of more only their numbers are."""
@@ -239,7 +239,7 @@ def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
 
 def _breaker(agent: str, health: Sequence[AgentHealth], now: datetime) -> Breaker:
     reports = [row for row in health if row.agent == agent and row.is_report]
-    newest = max(reports, key=lambda each: each.at, default=None)
+    newest = max(reports, key=lambda report: report.at, default=None)
     over = newest and newest.open_until if newest and newest.counts_until > now else None
     return Breaker(
         agent=agent,

@@ -141,7 +141,7 @@ class OverviewService:
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
-            agents=[each for each in health if each.held_by is None],
+            agents=[report for report in health if report.held_by is None],
             agent_names=list(self.agents),
             held_agents=[held_agent(hold) for hold in holds if hold],
         )
@@ -180,7 +180,7 @@ def waiting_causes(rows: Sequence[IndexRow]) -> list[Waiting]:
         own = None if order.cause else order.reason  # of a row that cannot be read
         groups.setdefault((step, agent, order.cause, own), []).append(order)
     found = [_waiting_for(orders) for orders in groups.values()]
-    return sorted(found, key=lambda each: each.count, reverse=True)[:MAX_CAUSES]
+    return sorted(found, key=lambda cause: cause.count, reverse=True)[:MAX_CAUSES]
 
 
 def _failed_at(order: ListedOrder) -> tuple[str | None, str | None]:
@@ -236,7 +236,9 @@ def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:
         completed.update({name: took.count for name, took in minute.steps.items()})
     shown = {name for name, _ in completed.most_common(MAX_STEPS)}
 
-    def with_shown_steps(each: Figures) -> Figures:
-        return replace(each, steps={name: each.steps[name] for name in each.steps if name in shown})
+    def with_shown_steps(figures: Figures) -> Figures:
+        return replace(
+            figures, steps={name: figures.steps[name] for name in figures.steps if name in shown}
+        )
 
     return [with_shown_steps(minute) for minute in minutes]

@@ -29,7 +29,7 @@ class Look:
 
     def more(self, kind: WorkItemKind) -> bool:
         """Whether there may be more rows of this kind than were read."""
-        return sum(each == kind for _, each in self.whole) < self.buckets
+        return sum(whole_kind == kind for _, whole_kind in self.whole) < self.buckets
 
     @cached_property
     def orders(self) -> Mapping[WorkItemKind, Mapping[str, IndexRow]]:
@@ -63,7 +63,7 @@ class OutboxReader:
 
     async def look(self) -> Look:
         """Read the agenda of all buckets that answer; raises `ExceptionGroup` if none does."""
-        at, found = self.clock(), await self.store.of_each_bucket(self._owed_in)
+        at, found = self.clock(), await self.store.read_buckets(self._owed_in)
         rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
         whole: set[tuple[str, WorkItemKind]] = set()
         for bucket, (read, more) in found.items():

@@ -193,7 +193,7 @@ class RetentionService:
             raise InvalidError(["continuation: expected what the page before said"])
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
-        records = (each.record for each in page.orders if each.record)
+        records = (order.record for order in page.orders if order.record)
         theirs = [
             views.found(order)
             for order in records
@@ -204,7 +204,7 @@ class RetentionService:
             orders=[order.order_id for order in theirs],
             found=theirs,
             looked_at=len(page.orders),
-            unreadable=[each.order_id for each in page.orders if each.fault],
+            unreadable=[order.order_id for order in page.orders if order.fault],
             continuation=page.continuation or next_bucket,
         )
 
@@ -228,7 +228,7 @@ def _log_run(orders: int, removed: Mapping[str, Removed]) -> None:
         log.info("retention.swept", extra=counts)
     if poison:
         log.warning("retention.poison_removed", extra={"count": poison})
-    if behind := [name for name, each in removed.items() if each.behind]:
+    if behind := [name for name, removal in removed.items() if removal.behind]:
         log.error("retention.behind", extra={"what": behind})  # an alert counts these
 
 

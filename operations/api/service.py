@@ -107,7 +107,7 @@ class OperatorService:
             if continuation is None or len(found) >= page.limit:
                 break
             looked_at = MAX_LOOKED_AT
-        shown, next_one = cut(found, page.limit, lambda each: each[0])
+        shown, next_one = cut(found, page.limit, lambda pair: pair[0])
         return OrderList(
             orders=[order for _, order in shown], continuation=next_one or continuation
         )
@@ -161,8 +161,8 @@ class OperatorService:
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [order for order in page.orders if order.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[views.state_view(each.record) for each in found if each.record],
-            unreadable=[each.order_id for each in found if each.fault],
+            orders=[views.state_view(order.record) for order in found if order.record],
+            unreadable=[order.order_id for order in found if order.fault],
             more=page.continuation.startswith(beginning),
         )
 

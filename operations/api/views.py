@@ -192,7 +192,7 @@ def order_view(
         erased=any(name_of(event) == ERASE.done for event in events),
         keys=[key_in(row) for row in order.submitted.key_rows],
         steps=[_step(order, step, now) for step in order.steps],
-        history=[_entry(each) for each in entries],
+        history=[_entry(entry) for entry in entries],
         actions=possible(order, now),
     )
 

@@ -147,11 +147,11 @@ class Vocabulary(View):
 
 def vocabulary(links: OutsideLinks = NOWHERE) -> Vocabulary:
     """Return the vocabulary of orders, and where pages lead to from it."""
-    orders = {str(name): OrderTerm.model_validate(each) for name, each in STATUS_INFO.items()}
+    orders = {str(name): OrderTerm.model_validate(info) for name, info in STATUS_INFO.items()}
     return Vocabulary(
         orders={ACCEPTED: NOT_RECORDED, **orders},
-        steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
-        events={name: EventTerm.model_validate(each) for name, each in EVENT_INFO.items()},
+        steps={name: StepTerm.model_validate(step) for name, step in life.STEPS.items()},
+        events={name: EventTerm.model_validate(info) for name, info in EVENT_INFO.items()},
         actions=[
             _term(action) for action in (*actions.ACTIONS, *actions.OTHERS, *actions.OF_ANSWERS)
         ],
@@ -169,14 +169,14 @@ def runbook_of(page: str) -> dict[str, str]:
 def _lists() -> dict[str, ListTerm]:
     """Return the counted lists, and those that are made of several of them."""
     counted = {name: _counted(name, STATUS_INFO[situation_in(name)]) for name in LISTS}
-    waiting = {name: each for name, each in counted.items() if each.waits_for_operator}
-    under_way = [name for name, each in counted.items() if each.is_under_way]
+    waiting = {name: term for name, term in counted.items() if term.waits_for_operator}
+    under_way = [name for name, term in counted.items() if term.is_under_way]
     again = STATUS_INFO[OrderStatus.AGAIN]
     return {
         **waiting,
         "again": _made_of(again.word, again.mark, under_way, OrderStatus.AGAIN),
         "open": _made_of("All open", Mark.PENDING, [*waiting, *under_way]),
-        **{name: each for name, each in counted.items() if name not in waiting},
+        **{name: term for name, term in counted.items() if name not in waiting},
         **{name: _over(name) for name in ENDED_LISTS},
     }
 

@@ -35,7 +35,7 @@ class Check:
             self.say(f"not tried: order, alert, resubmit; {NO_SAMPLE}")
             return
         self._until("order", partial(self._is, self._place({}), "Processed"))
-        step = next((each for each in reversed(steps) if each["waits"]), None)
+        step = next((sample_step for sample_step in reversed(steps) if sample_step["waits"]), None)
         if step is None:
             self.say(f"not tried: alert, resubmit; {NO_STEP}")
             return

@@ -80,7 +80,7 @@ class Api:
             found += page[items]
         return {**page, items: found}
 
-    def each_page(self, body: Mapping[str, Any]) -> Iterator[Json]:
+    def bulk_pages(self, body: Mapping[str, Any]) -> Iterator[Json]:
         """Carry out a bulk action page by page, all up to the time that the first page returns."""
         page = self.post("bulk", body=body)
         yield page

@@ -89,7 +89,7 @@ STATES = click.Choice([*LISTS, *ENDED_LISTS], case_sensitive=False)
 AS_ID = re.compile(r"b\d\d(-|$)")
 """How the id of an order begins; what begins otherwise is a key."""
 OUTCOMES = click.Choice(
-    [each.value for each in Outcome if STATUS_INFO[OrderStatus(each)].waits_for_operator]
+    [outcome.value for outcome in Outcome if STATUS_INFO[OrderStatus(outcome)].waits_for_operator]
 )
 WAITING = next(name for name in LISTS if STATUS_INFO[situation_in(name)].waits_for_operator)
 """The list that is shown first: that of the orders that wait for an operator."""
@@ -516,7 +516,7 @@ def bulk(
         "refused": [],
         "changed": [],
     }
-    for page in api.each_page(body):
+    for page in api.bulk_pages(body):
         summary["until"] = page["until"]
         for name in ("matching", "done", "stillWaiting", "refused", "changed"):
             summary[name] += page[name]

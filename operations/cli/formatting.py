@@ -122,15 +122,15 @@ def alerts_table(found: Iterable[Json]) -> str:
     """Return a list of alerts as a table."""
     rows = [
         (
-            each["at"],
-            "closed" if each["closed"] else "open",
-            each["type"],
-            each["subject"],
-            verbatim(each.get("reason")),
-            (each["acknowledged"] or {}).get("by"),
-            verbatim(each["key"]),
+            alert["at"],
+            "closed" if alert["closed"] else "open",
+            alert["type"],
+            alert["subject"],
+            verbatim(alert.get("reason")),
+            (alert["acknowledged"] or {}).get("by"),
+            verbatim(alert["key"]),
         )
-        for each in found
+        for alert in found
     ]
     header = ("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY")
     return table(header, rows, free=3)
@@ -139,8 +139,13 @@ def alerts_table(found: Iterable[Json]) -> str:
 def poison_table(found: Iterable[Json]) -> str:
     """Return a list of poison messages as a table, with the beginning of each body."""
     rows = [
-        (each["queue"], verbatim(each["id"]), each["reason"], verbatim(_beginning(each["body"])))
-        for each in found
+        (
+            message["queue"],
+            verbatim(message["id"]),
+            message["reason"],
+            verbatim(_beginning(message["body"])),
+        )
+        for message in found
     ]
     return table(("QUEUE", "ID", "REASON", "BODY"), rows, free=2)
 
@@ -159,9 +164,9 @@ def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]
         return any(spelling in body for spelling in spellings)
 
     dropped = [
-        f"poison message of that name: poison drop {each['queue']} {each['id']}"
-        for each in messages
-        if names_customer(each)
+        f"poison message of that name: poison drop {message['queue']} {message['id']}"
+        for message in messages
+        if names_customer(message)
     ]
     orders = [
         f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable
@@ -210,14 +215,14 @@ def causes_table(found: Iterable[Json]) -> str:
     """Return the causes of alerts as a table."""
     rows = [
         (
-            each["count"],
-            each["open"],
-            len(each["unacknowledged"]),
-            each["type"],
-            each["step"],
-            each["last"],
-            verbatim(each["cause"] or each["reason"]),
+            cause["count"],
+            cause["open"],
+            len(cause["unacknowledged"]),
+            cause["type"],
+            cause["step"],
+            cause["last"],
+            verbatim(cause["cause"] or cause["reason"]),
         )
-        for each in found
+        for cause in found
     ]
     return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "LAST", "CAUSE"), rows)

@@ -28,7 +28,7 @@ def test_nothing_is_paid_unapproved_whatever_goes_wrong() -> None:
 
 
 @pytest.mark.soak
-def test_nothing_is_paid_unapproved_by_two_processes_of_each_kind() -> None:
+def test_nothing_is_paid_unapproved_by_two_processes_of_every_kind() -> None:
     """The same, with the races between two schedulers, two supervisors and two of each agent."""
     coverage = Trial(CLAIMS).explore(
         faults=1, instances=2, holds=nothing_is_paid_unapproved, seconds=600

@@ -154,7 +154,7 @@ class Ledger:
     async def clear_faults(self, service: str, key: str | None) -> None:
         """Lift one fault, or all."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
-        await self._table.submit_each(service, [Delete(row.key) for row in rows])
+        await self._table.submit_separately(service, [Delete(row.key) for row in rows])
 
 
 def _effect_row(key: str, action: str) -> str:

@@ -45,23 +45,23 @@ export function basketPage(place) {
     );
   }
 
-  const line = (each) =>
+  const line = (item) =>
     h(
       "li",
-      { key: each.sku },
-      h("span", { class: "name" }, each.name, h("span", { class: "muted" }, ` ${money(each.cents, each.currency)}`)),
+      { key: item.sku },
+      h("span", { class: "name" }, item.name, h("span", { class: "muted" }, ` ${money(item.cents, item.currency)}`)),
       h(
         "span",
         { class: "amount" },
-        h("button", { "aria-label": `One ${each.name} less`, onClick: () => change(each, -1) }, "−"),
-        h("span", { class: "number" }, each.quantity),
-        h("button", { "aria-label": `One ${each.name} more`, onClick: () => change(each, 1) }, "+"),
+        h("button", { "aria-label": `One ${item.name} less`, onClick: () => change(item, -1) }, "−"),
+        h("span", { class: "number" }, item.quantity),
+        h("button", { "aria-label": `One ${item.name} more`, onClick: () => change(item, 1) }, "+"),
       ),
-      h("span", { class: "sum" }, total([each])),
+      h("span", { class: "sum" }, total([item])),
     );
 
   function field({ name, label, type, autocomplete }) {
-    const fault = faults.find((each) => each.field === name);
+    const fault = faults.find((candidate) => candidate.field === name);
     return h(
       "label",
       { class: "field", key: name },
@@ -88,20 +88,20 @@ export function basketPage(place) {
       h(
         "ul",
         null,
-        faults.map((each) =>
+        faults.map((fault) =>
           h(
             "li",
             null,
-            each.field ? h("a", { href: `#${each.field}`, onClick: goTo(each.field) }, each.text) : each.text,
+            fault.field ? h("a", { href: `#${fault.field}`, onClick: goTo(fault.field) }, fault.text) : fault.text,
           ),
         ),
       ),
       wasOther && h("button", { onClick: startAnew }, "Order this as well"),
     );
 
-  function change(each, by) {
-    put(each, each.quantity + by);
-    place.say(`${each.name}: ${each.quantity + by} in the basket`);
+  function change(item, by) {
+    put(item, item.quantity + by);
+    place.say(`${item.name}: ${item.quantity + by} in the basket`);
     draw();
   }
 

@@ -51,7 +51,7 @@ function open() {
   if (location.hash && !location.hash.startsWith("#/")) return;
   leave?.();
   const path = location.hash.slice(1) || "/";
-  const page = PAGES.find((each) => each.path.test(path)) ?? PAGES[0];
+  const page = PAGES.find((candidate) => candidate.path.test(path)) ?? PAGES[0];
   document.title = page.title;
   render(main);
   leave = page.open(place, ...(page.path.exec(path)?.slice(1) ?? []));

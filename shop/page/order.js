@@ -14,7 +14,7 @@ const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /** @param {import("./main.js").Place} place @param {string} id */
 export function orderPage(place, id) {
-  const bought = mine().find((each) => each.id === id);
+  const bought = mine().find((purchase) => purchase.id === id);
   /** Since when each step is waited for, as far as this page has seen. @type {Map<string, number>} */
   const began = new Map();
   let order, problem, line;
@@ -57,9 +57,14 @@ export function orderPage(place, id) {
     );
   }
 
-  function step(each) {
-    const { look, words, more } = isSlow(each) ? each.ifSlow : each;
-    return h("li", { key: each.name, class: look }, badge(look, words), more && h("p", { class: "muted small" }, more));
+  function step(stage) {
+    const { look, words, more } = isSlow(stage) ? stage.ifSlow : stage;
+    return h(
+      "li",
+      { key: stage.name, class: look },
+      badge(look, words),
+      more && h("p", { class: "muted small" }, more),
+    );
   }
 
   const notThere = () =>
@@ -115,5 +120,5 @@ export function orderPage(place, id) {
 /** For how many seconds an order is there: its id begins with the time, as ULIDs do. @param {string} id */
 function age(id) {
   const time = id.slice(4, 14);
-  return (now() - [...time].reduce((sum, each) => sum * 32 + LETTERS.indexOf(each), 0)) / 1000;
+  return (now() - [...time].reduce((sum, letter) => sum * 32 + LETTERS.indexOf(letter), 0)) / 1000;
 }

@@ -22,7 +22,7 @@ const order = ({ id, at, lines, said }) =>
     h(
       "a",
       { href: `#/orders/${id}` },
-      h("span", null, lines.map((each) => `${each.quantity} × ${each.name}`).join(", ")),
+      h("span", null, lines.map((line) => `${line.quantity} × ${line.name}`).join(", ")),
       h("span", { class: "muted" }, `${clock(at)} · ${total(lines)} · ${things(lines)}`),
       said && h("span", { class: "small" }, said),
     ),

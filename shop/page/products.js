@@ -15,31 +15,31 @@ export function productsPage(place) {
   };
   const draw = () => show(h("ul", { class: "products" }, known.map(product)));
 
-  function product(each, number) {
-    const inBasket = quantityOf(each.sku);
+  function product(tea, number) {
+    const inBasket = quantityOf(tea.sku);
     return h(
       "li",
-      { class: "product", key: each.sku },
-      picture(each.sku, number),
-      h("div", { class: "about" }, h("h2", null, each.name), h("p", { class: "muted" }, each.description)),
+      { class: "product", key: tea.sku },
+      picture(tea.sku, number),
+      h("div", { class: "about" }, h("h2", null, tea.name), h("p", { class: "muted" }, tea.description)),
       h(
         "div",
         { class: "buy" },
-        h("strong", null, money(each.cents, each.currency)),
+        h("strong", null, money(tea.cents, tea.currency)),
         h(
           "button",
-          { class: inBasket ? "" : "main", onClick: () => add(each) },
+          { class: inBasket ? "" : "main", onClick: () => add(tea) },
           "Add",
-          h("span", { class: "for-readers" }, ` ${each.name}`),
+          h("span", { class: "for-readers" }, ` ${tea.name}`),
           inBasket > 0 && h("span", { class: "count", "aria-hidden": "true" }, inBasket),
         ),
       ),
     );
   }
 
-  function add(each) {
-    put(each, quantityOf(each.sku) + 1);
-    place.say(`${each.name} added; ${quantityOf(each.sku)} in the basket`);
+  function add(tea) {
+    put(tea, quantityOf(tea.sku) + 1);
+    place.say(`${tea.name} added; ${quantityOf(tea.sku)} in the basket`);
     place.changed();
     draw();
   }

@@ -16,9 +16,9 @@ export const basket = () => read("basket", { key: "", lines: [] });
 export function put(product, quantity) {
   const { key, lines } = basket();
   const wanted = { ...product, quantity: Math.min(quantity, 1000) };
-  const there = lines.some((each) => each.sku === product.sku);
-  const next = there ? lines.map((each) => (each.sku === product.sku ? wanted : each)) : [...lines, wanted];
-  write("basket", { key: key || newKey(), lines: next.filter((each) => each.quantity > 0) });
+  const there = lines.some((line) => line.sku === product.sku);
+  const next = there ? lines.map((line) => (line.sku === product.sku ? wanted : line)) : [...lines, wanted];
+  write("basket", { key: key || newKey(), lines: next.filter((line) => line.quantity > 0) });
 }
 
 /** Let what is in the basket be another purchase than what was sent before. */
@@ -37,13 +37,13 @@ export const mine = () => read("orders", []);
 export const heard = (id, said) =>
   write(
     "orders",
-    mine().map((each) => (each.id === id ? { ...each, said } : each)),
+    mine().map((order) => (order.id === id ? { ...order, said } : order)),
   );
 
 /** @param {string} sku */
-export const quantityOf = (sku) => basket().lines.find((each) => each.sku === sku)?.quantity ?? 0;
+export const quantityOf = (sku) => basket().lines.find((line) => line.sku === sku)?.quantity ?? 0;
 /** @param {Line[]} lines */
-export const count = (lines) => lines.reduce((sum, each) => sum + each.quantity, 0);
+export const count = (lines) => lines.reduce((sum, line) => sum + line.quantity, 0);
 
 /** @param {Line[]} lines */
 export const things = (lines) => (count(lines) === 1 ? "1 item" : `${count(lines)} items`);
@@ -51,7 +51,7 @@ export const things = (lines) => (count(lines) === 1 ? "1 item" : `${count(lines
 /** What lines cost together, to be read. @param {Line[]} lines */
 export const total = (lines) =>
   money(
-    lines.reduce((sum, each) => sum + each.cents * each.quantity, 0),
+    lines.reduce((sum, line) => sum + line.cents * line.quantity, 0),
     lines[0]?.currency,
   );
 
@@ -64,6 +64,6 @@ function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, "$1-$2-$3-$4-$5");
 }

@@ -23,7 +23,7 @@ def _copied(value: Any) -> Any:
         case Counter() | set():
             return copy(value)
         case dict():
-            return {key: _copied(each) for key, each in value.items()}
+            return {key: _copied(member) for key, member in value.items()}
     return value
 
 
@@ -34,7 +34,7 @@ def next_look(admission: Admission) -> datetime:
 
 def closed_until(admission: Admission) -> list[datetime]:
     """Until when it believes circuits to be open."""
-    return [each.open_until for each in admission.health if each.open_until]
+    return [report.open_until for report in admission.health if report.open_until]
 
 
 def text_of_belief(admission: Admission, now: datetime) -> str:
@@ -45,7 +45,7 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
     turns = {needs: turn % NORMAL_PRIORITY_SHARE for needs, turn in admission._turns.items()}
     announced = {name: at for name, at in admission._announced.items() if now - at < ANNOUNCED_FOR}
     passed_over = {name: until for name, until in admission._passed_over.items() if until > now}
-    health = sorted(repr(each) for each in admission.health if each.counts_until > now)
+    health = sorted(repr(report) for report in admission.health if report.counts_until > now)
     lasting = (*map(sorted, (turns.items(), announced.items(), passed_over.items())), health)
     if now >= next_look(admission):
         return repr(lasting)

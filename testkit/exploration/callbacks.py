@@ -38,7 +38,7 @@ def with_link(world: World, agent: Agent, request: AgentRequest) -> World:
 
 def linked(world: World, key: str, right: str) -> World:
     """Return the world in which the service has this link for the key; it uses no older one."""
-    others = (each for each in world.linked if each[0] != key)
+    others = (link for link in world.linked if link[0] != key)
     return world.but(linked=tuple(sorted([*others, (key, right)])))
 
 
@@ -93,7 +93,9 @@ def answers(world: World) -> Iterator[tuple[str, Job]]:
 def check_called_once(handler: Handler, request: AgentRequest) -> None:
     """Check that no call follows in an attempt whose service answers over its link (ANS-8)."""
     later = [
-        each for each in handler.log if isinstance(each, Raised) and each.kind is AnswersLaterError
+        entry
+        for entry in handler.log
+        if isinstance(entry, Raised) and entry.kind is AnswersLaterError
     ]
     demand(not later, f"{request.step} is called again, and its service has the link (ANS-8)")
 

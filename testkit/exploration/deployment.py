@@ -172,8 +172,8 @@ class Deployment:
         """Return the answer to this step: of its service, or of somebody outside."""
         if step in self.answers:
             return self.answers[step]
-        found = [each.definition(step) for each in self.workflows.all]
-        definitions = [each for each in found if each is not None]
+        found = [workflow.definition(step) for workflow in self.workflows.all]
+        definitions = [definition for definition in found if definition is not None]
         is_external = any(definition.capability == OUTSIDE for definition in definitions)
         answer: dict[str, object] = {} if is_external else {"reference": "r"}
         for definition in definitions:

@@ -160,10 +160,12 @@ def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Hand
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
     """Stands in for `run_all`."""
-    return results_of(await each_settled(work, at_most=at_most))
+    return results_of(await settle_one_by_one(work, at_most=at_most))
 
 
-async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64) -> list[Any]:
+async def settle_one_by_one(
+    work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64
+) -> list[Any]:
     """Stands in for `settle_all`.
 
     One comes after another, where a world wants it, in either order.

@@ -19,7 +19,7 @@ from testkit.exploration.world import World
 def is_due(world: World, kind: str, now: datetime) -> bool:
     """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
     return any(
-        should_find(part, kind, now) or _would_find(part, kind, now) for part in world.each()
+        should_find(part, kind, now) or _would_find(part, kind, now) for part in world.parts()
     )
 
 
@@ -64,7 +64,8 @@ def _would_find(world: World, kind: str, now: datetime) -> bool:
     if kind == "sweep":
         due = now - world.deployed.tolerance
         ranges = [
-            work_index.overdue(due, each) for each in (WorkItemKind.RUNNING, WorkItemKind.WAITING)
+            work_index.overdue(due, item_kind)
+            for item_kind in (WorkItemKind.RUNNING, WorkItemKind.WAITING)
         ]
         return any(start <= key < end for key in rows for start, end in ranges)
     pending = (row for key, row in rows.items() if key.startswith(WorkItemKind.PENDING))

@@ -62,7 +62,7 @@ class FoundError(AssertionError):
         self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
     ) -> None:
         story = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
-        told = [f"     {each.at:%H:%M:%S} {each.event}: {each.detail}" for each in history]
+        told = [f"     {entry.at:%H:%M:%S} {entry.event}: {entry.detail}" for entry in history]
         super().__init__("\n".join([violation, *story, *(["Its history:"] if told else []), *told]))
         self.violation = violation
         self.labels = list(labels)
@@ -208,7 +208,7 @@ def _look_at(
             check_end(world)
             seen.ends += 1
             search.quiet.append(number)
-        for part in filter(has_ended, world.each()):
+        for part in filter(has_ended, world.parts()):
             search.ended[part.order_id].add(number)
         watch(world, following)
     except AssertionError as violation:
@@ -237,9 +237,9 @@ def _reached(
 def _last_step(world: World) -> list[str]:
     """What was about to happen when a move itself violated something: a hint for the reader."""
     waiting = [
-        f"{slot} waits to {each.pending.name}"
-        for slot, each in world.handlers.items()
-        if each.pending
+        f"{slot} waits to {handler.pending.name}"
+        for slot, handler in world.handlers.items()
+        if handler.pending
     ]
     return [f"(then: {', '.join(waiting)})"] if waiting else []
 

@@ -102,7 +102,7 @@ EVENTS_OF = {
 
 def check(world: World) -> None:
     """Check a state: of each order what must hold, whatever becomes of those beside it."""
-    for part in world.each():
+    for part in world.parts():
         _check(part)
 
 
@@ -225,16 +225,16 @@ def _not_turned_back(world: World, order: Order) -> None:
 def _judged_once(world: World) -> None:
     """A step that was begun is not called unneeded later (SCH-14)."""
     begun: set[str] = set()
-    for each in (event for entry in world.history() for event in entry.events):
-        begun |= {each.step} if isinstance(each, StepStarted) else set()
-        unneeded = isinstance(each, SkippedByCondition) and each.step in begun
-        demand(not unneeded, f"begun, and then not needed: {each} (SCH-14)")
+    for event in (event for entry in world.history() for event in entry.events):
+        begun |= {event.step} if isinstance(event, StepStarted) else set()
+        unneeded = isinstance(event, SkippedByCondition) and event.step in begun
+        demand(not unneeded, f"begun, and then not needed: {event} (SCH-14)")
 
 
 def _answered_once(world: World) -> None:
     """An answer from outside completes its step once (ANS-3)."""
     happened = (event for entry in world.history() for event in entry.events)
-    answered = [each.step for each in happened if isinstance(each, ExternalEventRecorded)]
+    answered = [event.step for event in happened if isinstance(event, ExternalEventRecorded)]
     demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
 
 
@@ -296,7 +296,7 @@ def _key(world: World, step: Step, number: int) -> str:
 def _not_lost(world: World) -> None:
     begun = (handler.job for handler in world.handlers.values())
     on_its_way: tuple[Sent | Job, ...] = (*world.queue, *begun, *world.to_come)
-    submitted = [each.body for each in on_its_way if each.kind == "submission"]
+    submitted = [message.body for message in on_its_way if message.kind == "submission"]
     here = any(world.order_id in body for body in submitted)
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
@@ -662,7 +662,7 @@ def _alerted_once(world: World) -> None:
         entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}
     ]
     owed = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
-    waiting = {each["EventId"] for each in owed if each["Type"] in OF_ENDS}
+    waiting = {row["EventId"] for row in owed if row["Type"] in OF_ENDS}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
@@ -750,13 +750,13 @@ def _tells_what_changed(change: Change) -> None:
     """The history tells of each attempt that begins, each step done or undone, and each end."""
     before, after = change.before, change.after
     running = after.in_state(UnderWay)
-    begun = {each.name for each in running if _attempts_in(change, each.name) > 0}
+    begun = {step.name for step in running if _attempts_in(change, step.name) > 0}
     done, undone = _names(_newly(Completed, change)), _names(_newly(Undone, change))
     told_done = StepCompleted | ExternalEventRecorded | StepSettled
     expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
     happened: tuple[Any, ...] = tuple(change.entry.events)
     for kind, names in expected.items():
-        told = {each.step for each in happened if isinstance(each, kind)}
+        told = {event.step for event in happened if isinstance(event, kind)}
         demand(told >= names, f"{kind} of {names}, and the history tells of {told}")
     ended = after.has_ended and type(after.state) is not type(before.state)
     ends = [
@@ -872,24 +872,24 @@ def _uncounted(events: Sequence[Any], after: Step) -> int:
     return count
 
 
-def _begins_anew(each: Any) -> bool:
+def _begins_anew(event: Any) -> bool:
     """Whether a person, or the undo of the order, lets its steps begin anew."""
-    if isinstance(each, StepActionTaken):
-        return each.action is Action.RETRY_WITH_NEW_KEY
-    return isinstance(each, ActionTaken | PersonalDataErased | UndoRequested)
+    if isinstance(event, StepActionTaken):
+        return event.action is Action.RETRY_WITH_NEW_KEY
+    return isinstance(event, ActionTaken | PersonalDataErased | UndoRequested)
 
 
-def _is_uncounted(each: Any) -> bool:
-    return isinstance(each, NotAttempted | AttemptDeferred) or (
-        isinstance(each, AttemptExpired) and each.failure is None
+def _is_uncounted(event: Any) -> bool:
+    return isinstance(event, NotAttempted | AttemptDeferred) or (
+        isinstance(event, AttemptExpired) and event.failure is None
     )
 
 
 def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
 
-    def begins(each: Any) -> bool:
-        return isinstance(each, StepStarted) and each.step == step.name and not each.is_undo
+    def begins(event: Any) -> bool:
+        return isinstance(event, StepStarted) and event.step == step.name and not event.is_undo
 
     return max(
         (entry.at for entry in world.history() if any(map(begins, entry.events))), default=NEVER
@@ -986,7 +986,7 @@ def check_held(handler: Handler, change: Change) -> None:
     """Check that a scheduler sends nothing to an agent that was held at its last look (OPR-9)."""
     if change.before is None:
         return
-    heard = next((health_in(each) for each in reversed(handler.log) if is_health(each)), [])
+    heard = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
     begun = [step for step in change.after.in_state(UnderWay) if _has_begun(change, step)]
     held = [step.agent for step in begun if hold_of(heard, step.agent, change.entry.at)]
     demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
@@ -1039,7 +1039,7 @@ def _by_one_who_knows_it(world: World, change: Change) -> None:
 
 
 def _is_newer(order: Order, known: Workflows) -> bool:
-    versions = [each.version for each in known.all if each.name == order.workflow]
+    versions = [workflow.version for workflow in known.all if workflow.name == order.workflow]
     return order.workflow_version > max(versions, default=0)
 
 
@@ -1069,11 +1069,11 @@ def _under_way(world: World, step: str) -> StepStarted | None:
 
     What was under way when the order was copied is not known any more.
     """
-    for each in reversed([event for entry in world.history() for event in entry.events]):
-        if isinstance(each, Restored):
+    for event in reversed([event for entry in world.history() for event in entry.events]):
+        if isinstance(event, Restored):
             return None
-        if getattr(each, "step", None) == step and not isinstance(each, ReplyRefused):
-            return each if isinstance(each, StepStarted) else None
+        if getattr(event, "step", None) == step and not isinstance(event, ReplyRefused):
+            return event if isinstance(event, StepStarted) else None
     return None
 
 
@@ -1097,7 +1097,7 @@ def _is_recorded(world: World, handler: Handler) -> None:
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
         told |= StepCompleted
     happened = (event for entry in world.history() for event in entry.events)
-    recorded = any(isinstance(each, told) and each.step == step.name for each in happened)
+    recorded = any(isinstance(event, told) and event.step == step.name for event in happened)
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
 
@@ -1129,7 +1129,7 @@ def check_call(world: World, request: AgentRequest) -> None:
         before = set(definition.after if definition else ())
         demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
-        to_undo = {each.name for each in workflow.steps if each.compensation is not None}
+        to_undo = {step.name for step in workflow.steps if step.compensation is not None}
         standing = (done - undone - skipped) & dependents(workflow, request.step) & to_undo
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
 
@@ -1248,14 +1248,14 @@ def check_end(world: World) -> None:
 
     But an operator, if it is in `Error` and was not undone.
     """
-    for part in world.each():
+    for part in world.parts():
         _check_end(part)
 
 
 def _check_end(world: World) -> None:
     order = world.order()
     if order is None:
-        to_come = any(world.order_id in each.body for each in world.to_come)
+        to_come = any(world.order_id in message.body for message in world.to_come)
         demand(
             world.poison or to_come, "nothing can happen any more, and the order is not recorded"
         )

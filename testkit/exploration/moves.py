@@ -111,7 +111,7 @@ def _moves(world: World) -> Iterator[Move]:
     for name in sorted(world.held):
         yield Move(f"the hold of the agent {name} ends", world.but(held=world.held - {name}))
     for message in world.to_come:
-        rest = tuple(each for each in world.to_come if each != message)
+        rest = tuple(other for other in world.to_come if other != message)
         yield Move(
             "another order is submitted", world.but(to_come=rest).with_messages([message]), act=True
         )
@@ -164,7 +164,7 @@ def _acts(world: World) -> Iterator[Move]:
     if not world.acts_left or not world.handlers.keys().isdisjoint(PEOPLE):
         return
     spent = world.but(acts_left=world.acts_left - 1)
-    for part in world.each():
+    for part in world.parts():
         for slot, kind in _wishes(part):
             job, words = Job(kind=kind, body=part.order_id), kind.removeprefix(f"{slot}-")
             if kind == "settle":
@@ -182,7 +182,7 @@ def _answers(world: World) -> Iterator[Move]:
     """What somebody outside may say, at any moment, also again; but nobody waits for it."""
     if SOMEBODY in world.handlers:
         return
-    for part in world.each():
+    for part in world.parts():
         order = part.order()
         asked = [step for step in order.steps if step.is_external] if order else []
         for step, kind in product(asked, world.outside):
@@ -310,7 +310,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
 def _rights(world: World, handler: Handler) -> Iterator[str]:
     """Yield the rights of links that a handler has read, where services answer over them."""
     if world.deployed.called_back:
-        values = (each.value for each in handler.log if isinstance(each, Returned))
+        values = (entry.value for entry in handler.log if isinstance(entry, Returned))
         yield from (str(rights_in(value)) for value in values if isinstance(value, Order))
 
 
@@ -513,14 +513,17 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     senders = world.deployed.settings.reply_to_prefix
     notices = [message.body for message in messages if message.queue.startswith(senders)]
     sent = [_sent(message, world) for message in messages if message.body not in notices]
-    what = (
-        f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
-    )
+    kinds = [message.kind for message in sent] + ["notice" for _ in notices]
+    what = f"sends the {' and the '.join(kinds)}"
     after = world.with_messages(sent).but(heard=world.heard.union(notices))
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(UnavailableError), True
-    dead = [each.expires for each in sent if each.kind in world.deployed.requests and each.expires]
+    dead = [
+        message.expires
+        for message in sent
+        if message.kind in world.deployed.requests and message.expires
+    ]
     if dead:
         yield (
             f"{what}: the bus says nothing until it is dead",
@@ -622,8 +625,10 @@ _OUTCOMES: Mapping[str, Any] = {
 
 def _landings(world: World) -> Iterator[Move]:
     for change in dict.fromkeys(map(id, world.landing)):
-        arriving = next(each for each in world.landing if id(each) == change)
-        rest = world.but(landing=tuple(each for each in world.landing if each is not arriving))
+        arriving = next(landing for landing in world.landing if id(landing) == change)
+        rest = world.but(
+            landing=tuple(landing for landing in world.landing if landing is not arriving)
+        )
         written = _write(rest, arriving)
         label = f"the late write “{arriving.entry.event}” arrives"
         yield (
@@ -667,7 +672,7 @@ def _moments(world: World) -> Iterator[datetime]:
 
 def _set_moments(world: World) -> Iterator[datetime]:
     """The moments that the order's records set, as the clocks of those concerned show them."""
-    for part in world.each():
+    for part in world.parts():
         if order := part.order():
             yield from _moments_of(order, world)
     for row in (row for key, row in world.agenda().items() if key.startswith(WorkItemKind.OUTBOX)):

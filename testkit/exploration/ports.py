@@ -24,7 +24,7 @@ class Store:
     """`OrderStore`: each method stops the handler."""
 
     buckets = ("b00",)
-    of_each_bucket = OrderStore.of_each_bucket
+    read_buckets = OrderStore.read_buckets
 
     async def load(self, order_id: str) -> Any:
         """See `OrderStore.load`."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
-from testkit.exploration.driving import each_settled, one_after_another
+from testkit.exploration.driving import one_after_another, settle_one_by_one
 from testkit.exploration.violations import demand
 
 SIDE_BY_SIDE = ("scheduler.service", "supervisor.service", "operations.alerts.relay")
@@ -31,8 +31,8 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
     logging.disable(logging.CRITICAL)
     instead = {
         **{f"{module}.run_all": one_after_another for module in SIDE_BY_SIDE},
-        "engine.storage.orders.settle_all": each_settled,
-        "operations.alerts.relay.settle_all": each_settled,
+        "engine.storage.orders.settle_all": settle_one_by_one,
+        "operations.alerts.relay.settle_all": settle_one_by_one,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.engine.REQUESTS_PER_CALL": 1,
         "supervisor.service.SupervisorService._tell_of_silence": _tells_nobody,

@@ -51,7 +51,7 @@ def outcomes_of_call(
 def _unanswered(
     world: World, happened: World, request: AgentRequest, agent: Agent
 ) -> Iterator[Outcome]:
-    world, happened = (callbacks.with_link(each, agent, request) for each in (world, happened))
+    world, happened = (callbacks.with_link(state, agent, request) for state in (world, happened))
     what, transient = "the service has not answered in time", Raised(TransientError)
     yield what, _hanging(world, request), transient, False
     yield f"{what}, though it did its work", happened, transient, False

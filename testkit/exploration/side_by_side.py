@@ -23,7 +23,7 @@ def check_turn(world: World, handler: Handler, change: Change) -> None:
     if not world.deployed.believing or claimed is None or change.entry.event != "claimed":
         return
     found = _found(handler)
-    for part in world.each():
+    for part in world.parts():
         order = part.order()
         if (
             order
@@ -78,7 +78,7 @@ def check_capacity(after: World, change: Change) -> None:
     """
     if not after.deployed.believing or change.entry.event != "claimed":
         return
-    parts = [part for part in after.each() if part.order_id not in after.landed]
+    parts = [part for part in after.parts() if part.order_id not in after.landed]
     orders = [order for part in parts if (order := part.order())]
     answered = {
         order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)

@@ -32,14 +32,18 @@ def ready(order: Order, workflows: Workflows) -> list[Step]:
         return []
     workflow = workflows.find(order.workflow, order.workflow_version)
     if workflow is None:  # of another version
-        workflow = next(each for each in workflows.all if each.name == order.workflow)
+        workflow = next(version for version in workflows.all if version.name == order.workflow)
     if order.is_undo:
         return _ready_to_be_undone(order, workflow)
     if order.has_any(Failed):
         return []
     by_name = {step.name: step for step in order.steps}
     over = {name for name, step in by_name.items() if isinstance(step.state, Completed | Skipped)}
-    first = [by_name[each.name] for each in workflow.steps if over >= before(workflow, each.name)]
+    first = [
+        by_name[definition.name]
+        for definition in workflow.steps
+        if over >= before(workflow, definition.name)
+    ]
     return [step for step in first if isinstance(step.state, NOT_STARTED)]
 
 
@@ -63,7 +67,7 @@ def before(workflow: WorkflowDefinition, step: str) -> set[str]:
 
     An external event may come before its turn, so all of them have to be done.
     """
-    return _reached(step, {each.name: each.after for each in workflow.steps})
+    return _reached(step, {definition.name: definition.after for definition in workflow.steps})
 
 
 def dependents(workflow: WorkflowDefinition, step: str) -> set[str]:

@@ -197,7 +197,7 @@ class World:
 
     def may_fail(self, label: str) -> bool:
         """Whether this fault may happen here, by its label."""
-        return not self.only or any(each in label for each in self.only)
+        return not self.only or any(part in label for part in self.only)
 
     def about(self, order_id: str) -> "World":
         """The world as it is for one order alone."""
@@ -213,7 +213,7 @@ class World:
             published=frozenset(event for event in self.published if event.startswith(order_id)),
         )
 
-    def each(self) -> Iterator["World"]:
+    def parts(self) -> Iterator["World"]:
         """The world as it is for each order alone."""
         return map(self.about, (self.order_id, *self.others))
 
@@ -244,7 +244,7 @@ class World:
     def _rights(self) -> list[list[str | None]]:
         """Return the rights of all orders' links, where services answer over them."""
         called_back = self.deployed.called_back
-        return [rights_in(part.order()) for part in self.each()] if called_back else []
+        return [rights_in(part.order()) for part in self.parts()] if called_back else []
 
     def with_handler(self, handler: Handler) -> "World":
         """The world in which this handler stands where it stands now."""
@@ -252,7 +252,7 @@ class World:
 
     def believing(self, slot: str, belief: Admission | None) -> "World":
         """The world in which this process believes this; nothing, if it has crashed."""
-        others = {name: each for name, each in self.beliefs.items() if name != slot}
+        others = {name: other for name, other in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
     def saying(self, begun: Collection[str]) -> "World":
@@ -260,7 +260,7 @@ class World:
 
         What tells of no attempt that runs is left out.
         """
-        orders = [order for part in self.each() if begun and (order := part.order())]
+        orders = [order for part in self.parts() if begun and (order := part.order())]
         running = {
             request_id_of(order.order_id, step)
             for order in orders
@@ -272,7 +272,7 @@ class World:
     def without_handler(self, slot: str) -> "World":
         """The world in which this slot is idle."""
         return self.but(
-            handlers={name: each for name, each in self.handlers.items() if name != slot}
+            handlers={name: handler for name, handler in self.handlers.items() if name != slot}
         )
 
     def with_messages(self, messages: Collection[Sent]) -> "World":
@@ -299,8 +299,8 @@ class World:
                     for _, text, slot in sorted(map(_handler_text, self.handlers.values()))
                 ),
                 *(
-                    str(sorted(each))
-                    for each in (
+                    str(sorted(collection))
+                    for collection in (
                         self.effects,
                         self.published,
                         self.poison,

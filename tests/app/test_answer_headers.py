@@ -23,7 +23,9 @@ def calls(monkeypatch):
     for name, value in app_settings(Ports(), "key", "key", SHOP.agents).items():
         monkeypatch.setenv(name, value)
     bound = functions(bootstrap(Settings.read(SHOP.agents), SHOP, in_memory())).get_functions()
-    triggers = [(each.get_trigger().get_dict_repr(), each.get_user_function()) for each in bound]
+    triggers = [
+        (function.get_trigger().get_dict_repr(), function.get_user_function()) for function in bound
+    ]
     return [
         (function, str(method), re.findall(r"{\*?(\w+)}", trigger["route"]))
         for trigger, function in triggers

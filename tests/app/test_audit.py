@@ -69,9 +69,9 @@ def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     entry = HistoryEntry(at=NOW, actor="scheduler/i", events=some("claimed"))
     others = Change(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):
-        rows = [each for each in of_change(change)[1] if each.key.startswith("_acted|")]
+        rows = [acted for acted in of_change(change)[1] if acted.key.startswith("_acted|")]
         assert len(rows) == count
-    (row,) = (each.row for each in of_change(held)[1] if each.key.startswith("_acted|"))
+    (row,) = (acted.row for acted in of_change(held)[1] if acted.key.startswith("_acted|"))
     assert row.key.endswith(f"|{ORDER_ID}|{held.after.version}")
     told = {"At": NOW, "Actor": "operator/grace", "Event": "held", "Detail": held.entry.detail}
     assert (row.order_id, row.data) == (ORDER_ID, told)

@@ -68,8 +68,8 @@ async def test_causes_are_counted_over_all_orders_that_wait_for_an_operator():
     await recorded(made, 6, orders.new())
     overview = await made.operations.services.overview.look()
     told = [
-        (each.step, each.agent, each.cause, each.reason, each.count, each.first)
-        for each in overview.waiting_for_operator
+        (cause.step, cause.agent, cause.cause, cause.reason, cause.count, cause.first)
+        for cause in overview.waiting_for_operator
     ]
     assert told == [
         ("payment", "payment", "refused: card declined", "card declined", 4, NOW),
@@ -90,8 +90,8 @@ def test_a_refusal_is_grouped_by_the_type_and_the_code_of_its_service():
 
 def test_orders_whose_rows_cannot_be_read_are_told_one_by_one():
     """Nobody knows what they have in common."""
-    rows = [IndexRow(key=f"!error|t|{each}", order_id=each, data={}) for each in "ab"]
-    assert [(each.cause, each.count) for each in waiting_causes(rows)] == [(None, 1), (None, 1)]
+    rows = [IndexRow(key=f"!error|t|{order_id}", order_id=order_id, data={}) for order_id in "ab"]
+    assert [(cause.cause, cause.count) for cause in waiting_causes(rows)] == [(None, 1), (None, 1)]
 
 
 @pytest.mark.proves("OPR-1", "ALR-1")
@@ -142,7 +142,7 @@ def test_alerts_without_a_cause_are_grouped_by_their_reason():
         of(**declined | {"cause": "timed-out"}, reason="card declined"),
         of("Other", **declined),
     ]
-    assert [each.count for each in causes(found, ())] == [2, 2, 1, 1, 1, 1]
+    assert [cause.count for cause in causes(found, ())] == [2, 2, 1, 1, 1, 1]
 
 
 def word(by, second):
@@ -160,7 +160,7 @@ def test_a_cause_says_who_has_taken_it_and_when():
     ]
     [cause] = causes([*found, alert(5, word("eve", 9))], {"key-5"})
     assert cause.unacknowledged == ["key-4"]
-    told = [(each.by, each.at, each.note, each.count) for each in cause.taken]
+    told = [(taker.by, taker.at, taker.note, taker.count) for taker in cause.taken]
     assert told == [
         ("grace", NOW + seconds(3), "note 3", 1),
         ("ada", NOW + seconds(2), "note 2", 2),

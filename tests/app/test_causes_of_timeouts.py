@@ -72,7 +72,7 @@ def late(fault=""):
 
 
 @pytest.mark.proves("SUP-3", "OPR-1")
-def test_each_time_out_says_what_was_said_of_that_attempt():
+def test_every_time_out_says_what_was_said_of_that_attempt():
     """Nothing of the attempt before: then the service may have been away, and now the agent."""
     assert (
         failing(DOWN).entry.detail

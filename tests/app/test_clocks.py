@@ -173,7 +173,7 @@ async def test_a_leader_whose_clock_is_ahead_ends_no_order(world, ahead):
     world.parts = there
     ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(20)]
     await work(world, app, leader, rounds=60)
-    orders = [await world.load(each) for each in ids]
+    orders = [await world.load(order_id) for order_id in ids]
     assert [order.state for order in orders] == [Processed()] * 20
     assert [order.failures for order in orders] == [0] * 20
 
@@ -273,7 +273,7 @@ async def test_who_has_a_clock_that_is_off_leaves_the_lease_to_others(host, app)
 
 
 @pytest.mark.proves("FLT-9", "ALR-1")
-async def test_operators_are_told_once_of_each_time_that_a_clock_is_off(world, host, app, caplog):
+async def test_operators_are_told_once_of_every_time_that_a_clock_is_off(world, host, app, caplog):
     """By an alert; and the log says it each minute, which an alert rule counts."""
     for ahead in (FAR, 0, -FAR):
         host.ahead = ahead

@@ -123,7 +123,11 @@ async def test_an_order_that_is_over_has_one_row_more_and_is_owed_nothing():
         order = state()
         entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
         after, operations = of_change(Change(before=None, after=order, entry=entry))
-        new = [each.key for each in operations if isinstance(each, Put) and each.key[0] == "_"]
+        new = [
+            operation.key
+            for operation in operations
+            if isinstance(operation, Put) and operation.key[0] == "_"
+        ]
         assert len(new) == rows
         assert [item.key for item in after.derived.work_items if item.key[0] != "!"] == new
 

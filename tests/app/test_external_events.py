@@ -97,7 +97,7 @@ def sent(name="pictures", result=None):
 
 
 @pytest.mark.proves("ANS-1")
-def test_an_order_waits_for_its_answers_and_goes_on_with_each():
+def test_an_order_waits_for_its_answers_and_continues_with_every_one():
     """Meanwhile it is Processing until the deadline, and nobody holds it."""
     trial, order = begun()
     assert (order.steps["check"], order.steps["pictures"]) == ("Completed", "Running")
@@ -304,11 +304,11 @@ def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
     trial.advance(days=5)
 
     def stalled():
-        return [each for each in trial.alerts() if order.id in each.data.get("orders", ())]
+        return [alert for alert in trial.alerts() if order.id in alert.data.get("orders", ())]
 
     assert not stalled()
     trial.advance(seconds=late.total_seconds() + 3700)
-    assert [each.type for each in stalled()] == [STALLED]
+    assert [alert.type for alert in stalled()] == [STALLED]
 
 
 @pytest.mark.proves("ANS-4")
@@ -831,7 +831,7 @@ def test_the_engine_refuses_a_wait_without_time_or_answer_and_an_agent_of_that_n
 async def test_an_answer_over_http_is_taken_or_it_is_said_why_not():
     """Only with the operators' key; an order that is not recorded yet may be so in a moment."""
     app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
-    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+    bound = {function.get_function_name(): function for function in functions(app).get_functions()}
     answer = bound["operator_answer"]
     assert answer.get_trigger().get_dict_repr()["authLevel"] == func.AuthLevel.FUNCTION
 

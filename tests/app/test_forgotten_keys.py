@@ -109,7 +109,7 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
 
 
 @pytest.mark.proves("AGT-12")
-def test_of_each_step_whose_key_is_forgotten_an_operator_reads():
+def test_of_every_step_whose_key_is_forgotten_an_operator_reads():
     """Two might begin in one claim: neither hides the other."""
     payment = doubtful().step("payment")
     both = orders.having(doubtful(), steps=[payment, steps.like(payment, "stock")])
@@ -434,7 +434,11 @@ def test_a_step_is_not_undone_by_a_key_that_was_forgotten(days, outcome):
     trial.act(order, "cancel")
     trial.advance(minutes=1)
     assert order.outcome == outcome
-    undos = [each for each in trial._world._parts.bus.sent if '"operation":"refund"' in each.body]
+    undos = [
+        message
+        for message in trial._world._parts.bus.sent
+        if '"operation":"refund"' in message.body
+    ]
     assert len(undos) == (outcome == "undone")
 
 

@@ -142,7 +142,7 @@ async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_o
         for number in range(100)
     ]
     await asyncio.gather(*map(agency.agent.handle, requests))
-    assert await said(agency) == {each.request_id: ("no answer", False) for each in requests}
+    assert await said(agency) == {request.request_id: ("no answer", False) for request in requests}
     assert len(writes) <= 3
 
 

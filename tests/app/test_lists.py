@@ -64,10 +64,15 @@ async def test_an_open_order_is_in_exactly_one_list(how):
     made = app(in_memory(clock=lambda: NOW))
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     await made.engine.store.commit(transition(None, order, entry))
-    pages = {each: await made.operations.orders.list(OrdersPage(state=each)) for each in LISTS}
-    assert [each for each, page in pages.items() if page.orders] == [name]
+    pages = {
+        list_name: await made.operations.orders.list(OrdersPage(state=list_name))
+        for list_name in LISTS
+    }
+    assert [list_name for list_name, page in pages.items() if page.orders] == [name]
     counts = (await made.operations.services.overview.look()).open_orders
-    assert {each: found.count for each, found in counts.items() if found.count} == {name: 1}
+    assert {list_name: found.count for list_name, found in counts.items() if found.count} == {
+        name: 1
+    }
 
 
 @pytest.mark.proves("OPR-1")
@@ -82,4 +87,4 @@ async def test_rows_of_orders_of_other_lists_leave_no_page_empty():
     mine = orders.pending(steps=in_states(READY), order_id=ids[3])
     await made.engine.store.commit(transition(None, mine, entry))
     page = await made.operations.orders.list(OrdersPage(state="Pending", limit=2))
-    assert ([each.order_id for each in page.orders], page.continuation) == ([ids[3]], None)
+    assert ([order.order_id for order in page.orders], page.continuation) == ([ids[3]], None)

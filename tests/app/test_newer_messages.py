@@ -148,11 +148,11 @@ async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
         world.now = found[0][-1].not_before
     again, (message,) = found
     assert len(again) > 2
-    assert {(each.body.encode(), each.correlation_id) for each in again} == {
+    assert {(reply.body.encode(), reply.correlation_id) for reply in again} == {
         (body, REPLY.request_id)
     }
-    assert len({each.message_id for each in again}) == len(again)
-    assert {each.not_before + each.time_to_live for each in again} == {REPLY.complete_by}
+    assert len({reply.message_id for reply in again}) == len(again)
+    assert {reply.not_before + reply.time_to_live for reply in again} == {REPLY.complete_by}
     assert (message.source, message.body) == ("payment-responses", body)
     assert next(iter(fields)) in message.reason
 

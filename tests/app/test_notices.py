@@ -147,16 +147,16 @@ async def test_the_sender_is_told_that_the_order_was_undone(sender):
 
 
 @pytest.mark.proves("ALR-2")
-async def test_each_notice_is_told_apart_and_belongs_to_the_order(sender):
+async def test_every_notice_is_told_apart_and_belongs_to_the_order(sender):
     """The order's id correlates them, a notice's own id names it, and the sequence orders them."""
     await sender.submits("order")
     for step in ("stock", "payment", "shipment", "capture"):
         await sender.step_is_answered(step, DONE)
     assert {message.correlation_id for message in sender.messages} == {ORDER_ID}
     ids = [message.message_id for message in sender.messages]
-    assert ids == [each["noticeId"] for each in sender.notices()]
+    assert ids == [received["noticeId"] for received in sender.notices()]
     assert len(set(ids)) == len(ids) == 7
-    sequence = [each["sequence"] for each in sender.notices()]
+    sequence = [received["sequence"] for received in sender.notices()]
     assert sequence == sorted(set(sequence))
 
 

@@ -44,9 +44,11 @@ def snapshot(trial, order):
 
 def events(trial):
     """The events about answers that were published, with what they say."""
-    found = [each for each in trial._world.events.published if each.type in alerts.NEWS]
-    assert [each.subject for each in found] == [f"orders/{each.data['orderId']}" for each in found]
-    return [(each.type, each.data["step"], each.data["until"]) for each in found]
+    found = [event for event in trial._world.events.published if event.type in alerts.NEWS]
+    assert [event.subject for event in found] == [
+        f"orders/{event.data['orderId']}" for event in found
+    ]
+    return [(event.type, event.data["step"], event.data["until"]) for event in found]
 
 
 def extend(trial, order, until, step="pictures"):
@@ -62,14 +64,14 @@ def remind(trial, order, step="pictures"):
 
 
 @pytest.mark.proves("ANS-7")
-def test_whoever_subscribes_learns_what_is_awaited_and_of_each_reminder():
+def test_whoever_subscribes_learns_what_is_awaited_and_of_every_reminder():
     """By events that are no alerts, with neither the question nor the link."""
     trial, _ = begun()
     until = trial.now + 5 * DAYS
     trial.advance(minutes=1)
     assert events(trial) == [(ANSWER_AWAITED, "pictures", until.isoformat())]
     trial.advance(days=5)
-    assert [each[0] for each in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+    assert [event[0] for event in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
     told = repr(trial._world.events.published)
     assert "Ada" not in told
     assert "right" not in told
@@ -88,7 +90,7 @@ def test_a_new_link_is_no_news_for_those_who_subscribe():
 
 
 @pytest.mark.proves("ANS-7", "ALR-2")
-def test_the_sender_gets_the_link_with_each_notice():
+def test_the_sender_gets_the_link_with_every_notice():
     """So the shop writes the mail; the question is behind the link."""
     trial, order = begun()
     waiting = snapshot(trial, order)
@@ -99,12 +101,12 @@ def test_the_sender_gets_the_link_with_each_notice():
         if "awaited" in entry.detail
     )
     notices = [
-        json.loads(each.body)
-        for each in outbox.notices_of(waiting, asked, entry, "https://in.memory")
+        json.loads(notice.body)
+        for notice in outbox.notices_of(waiting, asked, entry, "https://in.memory")
     ]
-    awaited = [each for each in notices if each["event"] == "answer-awaited"]
+    awaited = [notice for notice in notices if notice["event"] == "answer-awaited"]
     token = waiting.step("pictures").callback_token
-    assert [(each["step"], each["until"], each["answerUrl"]) for each in awaited] == [
+    assert [(notice["step"], notice["until"], notice["answerUrl"]) for notice in awaited] == [
         (
             "pictures",
             (trial.now + 5 * DAYS).isoformat(),
@@ -112,7 +114,7 @@ def test_the_sender_gets_the_link_with_each_notice():
         )
     ]
     assert "Ada" not in repr(notices)
-    without = [json.loads(each.body) for each in outbox.notices_of(waiting, asked, entry)]
+    without = [json.loads(notice.body) for notice in outbox.notices_of(waiting, asked, entry)]
     assert "answerUrl" not in without[-1]
 
 
@@ -126,9 +128,9 @@ def test_the_sender_learns_of_an_answer_as_of_any_step():
     remind(trial, order)
     trial.answer(order, "pictures", SENT)
     trial.advance(minutes=1)
-    sent = [each for each in trial._world.engine.adapters.bus.sent if each.queue == QUEUE]
-    said = [json.loads(each.body) for each in sent]
-    assert [(each["event"], each["step"]) for each in said] == [
+    sent = [message for message in trial._world.engine.adapters.bus.sent if message.queue == QUEUE]
+    said = [json.loads(message.body) for message in sent]
+    assert [(notice["event"], notice["step"]) for notice in said] == [
         ("answer-reminded", "pictures"),
         ("step-completed", "pictures"),
         ("answer-awaited", "approval"),
@@ -146,13 +148,15 @@ async def test_an_event_about_an_answer_is_no_alert_of_the_operators():
     log, triggers = AlertLog(of_columns()), FunctionApp()
     triggers.register_functions(alert_functions(log, None, None, None, lambda _: []))
     (record,) = (
-        each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
+        function
+        for function in triggers.get_functions()
+        if function.get_function_name() == "alerts_record"
     )
     for kind in (ANSWER_AWAITED, ANSWER_REMINDED, alerts.STALLED):
         said = {"specversion": "1.0", "id": kind, "type": kind, "time": NOW.isoformat(), "data": {}}
         body = b64encode(json.dumps(said).encode())
         await record.get_user_function()(QueueMessage(body=body, id="m", insertion_time=NOW))
-    assert [each.event.type for each in await log.newest(10)] == [alerts.STALLED]
+    assert [alert.event.type for alert in await log.newest(10)] == [alerts.STALLED]
 
 
 # What operators change
@@ -184,7 +188,7 @@ def test_a_reminder_now_leaves_deadline_and_count_as_they_are():
     assert after.steps == before.steps
     assert after.derived.complete_by == before.derived.complete_by
     trial.advance(minutes=1)
-    assert [each[0] for each in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
+    assert [event[0] for event in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
 
 
 @pytest.mark.proves("ANS-7")
@@ -219,8 +223,8 @@ def test_the_list_of_what_is_awaited_begins_with_the_first_that_is_due():
     extend(trial, first, trial.now + 9 * DAYS)
     page = OrdersPage(state="Waiting")
     listed = trial._world.run(trial._world.operations.orders.list(page)).orders
-    assert [each.order_id for each in listed] == [second.id, first.id]
-    assert [each.waits_for for each in listed] == [["pictures"]] * 2
+    assert [order.order_id for order in listed] == [second.id, first.id]
+    assert [order.waits_for for order in listed] == [["pictures"]] * 2
 
 
 # What operators see

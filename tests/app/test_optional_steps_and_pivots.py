@@ -32,7 +32,11 @@ SELLING = (STOCK, SHIP, step("bill", "ship"))
 
 def asked_back(case):
     """What is to be undone now."""
-    return [each.name for each in case.order.steps if isinstance(each.state, UndoPending | Undoing)]
+    return [
+        order_step.name
+        for order_step in case.order.steps
+        if isinstance(order_step.state, UndoPending | Undoing)
+    ]
 
 
 @pytest.mark.proves("SCH-13")
@@ -183,7 +187,7 @@ def test_a_pivot_that_the_order_went_on_without_was_not_passed():
     ship = replace(SHIP, on_failure=OnFailure.GO_ON)
     case = Case(STOCK, ship, step("bill", "ship")).claim().done("stock")
     accepted = case.reply("ship", "notTried", accepted=True, retry_after=60)
-    assert [each.name for each in accepted.order.passed_pivots()] == ["ship"]
+    assert [pivot.name for pivot in accepted.order.passed_pivots()] == ["ship"]
     case.claim(case.now + 2 * case.order.step("ship").rules.timeout * 10).refused("ship")
     assert case.order.passed_pivots() == ()
 
@@ -289,7 +293,9 @@ def test_a_purchase_without_points_is_shipped_and_cannot_be_taken_back():
     trial.act(order, "resubmit")
     assert order.state == "Processed"
     assert trial.effects("shop") == ["charge", "send", "write"]
-    [points] = [each for each in trial.inspect(order.id).steps if each.name == "points"]
+    [points] = [
+        order_step for order_step in trial.inspect(order.id).steps if order_step.name == "points"
+    ]
     assert (points.goes_on, points.pivot, points.reason) == (True, False, "no such member")
     shown = order_text(trial.inspect(order.id).model_dump(mode="json", by_alias=True))
     assert "ship (point of no return)" in shown

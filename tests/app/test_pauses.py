@@ -193,7 +193,7 @@ def test_the_pause_is_short_again_after_anything_else():
         "answered": answered(order, Answer(step="payment", result={}), "outside", now).after,
         "cancelled": cancel(order, GRACE, now).after,
     }
-    uncounted = {how: each.step("payment").counts.uncounted for how, each in ends.items()}
+    uncounted = {how: ended.step("payment").counts.uncounted for how, ended in ends.items()}
     assert uncounted == dict.fromkeys(ends, 0)
 
 
@@ -265,9 +265,9 @@ def test_a_step_pauses_beside_one_that_runs():
     """Whoever is woken at its end starts it beside the other."""
     case = Case(step("a"), step("b")).claim().reply("a", "notTried", retry_after=3)
     assert case.order.state == Processing("s1")
-    assert [each.not_before for each in case.changes[-1].messages] == [case.now + seconds(3)]
+    assert [message.not_before for message in case.changes[-1].messages] == [case.now + seconds(3)]
     case.claim(case.now + seconds(3))
-    assert [each.name for each in case.order.in_state(Running)] == ["a", "b"]
+    assert [running.name for running in case.order.in_state(Running)] == ["a", "b"]
 
 
 @pytest.mark.proves("SCH-16", "SCH-11")
@@ -284,11 +284,11 @@ async def test_an_order_that_pauses_hides_no_other_and_is_found_at_the_end():
     world.now += seconds(5)
     with patch.object(world.store, "load", wraps=world.store.load) as load:
         await one.poll()
-    assert paused not in [each.args[0] for each in load.call_args_list]
-    assert {each.order_id for each in world.requests()} == {*others}
+    assert paused not in [call.args[0] for call in load.call_args_list]
+    assert {sent.order_id for sent in world.requests()} == {*others}
     world.now += seconds(4)
     await one.poll()
-    assert [each.order_id for each in world.requests()] == [paused]
+    assert [sent.order_id for sent in world.requests()] == [paused]
 
 
 @pytest.mark.proves("SCH-16", "SUP-7")

@@ -64,9 +64,9 @@ def resting(*others):
 def woken(change):
     """The orders that the messages of a change announce to the schedulers."""
     return [
-        decode(WakeUp, each.body).order_id
-        for each in change.messages
-        if each.queue == "scheduler-requests"
+        decode(WakeUp, message.body).order_id
+        for message in change.messages
+        if message.queue == "scheduler-requests"
     ]
 
 
@@ -83,9 +83,9 @@ def needed(order):
 def started(change):
     """The steps that a change asks agents for, and what is asked."""
     requests = [
-        decode(AgentRequest, each.body)
-        for each in change.messages
-        if each.queue == "payment-requests"
+        decode(AgentRequest, message.body)
+        for message in change.messages
+        if message.queue == "payment-requests"
     ]
     return [(request.step, request.action) for request in requests]
 
@@ -189,7 +189,9 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     ).after
     counted = supervisor.recover(running, NOW + seconds(7)).after
     unbegun = supervisor.recover(running, NOW + seconds(7), []).after
-    assert [times(each) for each in (running, not_tried, counted, unbegun)] == [(BEFORE, None)] * 4
+    assert [times(state) for state in (running, not_tried, counted, unbegun)] == [
+        (BEFORE, None)
+    ] * 4
     again = rules.claim(not_tried, SOON).after
     assert times(supervisor.recover(again, SOON + seconds(7)).after) == (BEFORE, None)
 
@@ -275,7 +277,9 @@ def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
 
 def wake_up_of(change):
     (found,) = [
-        decode(WakeUp, each.body) for each in change.messages if each.queue == "scheduler-requests"
+        decode(WakeUp, message.body)
+        for message in change.messages
+        if message.queue == "scheduler-requests"
     ]
     return found
 
@@ -298,7 +302,7 @@ def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
     runs_on, later = step("runs", timeout=HOURS), step("later", "expires")
     order, rules = order_of(step("expires"), runs_on, step("full", capability="shipping"), later)
     running = rules.claim(order, NOW, {"payment": ("payment",)}).after
-    assert [each.name for each in running.in_state(UnderWay)] == ["expires", "runs"]
+    assert [under_way.name for under_way in running.in_state(UnderWay)] == ["expires", "runs"]
     assert wake_up_of(supervisor.recover(running, NOW + seconds(7))).steps == ("expires",)
 
 
@@ -359,7 +363,7 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     assert after.state == Processing("s2")
     assert after.derived.locked_by == "s2"
     assert after.derived.complete_by == NOW + TIMEOUT
-    assert [each.name for each in after.in_state(Running)] == ["first", "other"]
+    assert [running.name for running in after.in_state(Running)] == ["first", "other"]
 
 
 def test_an_order_at_which_no_agent_works_has_no_deadline():

@@ -59,7 +59,7 @@ def request_failed(error="KeyError 'claimNumber'"):
 
 
 def kinds(order):
-    return [type(each.state) for each in order.steps]
+    return [type(order_step.state) for order_step in order.steps]
 
 
 def step(name, *after, **more):
@@ -88,7 +88,7 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
 
 
 @pytest.mark.proves("SCH-8")
-def test_of_each_step_whose_request_cannot_be_made_an_operator_reads():
+def test_of_every_step_whose_request_cannot_be_made_an_operator_reads():
     """Two begin in one claim: neither hides the other."""
     order, rules = claim_of(step("pay", request=broken), step("pack", request=broken))
     ended = rules.claim(order, NOW).after
@@ -237,9 +237,9 @@ def test_a_change_names_the_steps_that_it_has_changed():
     """All of them when the order is new; one that stays as it was is not among them."""
     order, rules = claim_of(step("pay"), step("send", "pay"))
     change = rules.claim(order, NOW)
-    assert [each.name for each in change.changed_steps()] == ["pay"]
+    assert [changed.name for changed in change.changed_steps()] == ["pay"]
     first = replace(change, before=None)
-    assert [each.name for each in first.changed_steps()] == ["pay", "send"]
+    assert [changed.name for changed in first.changed_steps()] == ["pay", "send"]
 
 
 @pytest.mark.proves("SCH-8")

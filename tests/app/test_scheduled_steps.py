@@ -236,8 +236,8 @@ def test_an_order_whose_time_has_come_begins_at_once(time):
     """As one that names no time, also in the history."""
     change = recorded(notBefore=time and time.isoformat())
     assert change.after.derived.not_before is None
-    assert [each.not_before for each in change.entry.events] == [None]
-    assert [each.queue for each in change.messages] == [SCHEDULER_REQUESTS]
+    assert [event.not_before for event in change.entry.events] == [None]
+    assert [sent.queue for sent in change.messages] == [SCHEDULER_REQUESTS]
 
 
 @pytest.mark.proves("SUB-9", "SUB-4")
@@ -254,16 +254,18 @@ def for_tomorrow(order):
 
 
 @pytest.mark.proves("SUB-9")
-def test_the_time_of_an_order_holds_for_each_of_its_steps():
+def test_the_time_of_an_order_holds_for_all_of_its_steps():
     """The later of its own time and the order's counts, and none for an undo."""
     in_two_days = TOMORROW + DAY
     case = Case(PAY, step("ship", "pay"), step("tell", "pay"))
     order = for_tomorrow(case.order)
     pay, ship, tell = order.steps
     ship, tell = steps.scheduled(ship, at=NOW), steps.scheduled(tell, at=in_two_days)
-    assert [order.starts_at(each) for each in (pay, ship, tell)] == [TOMORROW] * 2 + [in_two_days]
+    assert [order.starts_at(planned) for planned in (pay, ship, tell)] == [TOMORROW] * 2 + [
+        in_two_days
+    ]
     back = orders.undoing(order)
-    assert [back.starts_at(each) for each in (pay, ship, tell)] == [None, NOW, in_two_days]
+    assert [back.starts_at(planned) for planned in (pay, ship, tell)] == [None, NOW, in_two_days]
 
 
 @pytest.mark.proves("SUB-9")
@@ -275,7 +277,7 @@ def test_no_step_starts_before_the_time_of_its_order_however_the_claim_came_abou
     early = case.scheduler.receive(order, answer("pay"), TOMORROW - seconds(1)).after
     assert (early.in_state(UnderWay), early.derived.not_before) == ((), TOMORROW)
     claimed = case.scheduler.claim(early, TOMORROW).after
-    assert [each.name for each in claimed.in_state(UnderWay)] == ["ship"]
+    assert [started.name for started in claimed.in_state(UnderWay)] == ["ship"]
 
 
 @pytest.mark.proves("SUB-9", "SCH-14")

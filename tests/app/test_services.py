@@ -202,7 +202,7 @@ async def test_rejections_are_announced_in_all_buckets(world):
             await world.submission.record(f"no submission {number}".encode(), Arrival(at=NOW))
     told = [len(await events_owed(world.store, bucket)) for bucket in world.store.buckets]
     assert sum(told) == 80
-    assert all(4 <= each <= 20 for each in told)
+    assert all(4 <= wait <= 20 for wait in told)
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
@@ -223,7 +223,7 @@ async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
 
 
 @pytest.mark.proves("SCH-11")
-async def test_a_poll_finds_the_first_of_each_lane_however_many_wait_in_another(world):
+async def test_a_poll_finds_the_first_of_every_lane_however_many_wait_in_another(world):
     """More urgent orders than fit a page hide none that waits behind them: it gets its turn."""
     message = MESSAGE % ',"priority":"high"'
     for number in range(PAGE + 5):
@@ -265,7 +265,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
     ]
 
 
-async def test_the_log_tells_how_long_each_step_took(world, caplog):
+async def test_the_log_tells_how_long_every_step_took(world, caplog):
     """It stands in the line of the change that records its answer, and in no other."""
     caplog.set_level("INFO", "engine.storage.transitions")
     await world.submitted()
@@ -275,7 +275,7 @@ async def test_the_log_tells_how_long_each_step_took(world, caplog):
     lines = [line for line in caplog.records if line.message == "order.changed"]
     assert [line.seconds for line in lines] == [{}, {}, {"payment": 1.5}]
     steps = ["NotStarted", "Running", "Completed"]
-    assert [line.steps for line in lines] == [{"payment": each} for each in steps]
+    assert [line.steps for line in lines] == [{"payment": state} for state in steps]
     first = (await world.store.history(ORDER_ID))[0]
     assert first.events == (Submitted(workflow="payment-only"),)
 

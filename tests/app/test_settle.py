@@ -44,7 +44,7 @@ def settle(order, asked, now=NOW):
 
 
 def states(order):
-    return {each.name: str(each.pattern_state) for each in order.steps}
+    return {order_step.name: str(order_step.pattern_state) for order_step in order.steps}
 
 
 @pytest.mark.proves("OPR-12", "UND-6")
@@ -52,7 +52,7 @@ def test_only_settling_it_leads_out_of_a_doubt_about_the_point_of_no_return():
     """Skip is refused because of the step that needs it, and cancel because of the pivot (engine 5)."""
     case = in_doubt()
     assert possible(case.order, case.now) == ["resubmit", "settle"]
-    assert [possible_at(case.order, each, case.now) for each in case.order.steps] == [
+    assert [possible_at(case.order, order_step, case.now) for order_step in case.order.steps] == [
         [],
         ["settle"],
         [],
@@ -114,7 +114,10 @@ def test_not_done_is_refused_while_a_call_may_still_take_effect(accepted):
         settle(order, said(False), UNTIL - seconds(1))
     early = settle(order, said(False, confirm_late_effect=True), UNTIL - seconds(1))
     in_time = settle(order, said(False, confirm_late_effect=True), UNTIL)
-    assert [each.entry.events[0].late_effect_possible for each in (early, in_time)] == [True, False]
+    assert [change.entry.events[0].late_effect_possible for change in (early, in_time)] == [
+        True,
+        False,
+    ]
     assert isinstance(settle(order, said(False), UNTIL).after.step("ship").effect, NotDone)
     assert settle(order, said(True, answer={}), NOW).after.step("ship").state == Completed()
 
@@ -225,7 +228,7 @@ def paid_in_doubt():
         ({"was_done": True, "answer": {"reference": 5}}, "answer.reference"),
     ],
 )
-def test_an_outcome_is_checked_and_each_fault_named(outcome, field):
+def test_an_outcome_is_checked_and_every_fault_named(outcome, field):
     """By the step's answer model, as if its service had answered; nothing is changed."""
     trial, order = paid_in_doubt()
     with pytest.raises(InvalidError) as raised:
@@ -240,7 +243,9 @@ def test_an_order_is_settled_in_the_app_and_goes_on():
     trial, order = paid_in_doubt()
     assert trial.inspect(order.id).actions == ["resubmit", "settle"]
     trial.act(order, "settle", was_done=True, answer={"reference": "P-1", "more": 1})
-    (pay,) = (each for each in trial.inspect(order.id).steps if each.name == "pay")
+    (pay,) = (
+        order_step for order_step in trial.inspect(order.id).steps if order_step.name == "pay"
+    )
     assert pay.result == {"reference": "P-1"}
     trial.advance(minutes=1)
     assert order.state == "Processed"
@@ -287,9 +292,9 @@ def test_over_http_a_wrong_body_changes_nothing_and_a_right_one_settles_once():
     """The second of two operators is told that nothing is in doubt any more."""
     trial, order = paid_in_doubt()
     (found,) = (
-        each
-        for each in functions(trial._world).get_functions()
-        if each.get_function_name() == "operator_settle"
+        function
+        for function in functions(trial._world).get_functions()
+        if function.get_function_name() == "operator_settle"
     )
 
     def post(body):
@@ -324,11 +329,11 @@ def test_many_orders_are_settled_at_once_after_a_dry_run():
     with pytest.raises(InvalidError):  # what was found out concerns one step
         run(was_done=False, where=Where(workflow="claim"))
     dry = run(was_done=False)
-    assert ([each.order_id for each in dry.matching], dry.done) == ([order.id], [])
+    assert ([match.order_id for match in dry.matching], dry.done) == ([order.id], [])
     with pytest.raises(InvalidError):
         run(dry_run=False, until=dry.until)
     wrong = run(dry_run=False, until=dry.until, was_done=True, answer={"reference": 5})
-    assert [each.order_id for each in wrong.refused] == [order.id]
+    assert [refusal.order_id for refusal in wrong.refused] == [order.id]
     page = run(dry_run=False, until=dry.until, was_done=False)
     assert (page.done, page.still_waiting, page.refused) == ([order.id], [order.id], [])
     assert "cancel" in trial.inspect(order.id).actions
@@ -342,7 +347,7 @@ def test_the_sender_gets_a_notice_of_a_step_that_was_done_and_of_no_other():
 
     def events(was_done):
         change = settle(order, said(was_done, answer={}), case.now)
-        bodies = (each.body for each in notices_of(order, change.after, change.entry))
+        bodies = (notice.body for notice in notices_of(order, change.after, change.entry))
         return [(body["event"], body["step"]) for body in map(json.loads, bodies)]
 
     assert (events(was_done=True), events(was_done=False)) == ([("step-completed", "ship")], [])

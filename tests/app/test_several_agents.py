@@ -112,7 +112,7 @@ def two(number=1):
 
 
 @pytest.mark.proves("SCH-10")
-async def test_an_order_waits_in_the_lane_of_each_agent_that_it_needs():
+async def test_an_order_waits_in_the_lane_of_every_agent_that_it_needs():
     """And in no other; its first row alone names its list."""
     made = await shown(two())
     rows = await made.engine.store.agenda("b00", "!", "~", 10)

@@ -183,7 +183,7 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
 
 
 @pytest.mark.proves("UND-1", "UND-5")
-def test_chains_of_steps_are_undone_from_their_ends_each_for_itself():
+def test_chains_of_steps_are_undone_from_their_ends_independently():
     """A step that runs comes first, and the order does not end before it."""
     first, alone = steps.completed("first"), steps.completed("alone")
     last = steps.completed(steps.new("last", after=("first",)))

@@ -223,7 +223,7 @@ def test_an_alert_says_what_is_still_to_be_undone():
     stuck = [steps.undo_failed(doubtful)]
     back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
     forth = orders.in_error(steps=[steps.failed(doubtful)])
-    still = [of_end(each).data["stillToBeUndone"] for each in (back, forth)]
+    still = [of_end(order).data["stillToBeUndone"] for order in (back, forth)]
     assert still == [["payment"], []]
 
 
@@ -444,7 +444,7 @@ def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
 def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
     """It has no attempt yet."""
     happened = scheduler.claim(orders.new(payload={}), NOW).entry.events
-    failure = next(each for each in happened if isinstance(each, StepFailed))
+    failure = next(recorded for recorded in happened if isinstance(recorded, StepFailed))
     assert (failure.step, failure.attempt) == ("payment", 0)
 
 
@@ -469,7 +469,7 @@ def test_of_an_undo_that_failed_lists_show_the_step_as_its_alert_does():
     stuck = [refused, steps.undo_failed(doubtful)]
     back = orders.in_error(steps=stuck, outcome=Outcome.UNDO_INCOMPLETE)
     forth = orders.in_error(steps=[refused, steps.failed(doubtful)])
-    shown = [summary(each)["FailedSteps"] for each in (back, forth)]
+    shown = [summary(order)["FailedSteps"] for order in (back, forth)]
     assert shown == ["payment", "stock payment"]
 
 

@@ -58,7 +58,7 @@ CHANGES = {
 def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(change):
     """In its history, and by an alert that is the same for all orders that meet the change."""
     met = claimed(*CHANGES[change])
-    (happened,) = [each for each in met.entry.events if isinstance(each, WorkflowChanged)]
+    (happened,) = [found for found in met.entry.events if isinstance(found, WorkflowChanged)]
     assert happened.steps.startswith("pay (")
     (event,) = told(met)
     assert (event.type, event.subject) == ("OrderProcessing.WorkflowChanged", "workflows/claim")
@@ -82,13 +82,16 @@ def test_every_changed_step_is_named_with_what_it_is_now():
     """The order remembers that, so that it tells once."""
     changed = replace(APPROVE, operation="charge")
     met = claimed(changed)
-    (happened,) = [each for each in met.entry.events if isinstance(each, WorkflowChanged)]
+    (happened,) = [found for found in met.entry.events if isinstance(found, WorkflowChanged)]
     assert happened.steps == f"approve (now {changed.fingerprint}), pay (gone)"
-    assert [each.rules.fingerprint for each in met.after.steps] == [changed.fingerprint, ""]
+    assert [order_step.rules.fingerprint for order_step in met.after.steps] == [
+        changed.fingerprint,
+        "",
+    ]
 
 
 @pytest.mark.proves("FLT-12")
-def test_each_change_has_an_alert_of_its_own():
+def test_every_change_has_an_alert_of_its_own():
     """Whoever changes it once more is told once more."""
     events = [
         told(claimed(APPROVE, replace(PAY, operation=operation)))[0]
@@ -114,7 +117,7 @@ def test_of_what_judges_a_step_the_name_counts():
     def wanted(order, results):
         return True
 
-    of = {each: replace(APPROVE, when=each).fingerprint for each in (needed, wanted)}
+    of = {condition: replace(APPROVE, when=condition).fingerprint for condition in (needed, wanted)}
     assert APPROVE.fingerprint != of[needed] != of[wanted]
     wanted.__name__ = "needed"
     assert replace(APPROVE, when=wanted).fingerprint == of[needed]

@@ -108,7 +108,9 @@ class Visitor:
 
     def sent(self, method, part=""):
         """The requests of this method to addresses with this part."""
-        return [each for each in self.requests if each.method == method and part in each.url]
+        return [
+            request for request in self.requests if request.method == method and part in request.url
+        ]
 
     async def leave(self):
         for context in self._contexts:

@@ -80,7 +80,9 @@ async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
     alert = page.locator("tr.grey", has_text=order_id)
     await expect(alert).to_contain_text("closed")
 
-    assert [each.url for each in visitor.requests if KEY in each.url or WRONG in each.url] == []
+    assert [
+        request.url for request in visitor.requests if KEY in request.url or WRONG in request.url
+    ] == []
     kept = await page.evaluate(
         "[JSON.stringify(localStorage), document.cookie, sessionStorage.getItem('operator-key')]"
     )
@@ -160,7 +162,8 @@ async def two_pages(route):
     last = "continuation" in route.request.post_data_json
     ids = [f"b00-01JCX{number:021d}" for number in range(20 * last, 20 + 10 * last)]
     orders = [
-        {"orderId": each, "failedSteps": [], "cause": "refused: out of stock"} for each in ids
+        {"orderId": order_id, "failedSteps": [], "cause": "refused: out of stock"}
+        for order_id in ids
     ]
     page = {"matching": orders, "done": ids, "refused": [], "changed": [], "stillWaiting": []}
     more = {"until": "2026-01-31T08:15:00Z", "continuation": None if last else "more"}
@@ -374,7 +377,7 @@ async def test_a_poison_message_is_read_and_dropped(console, client, stack):
 
     async def is_kept():
         _, answer = await client.request("GET", "/api/operator/poison")
-        return [each for each in answer["messages"] if each["body"] == hostile]
+        return [poison for poison in answer["messages"] if poison["body"] == hostile]
 
     await eventually(is_kept)
     page = await console("/poison")
@@ -401,7 +404,7 @@ async def is_meant(client, action, order_id):
     body = {"action": action, "operator": "Grace", "note": "looks", "limit": 200}
     status, page = await client.request("POST", "/api/operator/bulk", json=body)
     assert status == 200, page
-    return order_id in [each["orderId"] for each in page["matching"]]
+    return order_id in [order["orderId"] for order in page["matching"]]
 
 
 @pytest.mark.soak

@@ -101,7 +101,7 @@ async def listed(client, state):
 async def told(client, count):
     """Whether so many alerts have come back."""
     _, answer = await client.request("GET", "/api/operator/alerts?limit=500")
-    assert len(answer["alerts"]) >= count, Counter(each["type"] for each in answer["alerts"])
+    assert len(answer["alerts"]) >= count, Counter(alert["type"] for alert in answer["alerts"])
     return True
 
 

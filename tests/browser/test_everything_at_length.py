@@ -182,6 +182,6 @@ async def test_of_a_list_of_a_thousand_only_the_rows_move_that_have_to(listing):
     await page.keyboard.press("r")
     await expect(page.locator("[data-row]").last).to_have_text(orders[-1]["orderId"])
     assert await page.locator("[data-row]").all_inner_texts() == [
-        each["orderId"] for each in orders
+        order["orderId"] for order in orders
     ]
     assert await page.evaluate("[...moved]") == [orders[-1]["orderId"]]

@@ -118,7 +118,7 @@ async def test_who_wants_no_motion_sees_numbers_and_no_dots(console, two_hosts):
     await client.until(order_id, "Processed")
 
 
-async def test_a_hidden_page_asks_nothing_and_an_open_one_each_second_here(visitor, console):
+async def test_a_hidden_page_asks_nothing_and_an_open_one_every_second_here(visitor, console):
     """On Azure, where no runner tells of hosts, every ten seconds, which is at most seven times.
 
     A second that passes while an answer is on its way is not asked in: how many do so, the machine decides.

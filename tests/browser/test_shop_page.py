@@ -70,13 +70,13 @@ async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
     await page.get_by_label("Name").fill("Ada")
     await page.get_by_role("button", name="Order now").click()
     await page.wait_for_url(re.compile("#/orders/b"))
-    answers = [await each.response() for each in visitor.sent("POST", "/api/orders")]
+    answers = [await request.response() for request in visitor.sent("POST", "/api/orders")]
     assert [answer and answer.status for answer in answers] == [None, 409, 202]
     assert (
         len(
             {
-                (await each.all_headers())["idempotency-key"]
-                for each in visitor.sent("POST", "/api/orders")
+                (await request.all_headers())["idempotency-key"]
+                for request in visitor.sent("POST", "/api/orders")
             }
         )
         == 1

@@ -21,7 +21,7 @@ UPDATES, FRAMES = 10, 10
 LONGEST_TASK = 200
 """Milliseconds for which the page may do nothing else, at the median: the machine has other things to do too."""
 NOTE_LONG_TASKS = """window.longTasks = [];
-new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((each) => each.duration)))
+new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((entry) => entry.duration)))
   .observe({ type: "longtask" })"""
 NEXT_FRAME = "new Promise(requestAnimationFrame)"
 UNTIL_IT_RESTS = 2 * MINUTE

@@ -130,8 +130,8 @@ async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch
     *old, shown = (
         Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59)
     )
-    for each in (*old, shown):
-        await kept.made.figures.add(each)
+    for counted in (*old, shown):
+        await kept.made.figures.add(counted)
     await replace(kept.retention, keep=None).sweep()
     assert await kept.made.figures.between(NOW - DAY, NOW) == [shown]
 
@@ -184,7 +184,7 @@ async def test_a_run_goes_on_while_it_has_time(kept, monkeypatch):
     assert await kept.retention.sweep() == 20
 
 
-async def test_each_bucket_has_the_same_time():
+async def test_every_bucket_has_the_same_time():
     """One that is full of old orders keeps none of the others from being looked at."""
     made = app(replace(in_memory(), clock=lambda: NOW), retention_days=30, buckets=100)
     read = []
@@ -433,4 +433,4 @@ async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_f
     page = await kept.retention.find(FindRequest(email="half@example.com", **GRACE))
     assert (page.orders, sorted(page.unreadable)) == ([], sorted(halves))
     for order in (await kept.made.archive.oldest("b00", NOW, "")).orders:
-        await kept.made.store.table.submit_each("b00", [Delete(key) for key in order.keys])
+        await kept.made.store.table.submit_separately("b00", [Delete(key) for key in order.keys])

@@ -135,7 +135,7 @@ def hidden(error, caplog):
     return [secret for secret in SECRETS if secret in said] == []
 
 
-def test_each_configured_channel_is_opened(opened):
+def test_every_configured_channel_is_opened(opened):
     """By its name, and hides what it knows."""
     channels, _ = opened
     assert list(channels) == [ChannelName.MAIL, ChannelName.TEAMS, ChannelName.SLACK]
@@ -152,7 +152,7 @@ async def test_a_request_is_the_recorded_one(name, opened, stub):
     [(method, path, headers, body)] = stub.requests
     recorded = RECORDED[name]["request"]
     assert (method, path) == (recorded["method"], recorded["path"])
-    assert {each: headers.get(each) for each in recorded["headers"]} == recorded["headers"]
+    assert {header: headers.get(header) for header in recorded["headers"]} == recorded["headers"]
     assert json.loads(body) == recorded["body"]
     scopes = ["https://communication.azure.com//.default"]
     assert credential.scopes == (scopes if name == "mail" else [])
@@ -166,7 +166,7 @@ async def test_a_repeat_of_a_mail_has_the_same_operation(opened, stub):
     assert [headers["Operation-Id"] for _, _, headers, _ in stub.requests] == [DIGEST_ID] * 2
 
 
-ANSWERS = [(name, answer) for name, each in RECORDED.items() for answer in each["answers"]]
+ANSWERS = [(name, answer) for name, recorded in RECORDED.items() for answer in recorded["answers"]]
 
 
 @pytest.mark.parametrize(
@@ -256,5 +256,5 @@ async def test_hostile_texts_arrive_as_json(name, opened, stub):
     await channels[name].send(digest(replace(FAILED, title=f"a\r\nb\x00\ud800{HOSTILE}")))
     [(_, _, _, body)] = stub.requests
     text = json.dumps(json.loads(body.decode()))
-    assert [each for each in ("\\r", "\\u0000", "\\ud800") if each in text] == []
+    assert [escape for escape in ("\\r", "\\u0000", "\\ud800") if escape in text] == []
     assert "script" in text

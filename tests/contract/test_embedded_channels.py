@@ -43,7 +43,7 @@ async def channels(inbox):
         await stand_in.stop()
 
 
-async def test_each_channel_with_a_stand_in_is_on_and_its_message_arrives(channels, inbox):
+async def test_every_channel_with_a_stand_in_is_on_and_its_message_arrives(channels, inbox):
     """Mail is recognised by the id of its digest."""
     assert set(channels) == set(ChannelName)
     for channel in channels.values():

@@ -64,9 +64,7 @@ def keyed(made):
 
 
 @pytest.mark.proves("SUB-7")
-async def test_an_order_is_found_by_the_beginning_of_each_of_its_keys_in_every_bucket(
-    keyed, unique
-):
+async def test_an_order_is_found_by_the_beginning_of_any_of_its_keys_in_every_bucket(keyed, unique):
     """At once, and with nothing of the order but that; whatever stands in a key."""
     first = await keyed.order(f"{unique}20", f"x{unique}")
     other = await keyed.order(f"{unique}3{HOSTILE}", bucket=7)

@@ -58,13 +58,15 @@ async def test_alerts_are_kept_once_and_shown_newest_first(made):
     for number in (1, 3, 2, 3):
         await made.alert_log.record(alert(number))
     newest = await made.alert_log.newest(2)
-    assert [each.event for each in newest] == [alert(3), alert(2)]
-    assert [each.event for each in await made.alert_log.newest(100)] == [
+    assert [logged.event for logged in newest] == [alert(3), alert(2)]
+    assert [logged.event for logged in await made.alert_log.newest(100)] == [
         alert(3),
         alert(2),
         alert(1),
     ]
-    assert [each.event for each in await made.alert_log.newest(100, newest[-1].key)] == [alert(1)]
+    assert [logged.event for logged in await made.alert_log.newest(100, newest[-1].key)] == [
+        alert(1)
+    ]
 
 
 async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(made):
@@ -82,16 +84,16 @@ async def test_an_alert_that_comes_again_with_another_time_is_kept_once(made):
         another = AlertLog(made.alert_log._table)
         await another.record(replace(event, at=event.at + seconds(late)))
     assert [
-        each.event
-        for each in await made.alert_log.newest(100)
-        if each.event.event_id == event.event_id
+        logged.event
+        for logged in await made.alert_log.newest(100)
+        if logged.event.event_id == event.event_id
     ] == [event]
     assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
     await made.alert_log.record(event)
     assert [
-        each.event
-        for each in await made.alert_log.newest(100)
-        if each.event.event_id == event.event_id
+        logged.event
+        for logged in await made.alert_log.newest(100)
+        if logged.event.event_id == event.event_id
     ] == [event]
     assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
 
@@ -99,11 +101,11 @@ async def test_an_alert_that_comes_again_with_another_time_is_kept_once(made):
 async def test_of_several_who_acknowledge_an_alert_the_first_stands(made):
     """Also when both do it at once, and when the alert comes again."""
     await made.alert_log.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
-    (key,) = [each.key for each in await made.alert_log.newest(100) if each.event == event]
+    (key,) = [logged.key for logged in await made.alert_log.newest(100) if logged.event == event]
     words = [Acknowledgement(by=by, at=NOW, note="'; -- <b>") for by in ("grace", "alan")]
     await asyncio.gather(*(made.alert_log.acknowledge(key, word) for word in words))
     await made.alert_log.record(event)
-    (kept,) = [each for each in await made.alert_log.newest(100) if each.key == key]
+    (kept,) = [logged for logged in await made.alert_log.newest(100) if logged.key == key]
     assert kept.acknowledged in words
     assert await made.alert_log.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
     assert kept in await made.alert_log.newest(100)
@@ -143,7 +145,7 @@ def ledger_of(made):
 
 
 @pytest.mark.proves("AGT-7")
-async def test_an_effect_happens_once_for_each_key(made):
+async def test_an_effect_happens_once_for_every_key(made):
     """Fifty calls at once: one effect, fifty calls in the ledger."""
 
     async def call():
@@ -155,7 +157,7 @@ async def test_an_effect_happens_once_for_each_key(made):
     stands = await asyncio.gather(*(call() for _ in range(50)))
     calls, effects = await ledger_of(made).contents("payment", "o1")
     assert (calls, len(effects)) == (50, 1)
-    assert all(each == stands[0] for each in stands)
+    assert all(state == stands[0] for state in stands)
 
 
 async def test_what_was_undone_cannot_happen_later(made):
@@ -166,7 +168,7 @@ async def test_what_was_undone_cannot_happen_later(made):
         is None
     )
     _, effects = await ledger_of(made).contents("payment", "o2")
-    assert [each.action for each in effects] == ["void"]
+    assert [recorded.action for recorded in effects] == ["void"]
     await ledger_of(made).effect("payment", effect("o3:payment", "authorise"), forbids=None)
     undone = await ledger_of(made).effect(
         "payment", effect("o3:payment", "void"), forbids="authorise"
@@ -426,8 +428,8 @@ async def test_an_agent_instance_is_known_by_what_it_said_last(made):
         )
 
     before, after, other = health("i1", 0), health("i1", 2), health("i2", 0)
-    for each in (before, other):
-        await made.agent_health.publish(each)
+    for published in (before, other):
+        await made.agent_health.publish(published)
     await made.agent_health.publish(after, before)
     assert await made.agent_health.since(NOW) == [other, after]
     assert await made.agent_health.since(NOW + FRESH + seconds(1)) == [after]
@@ -438,8 +440,8 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     """However old the row is, since its instance makes no calls meanwhile; then it may be removed."""
     opened = AgentHealth(agent="payment", instance="o1", at=NOW, open_until=NOW + seconds(60))
     asked = replace(opened, instance="o2", asked_until=NOW + seconds(70))
-    for each in (opened, asked):
-        await made.agent_health.publish(each)
+    for health in (opened, asked):
+        await made.agent_health.publish(health)
     assert await made.agent_health.since(NOW + seconds(59)) == [opened, asked]
     assert await made.agent_health.since(NOW + seconds(61)) == [asked]
     await made.agent_health.remove_before(NOW + seconds(61))
@@ -462,8 +464,8 @@ async def test_a_hold_takes_the_place_of_the_one_before_and_vanishes_by_itself(m
     report = AgentHealth(agent="payment", instance="i1", at=now)
     longer = replace(first, at=now + seconds(1), asked_until=now + seconds(90), held_by="ada")
     await made.agent_health.publish(report)
-    for each in (first, other, longer):
-        await made.agent_health.hold(each)
+    for hold in (first, other, longer):
+        await made.agent_health.hold(hold)
     assert await made.agent_health.since(now) == [report, other, longer]
     assert await made.agent_health.since(now + seconds(61)) == [longer]
     ended = replace(longer, at=now + seconds(5), asked_until=now + seconds(5))
@@ -500,8 +502,8 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     await made.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
     assert await made.sweeps.last() is None
     found = await made.alert_log.newest(1000)
-    assert event in [each.event for each in found]
-    assert not [rows[each.key] for each in found if each.key in rows]
+    assert event in [row.event for row in found]
+    assert not [rows[row.key] for row in found if row.key in rows]
     assert event.event_id in str(await made.operators.alerts.list(AlertsPage()))
     await made.alert_log._table.submit("alerts", [Delete(key) for key in rows])
     await made.agent_health._table.submit("health", [Delete(GARBAGE)])
@@ -515,10 +517,10 @@ async def test_the_figures_of_processes_stand_side_by_side_until_they_are_remove
         Figures(at=NOW, processed=4),
         Figures(at=NOW + seconds(60), failed=2),
     )
-    for each in (one, other, later):
-        await made.figures.add(each)
+    for figures in (one, other, later):
+        await made.figures.add(figures)
     found = await made.figures.between(NOW, NOW + seconds(60))
-    assert sorted(found, key=lambda each: each.processed) == [one, other]
+    assert sorted(found, key=lambda figures: figures.processed) == [one, other]
     await made.figures.remove_before(NOW + seconds(60))
     assert await made.figures.between(NOW, NOW + seconds(120)) == [later]
 
@@ -570,7 +572,7 @@ async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(m
         first.at,
     )
     assert (one.correlation_id, one.shortened) == ("order-1:payment:1:do", False)
-    assert {each.correlation_id for each in others} == {"order-1:payment:1:do", None}
+    assert {message.correlation_id for message in others} == {"order-1:payment:1:do", None}
     assert len(others) == 2
     assert await made.poison_store.page(source, 1) == [one]
     assert await made.poison_store.page(source, 10, one.message_id) == others

@@ -78,7 +78,7 @@ def effect(order, action="authorise", step="payment", after=0.0) -> Effect:
 
 async def actions(ledger, order):
     """The effects of an order, oldest first."""
-    return [each.action for each in (await ledger.contents("payment", order))[1]]
+    return [recorded.action for recorded in (await ledger.contents("payment", order))[1]]
 
 
 @pytest.mark.proves("AGT-7")
@@ -126,8 +126,8 @@ async def test_what_is_done_later_was_accepted_once(ledger, order):
 
 async def test_actions_keys_and_services_do_not_share_effects(ledger, order):
     """An effect is one of a key and an action, at one service."""
-    for each in (effect(order), effect(order, "capture"), effect(order, step="deposit")):
-        await ledger.effect("payment", each, forbids=None)
+    for other in (effect(order), effect(order, "capture"), effect(order, step="deposit")):
+        await ledger.effect("payment", other, forbids=None)
     await ledger.effect("shipping", effect(order, "ship"), forbids=None)
     assert sorted(await actions(ledger, order)) == ["authorise", "authorise", "capture"]
 
@@ -155,8 +155,8 @@ async def test_what_was_done_and_undone_is_refused_from_then_on(ledger, order):
 async def test_an_undo_bars_one_action_under_one_key(ledger, order):
     """Other actions under the key, and the action under other keys, are free."""
     await ledger.effect("payment", effect(order, "void"), forbids="authorise")
-    for each in (effect(order, "capture"), effect(order, step="deposit")):
-        assert await ledger.effect("payment", each, forbids=None) == each
+    for expected in (effect(order, "capture"), effect(order, step="deposit")):
+        assert await ledger.effect("payment", expected, forbids=None) == expected
 
 
 @pytest.mark.proves("AGT-7")
@@ -194,7 +194,7 @@ async def test_the_effects_of_all_orders_are_shown_oldest_first(ledger):
         await ledger.count_call("inventory", f"{order}:payment", "reserve")
     calls, effects = await ledger.contents("inventory", None)
     assert calls == 3
-    assert [each.order_id for each in effects] == [orders[1], orders[0], orders[2]]
+    assert [kept.order_id for kept in effects] == [orders[1], orders[0], orders[2]]
 
 
 @pytest.mark.parametrize(
@@ -214,13 +214,14 @@ async def test_the_effects_of_all_orders_are_shown_oldest_first(ledger):
 async def test_a_key_may_hold_anything(ledger, order, key):
     """Whatever a key looks like, its effect is found again, and belongs to no other key."""
     like_it = [
-        Effect(key=each, action="capture", order_id=order, at=NOW, result={})
-        for each in (key, key + "!")
+        Effect(key=other_key, action="capture", order_id=order, at=NOW, result={})
+        for other_key in (key, key + "!")
     ]
-    for each in like_it:
-        assert await ledger.effect("payment", each, forbids=None) == each
+    for similar in like_it:
+        assert await ledger.effect("payment", similar, forbids=None) == similar
         assert (
-            await ledger.effect("payment", replace(each, at=NOW + seconds(1)), forbids=None) == each
+            await ledger.effect("payment", replace(similar, at=NOW + seconds(1)), forbids=None)
+            == similar
         )
 
 

@@ -122,9 +122,9 @@ def channel_at(port, encryption=Encryption.NONE, *, login=False, **more):
 def hidden(error, caplog):
     """Whether neither the error nor our log has a secret."""
     ours = [
-        each.getMessage() + str(vars(each))
-        for each in caplog.records
-        if each.name.startswith("adapters")
+        record.getMessage() + str(vars(record))
+        for record in caplog.records
+        if record.name.startswith("adapters")
     ]
     said = "".join([*traceback.format_exception(error), *ours, repr(error)])
     return [secret for secret in SECRETS if secret in said] == []
@@ -144,7 +144,7 @@ async def test_a_mail_is_complete(server):
     [(sender, recipients, _, message)] = server.mails
     assert (sender, recipients) == ("orders@example.com", [ADA, GRACE])
     assert message["From"] == "orders@example.com"
-    assert [each.addr_spec for each in message["To"].addresses] == [ADA, GRACE]
+    assert [address.addr_spec for address in message["To"].addresses] == [ADA, GRACE]
     assert message["Subject"] == digest().subject
     assert message["Message-ID"] == f"<{DIGEST_ID}@example.com>"
     assert message["Auto-Submitted"] == "auto-generated"
@@ -253,7 +253,7 @@ async def test_a_mail_that_one_recipient_gets_is_sent(server, caplog):
         await channel_at(port).send(digest())
     [(_, recipients, _, _)] = server.mails
     assert recipients == [ADA]
-    [logged] = [each for each in caplog.records if each.msg == "channel.recipients_refused"]
+    [logged] = [record for record in caplog.records if record.msg == "channel.recipients_refused"]
     assert (logged.levelno, logged.channel, logged.count, logged.codes) == (
         logging.WARNING,
         "smtp",

@@ -365,8 +365,8 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
     kept = {
-        each.order_id: (each.record is None, bool(each.fault))
-        for each in await all_kept(made.operations.archive, bucket)
+        archived.order_id: (archived.record is None, bool(archived.fault))
+        for archived in await all_kept(made.operations.archive, bucket)
     }
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
@@ -408,9 +408,9 @@ async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(mad
     with pytest.raises(UnreadableRowError, match="one is missing"):
         await made.engine.store.load(order.order_id)
     (kept,) = [
-        each
-        for each in await all_kept(made.operations.archive, bucket)
-        if each.order_id == order.order_id
+        archived
+        for archived in await all_kept(made.operations.archive, bucket)
+        if archived.order_id == order.order_id
     ]
     assert (kept.record, kept.fault) == (
         None,
@@ -538,7 +538,7 @@ async def test_an_order_that_is_refused_takes_no_other_of_its_group_along(on_azu
     group = [*fresh[:place], taken, *fresh[place:]]
     outcomes = await at_once(*(on_azurite.store.commit(submission(order_id)) for order_id in group))
     assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [
-        each == taken for each in group
+        outcome == taken for outcome in group
     ]
     for order_id in fresh:
         assert await on_azurite.store.load(order_id), order_id
@@ -552,21 +552,23 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
     events = [
-        Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids
+        Event(event_id=event_id, type="T", subject="orders/x", at=NOW, data={})
+        for event_id in event_ids
     ]
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))
     notes = [
-        Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids
+        Note(note_id=note_id, order_id=order.order_id, version=1, entry=entry)
+        for note_id in event_ids
     ]
     await store.announce(bucket, events[0])
     await store.note(notes[0])
     await alerts.record(events[0])
     assert not any(
-        await at_once(*(store.announce(bucket, each) for each in (*events[1:3], *events)))
+        await at_once(*(store.announce(bucket, event) for event in (*events[1:3], *events)))
     )
-    assert not any(await at_once(*(store.note(each) for each in (notes[1], notes[0], *notes[2:]))))
+    assert not any(await at_once(*(store.note(note) for note in (notes[1], notes[0], *notes[2:]))))
     assert not any(
-        await at_once(*(alerts.record(each) for each in (events[1], events[0], *events[2:])))
+        await at_once(*(alerts.record(event) for event in (events[1], events[0], *events[2:])))
     )
     keys = {
         row.data["EventId"]: row.key
@@ -576,9 +578,9 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     assert keys.keys() >= set(event_ids)
     assert len(await store.history(order.order_id)) == 1 + len(notes)
     kept = [alert.event.event_id for alert in await alerts.newest(1000)]
-    assert [kept.count(each) for each in event_ids] == [1] * 4
+    assert [kept.count(event_id) for event_id in event_ids] == [1] * 4
     await store.confirm(bucket, [keys[event_ids[0]]])
-    await store.confirm(bucket, [keys[each] for each in event_ids])
+    await store.confirm(bucket, [keys[event_id] for event_id in event_ids])
     assert not {event.event_id for event in await events_owed(store, bucket)} & set(event_ids)
     await alerts.remove_before(NOW + seconds(1), 1000)
 

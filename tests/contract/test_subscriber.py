@@ -64,13 +64,13 @@ def read(services, tmp_path):
     return run
 
 
-async def test_another_subscriber_handles_each_event_once(services, on_azurite, queue, read):
+async def test_another_subscriber_handles_every_event_once(services, on_azurite, queue, read):
     """By its stable id: one that Event Grid delivers again, also to a later run, is not handled again."""
     publish = on_azurite.adapters.events.publish
     await publish([REJECTED, WAITING, REJECTED])
     (printed, faults), expected = (
         await read(),
-        {each.event_id: each for each in (REJECTED, WAITING)},
+        {alert.event_id: alert for alert in (REJECTED, WAITING)},
     )
     assert faults == ""
     assert sorted(line[0] for line in printed) == sorted(expected)

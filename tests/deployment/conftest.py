@@ -86,7 +86,10 @@ def functions():
 def built():
     """What is called of each of these functions."""
     settings = app_settings(Ports(), "key", "key", AGENTS) | everything(Ports())
-    return {each.get_function_name(): each.get_user_function() for each in functions_with(settings)}
+    return {
+        function.get_function_name(): function.get_user_function()
+        for function in functions_with(settings)
+    }
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,9 @@ def logged():
     for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log."):
-                extra = next((each.value for each in node.keywords if each.arg == "extra"), None)
+                extra = next(
+                    (keyword.value for keyword in node.keywords if keyword.arg == "extra"), None
+                )
                 found.setdefault(node.args[0].value, set()).update(fields_of(extra, path))
     return found
 
@@ -54,12 +56,12 @@ def fields_of(extra, path):
     if isinstance(extra, ast.Call):
         name = extra.func.id
         functions = (
-            each
-            for each in ast.walk(ast.parse(path.read_text()))
-            if isinstance(each, ast.FunctionDef)
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef)
         )
-        [function] = [each for each in functions if each.name == name]
-        extra = next(each.value for each in ast.walk(function) if isinstance(each, ast.Return))
+        [function] = [candidate for candidate in functions if candidate.name == name]
+        extra = next(node.value for node in ast.walk(function) if isinstance(node, ast.Return))
     return {key.value for key in getattr(extra, "keys", ()) if key}
 
 
@@ -68,7 +70,9 @@ def test_lines_that_are_looked_for_are_logged(name):
     """Each message is one of the app's, and each field one that is passed with it."""
     lines, query = logged(), QUERIES[name]
     assert len(lines) > 10
-    messages = [each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)]
+    messages = [
+        beginning.strip() for beginning in re.findall(r'message startswith "([^"]+)"', query)
+    ]
     assert set(messages) <= set(lines)
     fields = set(re.findall(r"\b(?:fields|change)\.(\w+)", query))
     assert fields <= set().union(*(lines[message] for message in messages), set())
@@ -97,7 +101,7 @@ def test_functions_that_are_looked_for_exist(name, functions):
     query = QUERIES[name]
     assert set(re.findall(r'\bname == "(\w+)"', query)) <= set(functions)
     for prefix in re.findall(r'\bname startswith "(\w+)"', query):
-        assert any(each.startswith(prefix) for each in functions)
+        assert any(function.startswith(prefix) for function in functions)
 
 
 RULES = {
@@ -137,7 +141,7 @@ METRICS = {
 @pytest.fixture(scope="module")
 def rules(deployments):
     """The rules of both kinds by name, each with its one criterion."""
-    named = {name: each.properties for name, each in alerts(deployments["default"]).items()}
+    named = {name: alert.properties for name, alert in alerts(deployments["default"]).items()}
     del named["unavailable"]
     return {name: (rule, *rule["criteria"]["allOf"]) for name, rule in named.items()}
 
@@ -145,11 +149,11 @@ def rules(deployments):
 def alerts(deployed):
     """The rules of both kinds by name."""
     found = deployed.of_type("/scheduledQueryRules") + deployed.of_type("/metricAlerts")
-    return {each.name.rpartition("-")[0]: each for each in found}
+    return {alert.name.rpartition("-")[0]: alert for alert in found}
 
 
 @pytest.mark.proves("SUP-7")
-def test_each_rule_fires_for_what_it_says(rules):
+def test_every_rule_fires_for_what_it_says(rules):
     """Severity, comparison, window, frequency and lines; one look that finds them is enough."""
     found = {}
     for name, (rule, criterion) in rules.items():
@@ -170,7 +174,7 @@ def looks_at(rule, criterion):
         ("numberOfEvaluationPeriods", "minFailingPeriodsToAlert"), 1
     )
     messages = re.findall(r'message startswith "([^"]+)"', criterion["query"])
-    return ([each.strip() for each in messages],)
+    return ([text.strip() for text in messages],)
 
 
 def test_throttling_is_told_by_the_answers_that_mean_it(rules):
@@ -187,7 +191,7 @@ def test_throttling_is_told_by_the_answers_that_mean_it(rules):
         "ClientThrottlingError",
         "ClientAccountRequestThrottlingError",
     }
-    assert {name for name, (_, each) in rules.items() if each.get("dimensions")} == {
+    assert {name for name, (_, rule) in rules.items() if rule.get("dimensions")} == {
         "order-events",
         "storage-throttled",
     }
@@ -197,9 +201,9 @@ def test_rules_that_know_a_limit_know_the_one_that_was_chosen(deployments):
     """Instances, and the gigabytes of a day; without a limit for those its rule is deployed switched off (deployment.md 8)."""
     tuned, usual = deployments["tuned"], deployments["default"]
     queries = {
-        name: each.properties["criteria"]["allOf"][0]["query"]
-        for name, each in alerts(tuned).items()
-        if each.type.endswith("/scheduledQueryRules")
+        name: alert.properties["criteria"]["allOf"][0]["query"]
+        for name, alert in alerts(tuned).items()
+        if alert.type.endswith("/scheduledQueryRules")
     }
     assert "instances >= 7\n" in queries["instances-at-limit"]
     assert "gigabytes > 0.8 * 5\n" in queries["log-nearly-full"]
@@ -229,21 +233,22 @@ def test_somebody_asks_from_outside_whether_the_app_is_healthy(any_deployed):
 def test_nobody_asks_from_outside_where_it_is_not_wanted_or_not_possible(deployments):
     """Each of the two reasons by itself."""
     asked = {
-        name: each.one("/webtests").properties["Enabled"] for name, each in deployments.items()
+        name: deployment.one("/webtests").properties["Enabled"]
+        for name, deployment in deployments.items()
     }
     assert (asked["default"], asked["restricted"], asked["tuned"]) == (True, False, False)
     assert deployments["restricted"].option("monitoring", "availabilityTest") is True
     assert "frontDoorId" not in deployments["tuned"].parameters
 
 
-def test_each_alert_leads_to_what_to_do(deployments):
+def test_every_alert_leads_to_what_to_do(deployments):
     """A rule names its place in the page for operators, and that place is there."""
     page = (ROOT / "docs/operate.md").read_text()
     headings = set(re.findall(r"^### Alert ([\w-]+)$", page, re.MULTILINE))
     rules = alerts(deployments["default"])
-    for name, each in rules.items():
+    for name, rule in rules.items():
         end = f"What to do: docs/operate.md#alert-{name}"
-        assert each.properties["description"].endswith(end), name
+        assert rule.properties["description"].endswith(end), name
     assert headings == set(rules)
 
 
@@ -251,12 +256,12 @@ def test_timers_that_operators_run_by_hand_are_there(functions):
     """The page names each timer of the app, beside the word by which an operator runs its work."""
     page = (ROOT / "docs/operate.md").read_text()
     part = page.split("## What to do on an alert")[1].split("###")[0]
-    timers = {name for name, each in functions.items() if each["type"] == "timerTrigger"}
+    timers = {name for name, function in functions.items() if function["type"] == "timerTrigger"}
     named = dict(re.findall(r"`(\w+)`\s\(`(\w+_\w+)`\)", part))
     assert (set(named), set(named.values())) == (set(RUNS), timers)
 
 
-def test_each_alert_says_what_to_look_at_first_and_what_ends_it():
+def test_every_alert_says_what_to_look_at_first_and_what_ends_it():
     """Its part of the page begins with three things to look at or to do."""
     page = (ROOT / "docs/operate.md").read_text().split("## What to do on an alert")[1]
     for part in page.split("\n## ")[0].split("### Alert ")[1:]:
@@ -308,7 +313,7 @@ def test_commands_that_operators_are_told_to_run_exist():
         command = main.commands[words.pop(0)]
         if isinstance(command, click.Group):
             command = command.commands[words.pop(0)]
-        options = {option for each in command.params for option in each.opts}
+        options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= options, command.name
 
 
@@ -346,8 +351,8 @@ def test_the_workbook_is_whole(template):
     """Every parameter that a query uses is asked for, and Bicep fills in the resources."""
     [asked] = [item["content"]["parameters"] for item in WORKBOOK["items"] if item["type"] == 9]
     used = {name for query in QUERIES.values() for name in PARAMETER.findall(query)}
-    assert used == {each["name"] for each in asked}
-    [module] = [each for each in declared(template) if each.symbol == "workbook"]
+    assert used == {parameter["name"] for parameter in asked}
+    [module] = [resource for resource in declared(template) if resource.symbol == "workbook"]
     filled = set(re.findall(r"'(\{[\w-]+\})'", json.dumps(module.content)))
     assert set(re.findall(r'"(\{[a-z-]+\})"', json.dumps(WORKBOOK))) == filled
     assert len({item["name"] for item in WORKBOOK["items"]}) == len(WORKBOOK["items"])

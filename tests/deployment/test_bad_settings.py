@@ -70,10 +70,10 @@ def test_everything_that_is_missing_is_named(monkeypatch):
 @pytest.mark.parametrize("name", ["EVENT_GRID_ENDPOINT", "PUBLIC_URL"])
 def test_neither_a_key_nor_a_right_goes_to_another_machine_in_clear(name, monkeypatch):
     """They would be readable for all on their way."""
-    for each, value in (
+    for variable, value in (
         app_settings(Ports(), "k", "k", SHOP.agents) | {name: "http://tea.example/api"}
     ).items():
-        monkeypatch.setenv(each, value)
+        monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
     assert caught.value.faults == [Fault(FaultCode.NOT_HTTPS, name)]

@@ -202,7 +202,11 @@ def test_the_app_may_mail_through_one_service_alone_if_that_is_wanted(any_deploy
         if resource.properties["roleDefinitionId"].endswith(role)
     ]
     if not wanted:
-        found = [each for each in any_deployed.resources if "Microsoft.Communication/" in each.type]
+        found = [
+            resource
+            for resource in any_deployed.resources
+            if "Microsoft.Communication/" in resource.type
+        ]
         assert (found, given) == ([], [])
         return
     service, mail = any_deployed.one(SERVICE), any_deployed.one("/emailServices")
@@ -214,7 +218,7 @@ def test_the_app_may_mail_through_one_service_alone_if_that_is_wanted(any_deploy
     assert service.properties["linkedDomains"] == [domain.id]
     assert domain.properties["domainManagement"] == "AzureManaged"
     kept = any_deployed.option("monitoring", "mailDataLocation")
-    assert {each.properties["dataLocation"] for each in (service, mail)} == {kept}
+    assert {resource.properties["dataLocation"] for resource in (service, mail)} == {kept}
 
 
 CHANNELS = {
@@ -477,7 +481,7 @@ def test_the_longest_name_of_an_environment_fits(template):
     assert {declaration.type for declaration in names} == {"Microsoft.Resources/resourceGroups"}
 
 
-def test_one_api_version_for_each_type(template):
+def test_one_api_version_for_every_type(template):
     """The same resource is never described in two versions."""
     versions = {}
     for declaration in declared(template):
@@ -845,7 +849,7 @@ MICROSOFTS = {
 """Built-in roles, by Microsoft's list: learn.microsoft.com/azure/role-based-access-control/built-in-roles."""
 
 
-def test_each_role_is_the_one_that_it_is_called():
+def test_every_role_is_the_one_that_it_is_called():
     """An id says nothing to a reader: with another one the templates deploy, and the right is missing."""
     assert json.loads((INFRA / "roles.json").read_text()) == MICROSOFTS
 

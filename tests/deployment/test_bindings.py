@@ -43,7 +43,11 @@ def test_a_batch_is_settled_within_its_lock(built, functions):
         queue["name"]: TypeAdapter(timedelta).validate_python(queue["lockDuration"])
         for queue in queues()["serviceBusQueues"]
     }
-    batches = {name: each for name, each in functions.items() if each.get("cardinality") == "MANY"}
+    batches = {
+        name: function
+        for name, function in functions.items()
+        if function.get("cardinality") == "MANY"
+    }
     assert batches
     for name, trigger in batches.items():
         seconds = built[name].time_limit_seconds + LONGEST_WRITE_SECONDS

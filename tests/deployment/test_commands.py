@@ -59,7 +59,7 @@ def test_exploring_nothing_is_no_success():
     assert "no such world" in ran.stderr
 
 
-def test_each_command_is_told_by_help():
+def test_every_command_is_told_by_help():
     """`make help` has a line for every command, and for nothing else, in 100 columns (newcomer C, `make help`)."""
     (names,) = re.findall(r"^\.PHONY: help (.+)$", MAKEFILE, re.MULTILINE)
     shown = made("help", "").stdout.splitlines()

@@ -113,7 +113,7 @@ SEEDED = [
 
 
 @pytest.mark.soak
-def test_each_seeded_fault_is_found(real, tmp_path):
+def test_every_seeded_fault_is_found(real, tmp_path):
     """They are warnings to the compiler, or would be errors of Azure alone."""
     infra = shutil.copytree(ROOT / "infra", tmp_path / "infra")
     for file, before, after, _ in SEEDED:

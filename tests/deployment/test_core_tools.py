@@ -56,7 +56,11 @@ def test_images_are_pinned_and_healthy(name):
     """Each image has a full version; what others wait for says when it is ready, by itself or through a neighbour."""
     service = COMPOSE[name]
     assert re.search(r":\d+(\.\d+\.\d+|-CU\d+-ubuntu-\d\d\.\d\d)$", service["image"])
-    neighbours = [each["healthcheck"]["test"] for each in COMPOSE.values() if "healthcheck" in each]
+    neighbours = [
+        container["healthcheck"]["test"]
+        for container in COMPOSE.values()
+        if "healthcheck" in container
+    ]
     asked = "".join(map(str, neighbours))
     assert "healthcheck" in service or (
         f"nc -z {name} 5672" in asked and f"http://{name}:5300/health" in asked
@@ -90,8 +94,8 @@ def test_the_emulator_gets_every_queue(tmp_path):
     written = json.loads(core_tools.write_config(tmp_path / "new").read_text())
     assert written == emulator_config()
     made = {
-        each["Name"]: each["Properties"]
-        for each in written["UserConfig"]["Namespaces"][0]["Queues"]
+        queue["Name"]: queue["Properties"]
+        for queue in written["UserConfig"]["Namespaces"][0]["Queues"]
     }
     for queue in queues()["serviceBusQueues"]:
         assert made[queue["name"]]["LockDuration"] == queue["lockDuration"]
@@ -102,7 +106,7 @@ def test_the_emulator_gets_every_queue(tmp_path):
 def open_to(port):
     """The connections of this process to a port."""
     every = psutil.Process().net_connections("tcp")
-    return [each for each in every if each.raddr and each.raddr.port == port and each.status == "ESTABLISHED"]  # fmt: skip
+    return [connection for connection in every if connection.raddr and connection.raddr.port == port and connection.status == "ESTABLISHED"]  # fmt: skip
 
 
 async def test_the_app_opens_as_many_connections_as_are_counted_for_the_emulator(
@@ -111,9 +115,9 @@ async def test_the_app_opens_as_many_connections_as_are_counted_for_the_emulator
     """Counted on this process, with a sender to every queue that it sends to, and the health check's receiver; the host opens one."""
     template = json.loads((ROOT / "local.settings.template.json").read_text())["Values"]
     used = {
-        each["queueName"].partition("/")[0]
-        for each in index(template).values()
-        if each["type"] == "serviceBusTrigger" and each["queueName"] != DEAD_LETTERS
+        function["queueName"].partition("/")[0]
+        for function in index(template).values()
+        if function["type"] == "serviceBusTrigger" and function["queueName"] != DEAD_LETTERS
     }
     for name, value in services.app_environment().items():
         monkeypatch.setenv(name, value)

@@ -56,7 +56,7 @@ def test_every_choice_is_described_with_its_default(template):
     assert f"`MONTHLY_BUDGET` ({amount})" in DEPLOY
 
 
-def test_what_each_switch_leaves_behind_is_described(template):
+def test_what_every_switch_leaves_behind_is_described(template):
     """Every switch among parameters and options; who turns one off has to know what stays (deployment.md 6 to 8)."""
     declarations = [template["parameters"]]
     declarations += [
@@ -81,7 +81,7 @@ def switches():
 def test_every_alert_is_described(deployments):
     """Each rule that is deployed stands in the table, and no other."""
     kinds = ("/metricAlerts", "/scheduledQueryRules")
-    rules = [each.name for kind in kinds for each in deployments["default"].of_type(kind)]
+    rules = [rule.name for kind in kinds for rule in deployments["default"].of_type(kind)]
     assert {cells[0] for cells in rows(DEPLOY, "alert")} == {
         name.rpartition("-")[0] for name in rules
     }
@@ -90,9 +90,9 @@ def test_every_alert_is_described(deployments):
 def test_every_role_is_described_and_used(deployments):
     """The roles of the table are those that the template assigns, with some option; no other lies ready for somebody."""
     used = {
-        each.properties["roleDefinitionId"].rpartition("/")[2]
+        assignment.properties["roleDefinitionId"].rpartition("/")[2]
         for deployed in deployments.values()
-        for each in deployed.of_type(ROLE_ASSIGNMENT)
+        for assignment in deployed.of_type(ROLE_ASSIGNMENT)
     }
     roles = json.loads((ROOT / "infra/roles.json").read_text())
     assert used == set(roles.values())
@@ -163,7 +163,9 @@ def of_the_shop(functions):
         f"scheduler_{name}_responses" for name in names
     }
     assert of_agents <= functions.keys()
-    counted = Counter(each["type"] for name, each in functions.items() if name not in of_agents)
+    counted = Counter(
+        function["type"] for name, function in functions.items() if name not in of_agents
+    )
     counted["serviceBusTrigger"] += 2 * len(SHOP.agents)
     return counted
 
@@ -175,9 +177,9 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
     """
     usual = deployments["default"]
     kinds = Counter(
-        each.type.rpartition("/")[2]
-        for each in usual.resources
-        if each.properties.get("enabled") is not False
+        resource.type.rpartition("/")[2]
+        for resource in usual.resources
+        if resource.properties.get("enabled") is not False
     )
     triggers = of_the_shop(functions)
     settings = usual.settings
@@ -202,7 +204,7 @@ def test_costs_are_those_of_what_is_deployed(deployments, functions):
         test_seconds=test.properties["Frequency"],
     )
     assert (
-        f"An idle system costs about ${sum(each.dollars for each in idle(deployed)):.0f} a month"
+        f"An idle system costs about ${sum(line.dollars for line in idle(deployed)):.0f} a month"
         in README
     )
 
@@ -215,7 +217,7 @@ def test_what_the_pages_say_of_a_dead_hosts_timers_follows_from_the_file():
     assert most == 30, "half a minute, say README.md, limits.md and operate.md"
     of_azure = replace(Deployed(), lock_seconds=60)
     for deployed in (Deployed(), of_azure):
-        (line,) = [each for each in idle(deployed) if each.what == "timers' locks"]
+        (line,) = [cost for cost in idle(deployed) if cost.what == "timers' locks"]
         assert f"${line.dollars:.2f} a month" in DECISIONS
 
 
@@ -245,9 +247,9 @@ def test_what_the_page_about_scale_says_of_an_order_was_measured():
     line = json.loads((ROOT / "bench/measured/shop.json").read_text())
     counted = rows(SCALE, "an order of the shop")
     assert len(counted) > 8
-    for what, one, each in counted:
+    for what, one, per_function in counted:
         (name,) = re.findall(r"`(\w+)`", what)
-        for cell, figures in ((one, line), (each, line["each"])):
+        for cell, figures in ((one, line), (per_function, line["each"])):
             assert number(cell) == round(figures[f"latency_{name}"], 1), name
 
 
@@ -267,7 +269,7 @@ def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says
         if rate > 50:
             continue
         setup = Setup(
-            workflow=workflow_of("shop"), rate=rate, each=True, instances=int(instances), buckets=int(buckets),
+            workflow=workflow_of("shop"), rate=rate, process_per_function=True, instances=int(instances), buckets=int(buckets),
             hop=0.01, call=0.5, limits=Limits(bus_credits=1_000_000),
         )  # fmt: skip
         simulation = Simulation(setup).run()

@@ -29,8 +29,8 @@ def check(content, schema):
     schema = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     faults = [
-        f"{each.json_path}: {each.message}"
-        for each in jsonschema.Draft202012Validator(schema).iter_errors(content)
+        f"{error.json_path}: {error.message}"
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(content)
     ]
     assert faults == []
 
@@ -98,7 +98,7 @@ def test_an_outage_of_minutes_wears_out_no_message():
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
         assert patience < timedelta(seconds=BATCH_SECONDS)
     tries = Settings.model_fields["unknown_name_max_deliveries"]
-    (most,) = [each.le for each in tries.metadata if hasattr(each, "le")]
+    (most,) = [bound.le for bound in tries.metadata if hasattr(bound, "le")]
     assert most < queues["maxDequeueCount"], (
         "the platform would give up a message before the app says why"
     )
@@ -120,7 +120,7 @@ def test_no_step_may_take_longer_than_the_host_lets_a_function_run():
     assert all(TypeAdapter(timedelta).validate_python(limit) > longest for limit in limits)
 
 
-def test_the_clients_of_the_host_do_not_log_each_of_their_calls():
+def test_the_clients_of_the_host_do_not_log_their_calls():
     """Traces are never sampled, and a host that waits for messages makes ten calls a second.
 
     Azure/azure-functions-host issue 8973, Azure/azure-sdk-for-net issues 31967 and 40881: the categories of the
@@ -197,7 +197,7 @@ def test_actions_are_what_they_were(path):
     used = re.findall(r"uses: (.*)", path.read_text())
     assert used
     assert [
-        each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)
+        action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", action)
     ] == []
 
 

@@ -26,7 +26,7 @@ KNOWN = {
 def started(functions, required_functions):
     """The functions of the app that no HTTP call starts: with all agents, and without the optional ones."""
     found = {
-        which: {name for name, each in some.items() if each["type"] != "httpTrigger"}
+        which: {name for name, trigger in some.items() if trigger["type"] != "httpTrigger"}
         for which, some in (("all", functions), ("required", required_functions))
     }
     assert len(found["required"]) > 12
@@ -88,7 +88,7 @@ def not_checked(ran, reason):
     return "[functions-not-checked]" in ran.out and reason in ran.out
 
 
-def test_azure_knows_each_function_that_it_has_to_start(azure, run, started):
+def test_azure_knows_every_function_that_it_has_to_start(azure, run, started):
     """Those of all agents here; it is asked once, and told nothing."""
     ran = run()
     assert (ran.code, ran.err) == (0, "")
@@ -108,7 +108,7 @@ def test_a_list_that_was_not_renewed_is_renewed(azure, run):
     azure.missing = [azure.names.pop() for _ in range(12)]
     ran = run(POSTDEPLOY_SECONDS="60")
     assert (ran.code, ran.err) == (0, "")
-    assert [each for each in azure.requests if each[0] == "POST"] == [
+    assert [request for request in azure.requests if request[0] == "POST"] == [
         ("POST", "/host/default/sync")
     ]
 
@@ -118,7 +118,7 @@ def test_a_renewal_that_fails_is_tried_again(azure, run):
     azure.works = False
     azure.names.remove("scheduler_wake")
     assert missing(run(POSTDEPLOY_SECONDS="1"), "scheduler_wake")
-    assert len([each for each in azure.requests if each[0] == "POST"]) > 1
+    assert len([request for request in azure.requests if request[0] == "POST"]) > 1
 
 
 def test_a_refusal_that_passes_is_waited_for(azure, run, started):

@@ -162,7 +162,7 @@ def test_the_answer_is_shown_as_text(project, app, body, shown):
     assert ran.faults == NOT_HEALTHY
     assert shown in ran.err
     assert shown * 2 not in ran.err
-    assert all(each.isprintable() or each == "\n" for each in ran.err)
+    assert all(character.isprintable() or character == "\n" for character in ran.err)
 
 
 def test_a_terminal_of_another_encoding_breaks_nothing(project, app):

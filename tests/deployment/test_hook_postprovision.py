@@ -84,8 +84,13 @@ def test_operators_are_told_what_a_month_costs_unless_somebody_wants_otherwise(a
     assert azure.start == {"startDate": datetime.now(UTC).strftime("%Y-%m-01T00:00:00Z")}
     mails = ["ada@example.com", "grace@example.com"]
     told = {
-        name: (each["thresholdType"], each["threshold"], each["contactEmails"], each["enabled"])
-        for name, each in made["notifications"].items()
+        name: (
+            notification["thresholdType"],
+            notification["threshold"],
+            notification["contactEmails"],
+            notification["enabled"],
+        )
+        for name, notification in made["notifications"].items()
     }
     assert told == {
         "forecast": ("Forecasted", 100, mails, True),

@@ -159,10 +159,10 @@ def test_settings_that_could_not_work_are_rejected(project, given, faults):
 def test_the_switches_are_those_of_the_template(project, template):
     """Each parameter that is true or false, and no other."""
     passed = json.loads((project.root / "infra/main.parameters.json").read_text())["parameters"]
-    types = {name: each["type"] for name, each in template["parameters"].items()}
+    types = {name: parameter["type"] for name, parameter in template["parameters"].items()}
     switches = {
-        re.match(r"[$][{](\w+)", each["value"])[1]
-        for name, each in passed.items()
+        re.match(r"[$][{](\w+)", parameter["value"])[1]
+        for name, parameter in passed.items()
         if types[name] == "bool"
     }
     given = dict.fromkeys(re.findall(r"[$][{](\w+)", json.dumps(passed)), "https://a.example.com")

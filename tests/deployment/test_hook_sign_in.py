@@ -74,7 +74,7 @@ class Azure:
             return replaced
         if (method, path) == LIST:
             wanted = urllib.parse.parse_qs(query)["$filter"]
-            found = [each for each in self.registered if wanted == [f"displayName eq '{NAME}'"]]
+            found = [app for app in self.registered if wanted == [f"displayName eq '{NAME}'"]]
             return 200, {"value": found}
         return {
             IDENTITIES: (200, {"value": self.identities}),
@@ -86,7 +86,7 @@ class Azure:
 
     def changes(self):
         """What was changed, and what was sent."""
-        return [each for each in self.requests if each[0] != "GET"]
+        return [request for request in self.requests if request[0] != "GET"]
 
 
 @pytest.fixture
@@ -128,8 +128,8 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(azur
     ran = run()
     assert (ran.code, ran.err) == (0, "")
     assert CLIENT in ran.out
-    assert [each[:2] for each in azure.changes()] == [CREATE, CHANGE, TRUST, PRINCIPAL]
-    made, changed, trust, principal = (each[2] for each in azure.changes())
+    assert [change[:2] for change in azure.changes()] == [CREATE, CHANGE, TRUST, PRINCIPAL]
+    made, changed, trust, principal = (change[2] for change in azure.changes())
     assert (made["displayName"], made["signInAudience"]) == (NAME, "AzureADMyOrg")
     assert made["web"] == {
         "redirectUris": [f"{KNOWN['APP_URL']}/.auth/login/aad/callback"],
@@ -148,8 +148,8 @@ def test_the_registration_trusts_the_app_and_lets_in_those_who_are_assigned(azur
     assert (role["value"], role["isEnabled"]) == ("operator", True)
     assert role["allowedMemberTypes"] == ["User", "Application"]
     assert role["id"] != scope["id"]
-    for each in (role, scope):
-        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", each["id"])
+    for granted in (role, scope):
+        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", granted["id"])
     assert stored(project) == [SET_CLIENT]
     options = json.loads((project.root / "infra/options/app.json").read_text())
     assert role["value"] == options["operatorRole"]
@@ -298,7 +298,7 @@ def test_a_registration_without_an_id_is_named_by_its_name(azure, project, run, 
     ran = run()
     assert (ran.code, ran.faults) == (1, {("registration-unknown", NAME)})
     assert LOOK_FOR_IT in ran.err
-    assert [each[:2] for each in azure.changes()] == [CREATE]
+    assert [change[:2] for change in azure.changes()] == [CREATE]
     assert stored(project) == []
 
 

@@ -30,7 +30,7 @@ SYNTAX = (3, 7)
 """That of the oldest Python that azd takes."""
 
 
-def test_azd_runs_each_hook_where_every_command_needs_it():
+def test_azd_runs_every_hook_where_every_command_needs_it():
     """Those of the package belong to the service: azd up, azd package and azd deploy run them (deployment.md 3).
 
     A hook of the project runs with the command of its name and with azd up.
@@ -47,7 +47,7 @@ def test_azd_runs_each_hook_where_every_command_needs_it():
     assert not any(hook.keys() - {"run"} for hook in service.values())
 
 
-def test_there_is_one_form_of_each_hook():
+def test_there_is_one_form_of_every_hook():
     """Nothing for another system that would have to be kept alike (hooks.md 4, 14)."""
     kinds = {path.suffix for path in HOOKS.iterdir() if path.is_file()}
     assert kinds == {".py", ".json", ".txt"}
@@ -70,13 +70,13 @@ def test_a_hook_runs_on_the_oldest_python_that_azd_takes(path):
     """Its syntax, and no package besides the standard library and what lies beside it."""
     tree = ast.parse(path.read_text(), feature_version=SYNTAX)
     named = {
-        each.module.partition(".")[0] for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)
+        node.module.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
     }
     named |= {
         alias.name.partition(".")[0]
-        for each in ast.walk(tree)
-        if isinstance(each, ast.Import)
-        for alias in each.names
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
     }
     own = {module.stem for module in MODULES} | {"engine"}
     assert named - own <= sys.stdlib_module_names
@@ -101,7 +101,9 @@ def test_no_hook_names_what_a_shell_of_windows_takes_for_syntax():
     for path in MODULES:
         for call in ast.walk(ast.parse(path.read_text())):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("azd", "azd_json"):
-                words |= {each.value for each in call.args if isinstance(each, ast.Constant)}
+                words |= {
+                    argument.value for argument in call.args if isinstance(argument, ast.Constant)
+                }
     assert {"env", "set", "auth", "token"} <= words
     assert [word for word in words if re.search(r"[\"'()%&^<>|\s]", word)] == []
 

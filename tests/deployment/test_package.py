@@ -43,9 +43,9 @@ from function_app import app
 print(json.dumps({
     "modules": sorted({name.partition(".")[0] for name in sys.modules}),
     "generic": [
-        f"{each.get_function_name()}: {parameter}"
-        for each in app.get_functions()
-        for parameter in inspect.signature(each.get_user_function()).parameters.values()
+        f"{function.get_function_name()}: {parameter}"
+        for function in app.get_functions()
+        for parameter in inspect.signature(function.get_user_function()).parameters.values()
         if isinstance(parameter.annotation, types.GenericAlias)
     ],
 }))

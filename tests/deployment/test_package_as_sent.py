@@ -24,8 +24,8 @@ import sys
 sys.path[:0] = sys.argv[1:]
 from function_app import app
 assert len(app.get_functions()) > 20
-outside = [name for name, each in sys.modules.items() if "site-packages" in str(getattr(each, "__file__", ""))
-    and not each.__file__.startswith(sys.argv[2])]
+outside = [name for name, module in sys.modules.items() if "site-packages" in str(getattr(module, "__file__", ""))
+    and not module.__file__.startswith(sys.argv[2])]
 assert outside == [], outside
 """
 
@@ -89,7 +89,7 @@ def test_what_is_sent_is_what_is_locked(installed):
         locked.setdefault(name.replace("-", "_").lower(), []).append((version, marker))
     assert len(sent) > 20
     for name, version in sent.items():
-        assert version in {each for each, _ in locked[name.lower()]}, name
+        assert version in {other for other, _ in locked[name.lower()]}, name
     [functions] = [
         version for version, marker in locked["azure_functions"] if marker.endswith(">= '3.13'")
     ]

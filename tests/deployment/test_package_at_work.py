@@ -132,11 +132,11 @@ def assigned(deployed, identity):
     """The names of the roles that an identity has, by what they are assigned on."""
     names = template_roles()
     found = defaultdict(set)
-    for each in deployed.of_type(ROLE_ASSIGNMENT):
-        if identity in each.properties["principalId"]:
-            role = names[each.properties["roleDefinitionId"].rpartition("/")[2]]
-            place = place_of(each.scope_id)
-            assert role not in found[place], f"{role} is assigned twice on {each.scope_id}"
+    for assignment in deployed.of_type(ROLE_ASSIGNMENT):
+        if identity in assignment.properties["principalId"]:
+            role = names[assignment.properties["roleDefinitionId"].rpartition("/")[2]]
+            place = place_of(assignment.scope_id)
+            assert role not in found[place], f"{role} is assigned twice on {assignment.scope_id}"
             found[place].add(role)
     return dict(found)
 
@@ -218,7 +218,11 @@ def calls(at_work):
 @pytest.fixture
 def every_call(calls, functions):
     """What the app and the embedded host did, and what Azure's host does besides for each queue trigger."""
-    queues = [each["queueName"] for each in functions.values() if each["type"] == "queueTrigger"]
+    queues = [
+        function["queueName"]
+        for function in functions.values()
+        if function["type"] == "queueTrigger"
+    ]
     assert queues
     return calls | {
         *(Call("queue", queue, what) for queue in queues for what in HOST_ON_TRIGGER_QUEUE),
@@ -283,15 +287,15 @@ def test_event_grid_may_deliver_and_nothing_else(deployed):
 
 def test_nobody_else_has_a_role(deployed):
     """Every assignment is for the app's identity or the topic's, of a type that needs no look-up in the directory."""
-    for each in deployed.of_type(ROLE_ASSIGNMENT):
-        who = each.properties["principalId"]
+    for assignment in deployed.of_type(ROLE_ASSIGNMENT):
+        who = assignment.properties["principalId"]
         assert "userAssignedIdentities/id-" in who or "EventGrid/topics/evgt-" in who
-        assert each.properties["principalType"] == "ServicePrincipal"
+        assert assignment.properties["principalType"] == "ServicePrincipal"
 
 
 def provisioned(deployed, suffix):
     """The names of all resources of a type."""
-    return {each.name for each in deployed.of_type(suffix)}
+    return {resource.name for resource in deployed.of_type(suffix)}
 
 
 @pytest.mark.proves("WRK-5")
@@ -321,7 +325,9 @@ def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
     assert sent == queues - {DEAD_LETTERS}
     assert {call.resource for call in calls if call[::2] == ("bus", "receive")} == own
     triggers = {
-        each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"
+        function["queueName"]
+        for function in functions.values()
+        if function["type"] == "serviceBusTrigger"
     }
     assert triggers == own
 

@@ -24,7 +24,7 @@ def routes_of(triggers):
     """The HTTP functions by name, in the order in which Azure tries them, each with methods and template."""
     return {
         name: (set(trigger["methods"]), trigger["route"])
-        for name, trigger in sorted(triggers.items(), key=lambda each: order_of_name(each[0]))
+        for name, trigger in sorted(triggers.items(), key=lambda named: order_of_name(named[0]))
         if trigger["type"] == "httpTrigger"
     }
 
@@ -36,10 +36,12 @@ def general(template):
 
 def common(*templates):
     """A path that both routes take, or None: where one has a word and the other a parameter, the word."""
-    pairs = zip_longest(*(each.replace(HOME, "").split("/") for each in templates), fillvalue="{}")
+    pairs = zip_longest(
+        *(template.replace(HOME, "").split("/") for template in templates), fillvalue="{}"
+    )
     parts = [next((part for part in pair if "{" not in part), "any") for pair in pairs]
     path = "/" + "/".join(parts)
-    return path if all(takes(each, path) for each in templates) else None
+    return path if all(takes(template, path) for template in templates) else None
 
 
 def takes(template, path):

@@ -42,7 +42,7 @@ ALL = OF_APP | set(SETTINGS)
 
 def test_service_bus_queues_have_the_properties_of_the_file(deployed):
     """What queues.json says of a queue reaches Azure, whatever it is."""
-    provisioned = {each.name: each.properties for each in deployed.of_type("namespaces/queues")}
+    provisioned = {queue.name: queue.properties for queue in deployed.of_type("namespaces/queues")}
     for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
         wanted = {name: value for name, value in queue.items() if name != "name"}
         assert {name: provisioned[queue["name"]].get(name) for name in wanted} == wanted
@@ -56,35 +56,39 @@ def test_what_service_bus_gives_up_comes_to_the_one_function_that_keeps_it(
     The queue has to be there before any can forward to it. It forwards nothing, so what fails in it stays.
     """
     queues = deployed.of_type("namespaces/queues")
-    forwards = {each.name: each.properties.get("forwardDeadLetteredMessagesTo") for each in queues}
+    forwards = {
+        queue.name: queue.properties.get("forwardDeadLetteredMessagesTo") for queue in queues
+    }
     received = {
-        each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"
+        function["queueName"]
+        for function in functions.values()
+        if function["type"] == "serviceBusTrigger"
     }
     assert {name for name, to in forwards.items() if to == DEAD_LETTERS} == received - {
         DEAD_LETTERS
     }
     assert {to for to in forwards.values() if to} == {DEAD_LETTERS}
     assert functions["given_up_dead_letters"]["queueName"] == DEAD_LETTERS
-    [last] = [each for each in queues if each.name == DEAD_LETTERS]
+    [last] = [queue for queue in queues if queue.name == DEAD_LETTERS]
     assert last.properties["deadLetteringOnMessageExpiration"] is True
     [forwarding] = [
-        each
-        for each in declared(template)
-        if each.copy.get("name") == "queues" and each.module == "service-bus"
+        resource
+        for resource in declared(template)
+        if resource.copy.get("name") == "queues" and resource.module == "service-bus"
     ]
-    assert any("variables('deadLetterName')" in each for each in forwarding.depends_on)
+    assert any("variables('deadLetterName')" in dependency for dependency in forwarding.depends_on)
 
 
 def test_the_embedded_broker_and_the_emulator_forward_what_azure_forwards(deployed):
     """Each queue to the same one, or to none."""
     [namespace] = config()["UserConfig"]["Namespaces"]
     here = {
-        each["Name"]: each["Properties"]["ForwardDeadLetteredMessagesTo"] or None
-        for each in namespace["Queues"]
+        queue["Name"]: queue["Properties"]["ForwardDeadLetteredMessagesTo"] or None
+        for queue in namespace["Queues"]
     }
     there = {
-        each.name: each.properties.get("forwardDeadLetteredMessagesTo")
-        for each in deployed.of_type("namespaces/queues")
+        queue.name: queue.properties.get("forwardDeadLetteredMessagesTo")
+        for queue in deployed.of_type("namespaces/queues")
     }
     assert here == there
 
@@ -233,7 +237,7 @@ def known(value):
 def ready(deployed):
     """For what instances are kept ready."""
     scale = deployed.site.properties["functionAppConfig"]["scaleAndConcurrency"]
-    return sorted(each["name"] for each in scale["alwaysReady"])
+    return sorted(scaled["name"] for scaled in scale["alwaysReady"])
 
 
 def way_of_an_order(functions):
@@ -273,7 +277,9 @@ def test_embedded_settings_are_read_too(functions):
     """What the embedded stack sets is read by the app, by a trigger or by the host."""
     read = ALL | {"AzureWebJobsStorage", "LOCAL_FUNCTION_KEY"}
     assert set(app_settings(Ports(), "", "", AGENTS)) <= read
-    connections = {each["connection"] for each in functions.values() if "connection" in each}
+    connections = {
+        function["connection"] for function in functions.values() if "connection" in function
+    }
     assert connections <= read
 
 

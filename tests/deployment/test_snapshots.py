@@ -72,7 +72,9 @@ OF_MAIL = {".hostName", ".fromSenderDomain"}
 
 def test_only_what_azure_makes_stays_unknown(any_deployed):
     """A formula of anything else would hide a value from every rule."""
-    shown = json.dumps([(each.properties, each.tags, each.sku) for each in any_deployed.resources])
+    shown = json.dumps(
+        [(resource.properties, resource.tags, resource.sku) for resource in any_deployed.resources]
+    )
     assert re.findall(r'"\[[a-z][^"]{0,40}', shown) == []
     unknown = re.findall(r"<[^<>]*/providers/[^<>]*/[^/.<>]+(\.[\w.]+)>", shown)
     with_mail = any_deployed.option("monitoring", "mail")
@@ -200,7 +202,11 @@ def test_wrong_parameters_are_refused(real, template, tmp_path, wrong, code):
     [name] = wrong
     parameters = {**snapshots.REQUIRED, **wrong}
     file = snapshots.Snapshots(real, tmp_path).write(template, parameters)
-    found = [(each.code, each.line) for each in real.diagnostics(file) if each.level == "Error"]
+    found = [
+        (diagnostic.code, diagnostic.line)
+        for diagnostic in real.diagnostics(file)
+        if diagnostic.level == "Error"
+    ]
     assert found == [(code, 2 + list(parameters).index(name))]
     with pytest.raises(StackError) as caught:
         real.snapshot(file)
@@ -247,7 +253,7 @@ SEEDED = [
 """A batch size, a dependency, an output and a property: a file, what stands there, what replaces it, and where it is seen."""
 
 
-def test_each_seeded_change_is_found(real, contents, tmp_path, monkeypatch):
+def test_every_seeded_change_is_found(real, contents, tmp_path, monkeypatch):
     """Also those that the compiler's own comparison does not see."""
     infra = shutil.copytree(ROOT / "infra", tmp_path / "changed")
     for file, before, after, _ in SEEDED:
@@ -270,4 +276,4 @@ def test_two_snapshots_of_one_set_are_equal(real, tmp_path):
     given = snapshots.sets(BUSINESS)["isolated"]
     first, second = made.take(given), made.take(given)
     assert snapshots.text_of(first) == snapshots.text_of(second)
-    assert any(each["type"] == ROLE_ASSIGNMENT for each in first["resources"])
+    assert any(resource["type"] == ROLE_ASSIGNMENT for resource in first["resources"])

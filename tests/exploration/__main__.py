@@ -13,7 +13,7 @@ def main(wanted: str) -> None:
         sys.exit(f"no world is described with: {wanted}")
     seen = [_explore(world) for world in worlds]
     print(
-        f"{len(seen)} worlds, {sum(each.states for each in seen)} states, {sum(each.seconds for each in seen):.0f} s"
+        f"{len(seen)} worlds, {sum(explored.states for explored in seen)} states, {sum(explored.seconds for explored in seen):.0f} s"
     )
 
 

@@ -9,7 +9,7 @@ from tests.exploration.planted import PLANTED
 from tests.exploration.worlds import HAPPENS
 
 
-def each(worlds):
+def worlds_as_parameters(worlds):
     """The worlds as parameters of a test, each marked with what it is about, and what a planted fault breaks in it."""
     return [
         pytest.param(

@@ -52,12 +52,12 @@ def neutral_world(small):
     settings = deployed.settings
     return {
         "name": str(small),
-        "workflows": [_workflow(each) for each in deployed.workflows.all],
+        "workflows": [_workflow(workflow) for workflow in deployed.workflows.all],
         "instances": {
-            slot: {"workflows": [_workflow(each) for each in known.all]}
+            slot: {"workflows": [_workflow(workflow) for workflow in known.all]}
             for slot, known in deployed.known.items()
         },
-        "agents": [_agent(each) for each in deployed.business.agents],
+        "agents": [_agent(agent) for agent in deployed.business.agents],
         "threshold": settings.failure_threshold,
         "seconds": {
             "timeout": settings.step_timeout_seconds,
@@ -70,7 +70,7 @@ def neutral_world(small):
 
 
 def _workflow(workflow):
-    steps = [_step(each) for each in workflow.steps]
+    steps = [_step(step) for step in workflow.steps]
     return {"name": workflow.name, "version": workflow.version, "steps": steps}
 
 
@@ -234,8 +234,8 @@ def _room(room):
 
 def _heard(health):
     faults = [
-        {"text": each.text, "atDoor": each.at_door, "requests": each.requests}
-        for each in health.faults
+        {"text": fault.text, "atDoor": fault.at_door, "requests": fault.requests}
+        for fault in health.faults
     ]
     return {"agent": health.agent, "begun": health.begun, "faults": faults}
 

@@ -164,7 +164,7 @@ def ended_attempts(order, after):
 def heard_by(world, move):
     """What whoever acts has heard of the agents: as they are now, if that is nobody who has asked."""
     handler = world.handlers.get(move.label.partition(":")[0])
-    heard = [each for answer in (handler.log if handler else ()) for each in health_in(answer)]
+    heard = [health for answer in (handler.log if handler else ()) for health in health_in(answer)]
     return heard if handler else begun_by(world)
 
 
@@ -178,8 +178,8 @@ def left_alone(world):
     been, version = set(), world.order().version
     while world.order().version == version:
         been.add(world.key())  # a sweep without the lease leads nowhere
-        by_itself = (each for each in moves(world) if each.by_itself)
-        going_on = next((each for each in by_itself if each.world.key() not in been), None)
+        by_itself = (move for move in moves(world) if move.by_itself)
+        going_on = next((move for move in by_itself if move.world.key() not in been), None)
         if going_on is None:
             return None
         world = going_on.world

@@ -345,7 +345,7 @@ def a_request(change: Callable[[BusMessage, int], BusMessage]) -> AbstractContex
     return patch.object(Proceed, "_requests", requests)
 
 
-def another_key_for_each_attempt() -> AbstractContextManager[Any]:
+def another_key_per_attempt() -> AbstractContextManager[Any]:
     def with_own_key(message, attempt):
         return replace(message, body=message.body.replace(':payment"', f':payment-{attempt}"'))
 
@@ -584,8 +584,10 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        each = product(self.transitions.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
-        return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in each])
+        pairs = product(
+            self.transitions.store.buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING)
+        )
+        return sum([await self._sweep_bucket(bucket, kind, {}) for bucket, kind in pairs])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
@@ -799,7 +801,7 @@ def starts_steps_that_rest() -> AbstractContextManager[Any]:
     return patch.object(Proceed, "_started", started)
 
 
-def judges_at_each_try() -> AbstractContextManager[Any]:
+def judges_at_every_try() -> AbstractContextManager[Any]:
     def go_on(self, draft):
         return original_proceed(self, replace(draft, order=judged_anew(draft.order, self.workflow)))
 
@@ -923,7 +925,8 @@ def writes_though_nothing_starts() -> AbstractContextManager[Any]:
 def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
     def closed_until(health, agent, now):
         return next(
-            (each.open_until for each in health if each.agent == agent and each.open_until), None
+            (report.open_until for report in health if report.agent == agent and report.open_until),
+            None,
         )
 
     return patch.object(admission, "closed_until", closed_until)
@@ -1153,12 +1156,12 @@ class _Both:
         self._patches = patches
 
     def __enter__(self) -> None:
-        for each in self._patches:
-            each.__enter__()
+        for patched in self._patches:
+            patched.__enter__()
 
     def __exit__(self, *args: object) -> None:
-        for each in reversed(self._patches):
-            each.__exit__(*args)
+        for patched in reversed(self._patches):
+            patched.__exit__(*args)
 
 
 PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
@@ -1175,7 +1178,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     ),
     "SCH-1 never polls": (never_polls, RESTED),
     "WRK-2 believes for ever what it did": (believes_for_ever_what_it_did, ONE_SLOT),
-    "AGT-3 another idempotency key for each attempt": (another_key_for_each_attempt, UNDISTURBED),
+    "AGT-3 another idempotency key for each attempt": (another_key_per_attempt, UNDISTURBED),
     "AGT-4 replies after the complete-by time": (replies_after_its_time, GIVEN_UP),
     "AGT-5 calls after the complete-by time": (calls_after_its_time, GIVEN_UP),
     "SUP-2 never sweeps": (never_sweeps, SKIPPED),
@@ -1292,7 +1295,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "OPR-7 owes nothing to what is held": (owes_nothing_to_what_is_held, HELD),
     "OPR-4 calls done what was skipped": (skips_into_processed, SKIPPED),
     "SCH-13 leaves what it went on without": (leaves_what_it_went_on_without, WITHOUT),
-    "SCH-14 judges at each try": (judges_at_each_try, JUDGED_ONCE),
+    "SCH-14 judges at each try": (judges_at_every_try, JUDGED_ONCE),
     "SCH-15 begins before its time": (starts_steps_that_rest, LATER),
     "SCH-16 repeats without a pause": (repeats_without_a_pause, CIRCUIT),
     "SCH-16 pauses ever as long": (pauses_ever_as_long, ONE_INSTANCE_BREAKS),

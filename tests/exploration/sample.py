@@ -80,7 +80,7 @@ def _watch(name, found):
     def watch(world, following):
         for move in following:
             if move.world.rows is not world.rows:
-                for part in move.world.each():
+                for part in move.world.parts():
                     note(world.about(part.order_id).order(), part)
 
     def note(before, part):

@@ -63,7 +63,7 @@ def watch(world: World, following: Sequence[Move]) -> None:
     for move in following:
         if move.world.rows is world.rows:
             continue
-        for part in move.world.each():
+        for part in move.world.parts():
             before, after = world.about(part.order_id).order(), part.order()
             if before and after and before.version < after.version:
                 _, entry = part.rows[history_key(after.order_id, after.version)]

@@ -221,10 +221,10 @@ def compared(made, copy, change):
 def test_a_changed_decision_is_noticed(made, copy, change):
     """Each is found, and is no crash of the changed side."""
     with closing(compared(made, copy, change)) as comparisons:
-        found = next((each for each in comparisons if each.found), None)
+        found = next((comparison for comparison in comparisons if comparison.found), None)
     assert found
-    examples = [each for of_kind in found.examples.values() for each in of_kind]
-    assert not any(("error",) in each.differing for each in examples)
+    examples = [example for of_kind in found.examples.values() for example in of_kind]
+    assert not any(("error",) in example.differing for example in examples)
     print(*found.kinds, sep="\n")
 
 

@@ -28,7 +28,7 @@ def test_a_planted_fault_is_found(label):
     plant, world = PLANTED[label]
     with plant(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning(), world.bounds())
-    assert not any(each in found.value.violation for each in NO_FAULT)
+    assert not any(fault in found.value.violation for fault in NO_FAULT)
     assert re.search(SAID_OF.get(label, ""), found.value.violation)
     print(f"{label}\n{found.value}\n")
 

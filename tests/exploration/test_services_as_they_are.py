@@ -31,9 +31,9 @@ class Resubmitted:
         del following
         events = [entry.event for entry in world.history()]
         refused = any(
-            isinstance(each, OrderEnded) and words_of(each.cause) == "refused"
+            isinstance(event, OrderEnded) and words_of(event.cause) == "refused"
             for entry in world.history()
-            for each in entry.events
+            for event in entry.events
         )
         if refused and "resubmitted" in events and events[-1] == "processed":
             self.effects.add(world.effects)

@@ -37,7 +37,7 @@ def step(name, agent, *after, **more):
 
 def business(*steps, **declared):
     """A business with an agent for each capability, declared like this."""
-    names = dict.fromkeys(each.capability for each in steps)
+    names = dict.fromkeys(planned.capability for planned in steps)
     return Business(
         workflows=Workflows(WorkflowDefinition(name="trip", version=1, steps=steps)),
         default_workflow="trip",
@@ -106,7 +106,7 @@ def test_an_exploration_says_how_far_it_is_where_somebody_reads(monkeypatch, cap
     assert capsys.readouterr().err == ""
 
 
-def test_two_processes_of_each_kind_race():
+def test_two_processes_of_every_kind_race():
     """So there is more to see, and something conflicts."""
     one = Trial(business(FLIGHT)).explore(faults=1)
     two = Trial(business(FLIGHT)).explore(faults=1, instances=2)
@@ -313,7 +313,7 @@ def test_a_service_answers_what_the_author_says():
     trip = business(replace(FLIGHT, result_fields=("seat",)), hotel)
     Trial(trip).explore(faults=0)
     Trial(trip).explore(faults=0, answers={"flight": {"seat": "12A"}})
-    assert {each["seat"] for each in asked} == {"r", "12A"}
+    assert {sent["seat"] for sent in asked} == {"r", "12A"}
 
 
 form = Workflow("form", Form)

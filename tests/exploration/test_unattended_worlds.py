@@ -4,25 +4,25 @@ import pytest
 
 from engine.domain.orders import Processed
 from testkit.exploration.explorer import replay
-from tests.exploration.closure import each, explored_to_closure
+from tests.exploration.closure import explored_to_closure, worlds_as_parameters
 from tests.exploration.worlds import LARGE, LARGEST, UNATTENDED, WorldOf
 
 
-@pytest.mark.parametrize("world", each(UNATTENDED))
+@pytest.mark.parametrize("world", worlds_as_parameters(UNATTENDED))
 def test_nothing_is_broken_in_any_state(world):
     """To closure: however the faults fall, the order ends Processed, or in Error with one alert."""
     explored_to_closure(world, UNATTENDED[world])
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("world", each(LARGE))
+@pytest.mark.parametrize("world", worlds_as_parameters(LARGE))
 def test_nothing_is_broken_in_any_state_of_a_large_world(world):
     """The same, where it takes long."""
     explored_to_closure(world, LARGE[world])
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("world", each(LARGEST))
+@pytest.mark.parametrize("world", worlds_as_parameters(LARGEST))
 def test_nothing_is_broken_in_any_state_of_a_largest_world(world):
     """The same, where it takes longest: in the nightly run alone."""
     explored_to_closure(world, LARGEST[world])

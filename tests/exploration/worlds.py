@@ -44,7 +44,7 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
 ALIKE = (("scheduler-1", "scheduler-2"), ("agent-1", "agent-2"), ("supervisor-1", "supervisor-2"))
 """Instances that differ in nothing but their names."""
 ASKED_OF = {"request": "payment", "backup-request": "payment-backup"}
-A_PROCESS_EACH = (
+PROCESS_PER_FUNCTION = (
     ("wake", ("scheduler-1",)),
     ("reply", ("scheduler-2",)),
     ("poll", ("scheduler-3",)),
@@ -56,7 +56,7 @@ ONE_NEVER_POLLS = (
     ("poll", ("scheduler-2",)),
 )
 PROCESSES = {
-    A_PROCESS_EACH: "a process for each function",
+    PROCESS_PER_FUNCTION: "a process for each function",
     ONE_NEVER_POLLS: "scheduler-1 never polls",
 }
 """Which of the scheduler's processes does what, and how that is called."""
@@ -721,7 +721,7 @@ GONE = WorldOf(workflow=ONE, others=(("scheduler-1", NEWER),), alone=True)
 RETIRED = WorldOf(workflow=ONE, others=(("scheduler-2", NEWER),), alone=True)
 
 ONE_SLOT = WorldOf(faults=1, alone=True, believes=True)
-ONE_SLOT_EACH = WorldOf(
+ONE_SLOT_PER_AGENT = WorldOf(
     faults=1, circuits=True, agents=("payment", "payment-backup"), alone=True, believes=True
 )
 ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=True)
@@ -734,7 +734,9 @@ RESTS_IN_ANOTHER = WorldOf(
     faults=1, only=("hears too late",), threshold=1, beside=RESTING, alone=True, believes=True
 )
 UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
-PROCESS_EACH = WorldOf(faults=1, processes=A_PROCESS_EACH, alone=True, believes=True, workflow=PAIR)
+PROCESS_PER_JOB = WorldOf(
+    faults=1, processes=PROCESS_PER_FUNCTION, alone=True, believes=True, workflow=PAIR
+)
 NEVER_POLLS = WorldOf(faults=1, processes=ONE_NEVER_POLLS, alone=True, believes=True, workflow=ONE)
 ARRIVES = WorldOf(
     faults=1, only=("request is lost",), workflow=ONE, arrives=ONE, alone=True, believes=True
@@ -1006,7 +1008,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     RETIRED_WHILE_IT_RUNS: (),
     NOT_BUILT: ("OPR-2",),
     ONE_SLOT: ANYTHING,
-    ONE_SLOT_EACH: ANYTHING,
+    ONE_SLOT_PER_AGENT: ANYTHING,
     URGENT_FIRST: (),
     UNCLAIMABLE: ANYTHING,
     ARRIVES: ("SCH-11",),
@@ -1047,7 +1049,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     THREE_STEPS: (*ANYTHING, "OPR-2"),
     REROUTED: ANYTHING,
     REFUSED_BESIDE: ("OPR-2",),
-    PROCESS_EACH: ANYTHING,
+    PROCESS_PER_JOB: ANYTHING,
     RESTS_IN_ANOTHER: (),
     REMINDED: (),
     RESTS_CANCELLED: (),
@@ -1249,7 +1251,7 @@ EXPLORED = (
     *TESTED,
     *CIRCUITS,
     replace(URGENT_FIRST, faults=1, only=()),
-    replace(RESTS_IN_ANOTHER, processes=A_PROCESS_EACH),
+    replace(RESTS_IN_ANOTHER, processes=PROCESS_PER_FUNCTION),
     replace(TOLD, faults=2),
     replace(TOLD, either_way=True),
     replace(ELSEWHERE, only=()),

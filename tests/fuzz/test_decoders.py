@@ -178,8 +178,8 @@ def test_a_message_is_read_or_refused(model, data):
 )
 def test_an_alert_is_read_or_refused(body):
     """In base64, or not."""
-    for each in (body, b64encode(body)):
-        decodes_or_says_why(alert_rules.read, each)
+    for form in (body, b64encode(body)):
+        decodes_or_says_why(alert_rules.read, form)
 
 
 ROW = EVENT.columns(
@@ -199,7 +199,7 @@ def test_the_row_of_an_event_is_read_or_refused(changes):
     except ValueError:
         return
     assert event.at.tzinfo is not None
-    assert {type(each) for each in (event.event_id, event.type, event.subject)} == {str}
+    assert {type(text) for text in (event.event_id, event.type, event.subject)} == {str}
     assert isinstance(event.data, dict)
     again = EVENT.columns(event)
     assert EVENT.columns(EVENT.record(again)) == again
@@ -285,8 +285,8 @@ RESULTS = st.dictionaries(TEXTS, TEXTS | COUNTS, max_size=2)
 
 def instances(kind, **own):
     """Records of this kind; whatever has a default may be left out."""
-    required = {each.name: own[each.name] for each in fields(kind) if each.default is MISSING}
-    others = {each.name: own[each.name] for each in fields(kind) if each.default is not MISSING}
+    required = {field.name: own[field.name] for field in fields(kind) if field.default is MISSING}
+    others = {field.name: own[field.name] for field in fields(kind) if field.default is not MISSING}
     return st.fixed_dictionaries(required, optional=others).map(lambda given: kind(**given))
 
 
@@ -427,9 +427,9 @@ def handlers():
     routes = [*shop.triggers.routes(made.engine.customers), *endpoints]
     bound = functions(made, routes).get_functions()
     return {
-        each.get_function_name(): each.get_user_function()
-        for each in bound
-        if each.is_http_function()
+        function.get_function_name(): function.get_user_function()
+        for function in bound
+        if function.is_http_function()
     }
 
 

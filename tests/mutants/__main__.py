@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = _parse(arguments)
     modules = generated.chosen(asked.parts) if asked.parts else generated.MODULES
     labels = (
-        [each for each in asked.parts if not generated.chosen([each])] if asked.parts else [TABLE]
+        [part for part in asked.parts if not generated.chosen([part])] if asked.parts else [TABLE]
     )
     codes = [generated.run(modules)] if modules else []
     codes += [planted.run("" if label == TABLE else label, asked.where) for label in labels]

@@ -56,13 +56,16 @@ def run(modules: Sequence[str]) -> int:
             results = _results(modules)
             found = {_survivor(name) for name, code in results.items() if not _noticed(code)}
     known = {
-        each
-        for each in listed()
-        if each.function.startswith(tuple(f"{module}." for module in modules))
+        survivor
+        for survivor in listed()
+        if survivor.function.startswith(tuple(f"{module}." for module in modules))
     }
     _tell(results, modules)
-    faults = [f"survives: {each.function}: {each.change}" for each in found - known]
-    faults += [f"listed, but is noticed: {each.function}: {each.change}" for each in known - found]
+    faults = [f"survives: {survivor.function}: {survivor.change}" for survivor in found - known]
+    faults += [
+        f"listed, but is noticed: {survivor.function}: {survivor.change}"
+        for survivor in known - found
+    ]
     print(*sorted(faults), f"{len(results)} mutants in {monotonic() - began:.0f} s", sep="\n")
     return 1 if faults or not results else 0
 
@@ -141,7 +144,7 @@ def listed() -> Iterator[Survivor]:
 def chosen(asked: Sequence[str]) -> list[str]:
     """Return the modules that are named, or that are in a package which is."""
     return [
-        each
-        for each in MODULES
-        if any(fnmatchcase(each, name) or each.startswith(f"{name}.") for name in asked)
+        module
+        for module in MODULES
+        if any(fnmatchcase(module, name) or module.startswith(f"{name}.") for name in asked)
     ]

@@ -16,7 +16,9 @@ AT_A_TIME = 2
 def run(named: str, where: Collection[Where]) -> int:
     """Plant the faults whose label contains this; return 1 if one survives, or the table or a test is wrong."""
     chosen = [
-        each for each in MUTANTS if each.where in where and named.lower() in each.label.lower()
+        mutant
+        for mutant in MUTANTS
+        if mutant.where in where and named.lower() in mutant.label.lower()
     ]
     if faults := [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)]:
         print("\n".join(faults))

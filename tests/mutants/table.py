@@ -15,7 +15,7 @@ STATE_ACCOUNT = """\
     "allowBlobPublicAccess": false,
     "allowCrossTenantReplication": false,
     "allowSharedKeyAccess": """
-ALERT_RULES = f"{INFRA}alert_queries.py::test_each_rule_fires_for_what_it_says"
+ALERT_RULES = f"{INFRA}alert_queries.py::test_every_rule_fires_for_what_it_says"
 LEADS = f"{CONTRACT}other_ports.py::test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed"
 BUS_FAULT = f"{UNIT}engine/azure/messaging/test_bus.py::test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along"
 
@@ -77,7 +77,7 @@ ROLES = (
         fault="the history of an old order is removed before the order",
         file="engine/storage/archive.py",
         old="        if state_key(order.order_id) in others:",
-        new="        await self._table.submit_each(bucket, [Delete(key) for key in history])\n"
+        new="        await self._table.submit_separately(bucket, [Delete(key) for key in history])\n"
         "        if state_key(order.order_id) in others:",
         tests=(f"{APP}removals.py::test_an_order_is_there_with_its_whole_history_or_is_gone",),
     ),
@@ -299,7 +299,7 @@ EDGE = (
         old="If-Match: {etag}",
         new="If-Match: *",
         tests=(
-            f"{UNIT}engine/azure/tables/test_wire.py::test_each_part_of_a_transaction_says_what_azure_demands",
+            f"{UNIT}engine/azure/tables/test_wire.py::test_every_part_of_a_transaction_says_what_azure_demands",
         ),
     ),
     Mutant(
@@ -421,7 +421,7 @@ EDGE = (
         file="infra/roles.json",
         old="c6a89b2d-59bc-44d0-9896-0f6e12d7b80a",
         new="8a0f0c08-91a1-4084-bc3d-661d67233fed",
-        tests=(f"{INFRA}bicep.py::test_each_role_is_the_one_that_it_is_called",),
+        tests=(f"{INFRA}bicep.py::test_every_role_is_the_one_that_it_is_called",),
     ),
     Mutant(
         statement="SUP-7",

@@ -67,7 +67,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("state", STEPS)
-def test_a_step_in_each_state_is_stored_and_read_again(state):
+def test_a_step_in_every_state_is_stored_and_read_again(state):
     """It shows the documented word of its state, and its order can be written."""
     step, word = STEPS[state]
     assert step.pattern_state == word
@@ -121,7 +121,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("state", ORDERS)
-def test_an_order_in_each_state_is_stored_read_and_changed(state):
+def test_an_order_in_every_state_is_stored_read_and_changed(state):
     """Its rows say what it waits for, and a transition derives nothing else from it."""
     order, situation, kinds = ORDERS[state]
     assert order.situation is situation

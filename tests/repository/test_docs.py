@@ -71,8 +71,10 @@ def test_no_address_is_left_to_the_shell(page):
     blocks = re.findall(
         r"^```(?:console|sh)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
     )
-    addresses = [each for block in blocks for each in re.findall(r"https?://\S+", unquoted(block))]
-    assert [each for each in addresses if re.search(r"[?*\[&;]", each)] == []
+    addresses = [
+        address for block in blocks for address in re.findall(r"https?://\S+", unquoted(block))
+    ]
+    assert [address for address in addresses if re.search(r"[?*\[&;]", address)] == []
 
 
 def test_every_page_can_be_reached():
@@ -148,7 +150,7 @@ def test_every_place_of_a_change_exists():
             )
 
 
-def test_each_condition_has_a_row_that_says_what_to_do():
+def test_every_condition_has_a_row_that_says_what_to_do():
     """By the subject of its alert."""
     part = part_of_operate("When something stands still", "###")
     listed = re.findall(r"^\| `([\w-]+)(?:/…)?` \|", part, re.MULTILINE)
@@ -170,13 +172,13 @@ def part_of_operate(heading, level):
     return part
 
 
-def test_each_type_of_alert_has_a_section_that_says_what_to_do():
+def test_every_type_of_alert_has_a_section_that_says_what_to_do():
     """One: what the alert means, what to check, what to do, and when it is resolved."""
     part = part_of_operate("What each alert means", "##")
     sections = re.split(r"^### ", part, flags=re.MULTILINE)[1:]
     described = [re.findall(r"^`([\w.]+)`: ", text, re.MULTILINE) for text in sections]
-    assert sorted(described) == sorted([each] for each in types_of_events() - set(alerts.NEWS))
-    assert sorted(described) == sorted([each] for each in alerts.TYPES)
+    assert sorted(described) == sorted([name] for name in types_of_events() - set(alerts.NEWS))
+    assert sorted(described) == sorted([name] for name in alerts.TYPES)
     for text in sections:
         conditions = "| condition | meaning | check and do |" in text
         wanted = ["resolved when"] if conditions else ["- Check: ", "- Do: ", "- Resolved: "]
@@ -201,7 +203,7 @@ def test_the_moving_picture_is_small_and_says_what_it_shows():
     assert len(picture.findall(".//{*}rect[@class]")) > 30
 
 
-def test_readme_lists_the_variable_of_each_port_with_its_default():
+def test_readme_lists_the_variable_of_every_port_with_its_default():
     """Somebody else's program may have any of them."""
     rows = re.findall(r"^\| (`\w+_PORT`.*?) \| ([\d, ]+):", README.read_text(), re.MULTILINE)
     listed = {

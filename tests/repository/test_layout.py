@@ -20,11 +20,11 @@ WORDS = {"description", "title"}
 
 def adapters_of_rows():
     """Yield what reads each form of rows, or of the objects in a column, by module and name."""
-    for each in pkgutil.iter_modules(engine.storage.__path__):
-        module = import_module(f"engine.storage.{each.name}")
+    for found in pkgutil.iter_modules(engine.storage.__path__):
+        module = import_module(f"engine.storage.{found.name}")
         for name, value in sorted(vars(module).items()):
             if isinstance(value, Form | TypeAdapter):
-                yield f"{each.name}.{name}", getattr(value, "_adapter", value)
+                yield f"{found.name}.{name}", getattr(value, "_adapter", value)
 
 
 def schemas():

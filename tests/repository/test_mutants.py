@@ -27,7 +27,9 @@ def test_every_fault_can_be_planted_and_is_looked_for_where_the_statement_is_pro
 def test_every_survivor_that_is_listed_is_one_of_a_function_that_is_there():
     """With a change of its own."""
     for survivor in listed():
-        module = next(each for each in MODULES if survivor.function.startswith(f"{each}."))
+        module = next(
+            candidate for candidate in MODULES if survivor.function.startswith(f"{candidate}.")
+        )
         found = importlib.import_module(module)
         for name in survivor.function.removeprefix(f"{module}.").split("."):
             found = getattr(found, name)

@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs/pattern.md"
 BOTH = {"tests/system/test_a.py::test_a", "tests/exploration/test_b.py::test_b"}
 
 
-def test_nothing_is_wrong_where_each_statement_has_its_tests():
+def test_nothing_is_wrong_where_every_statement_has_its_tests():
     """A failure mode has one on the running system and one in the exploration; others have any."""
     tests = {"SCH-1": {"tests/unit/test_c.py::test_c"}, "FLT-1": BOTH}
     assert list(faults(["SCH-1", "FLT-1"], tests)) == []
@@ -22,7 +22,7 @@ def test_nothing_is_wrong_where_each_statement_has_its_tests():
     ]
 
 
-def test_the_list_says_what_each_statement_says():
+def test_the_list_says_what_every_statement_says():
     """Whole, also where several share a paragraph (newcomer C, `make pattern`)."""
     page = "# A\n\n- AGT-1 One agent\n  a service (SCH-2).\n- FLT-1 down; slow; FLT-2 dies;\n  FLT-3 late.\n"
     assert texts(page) == {

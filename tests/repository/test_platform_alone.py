@@ -30,7 +30,7 @@ ROOMS = sorted(
     path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "local"
 )
 NAMES = {
-    *(each["name"] for kind in queues().values() for each in kind),
+    *(queue["name"] for kind in queues().values() for queue in kind),
     *bus_queues([agent.name for agent in SHOP.agents]),
     *STORAGE["containers"],
     *app_settings(Ports(), "", "", SHOP.agents),

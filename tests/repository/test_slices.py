@@ -13,7 +13,7 @@ from tests import slices, soak
 FAILS, PASSES = "tests/a/test_a.py::test_fails", "tests/a/test_a.py::test_passes"
 
 
-def test_each_entry_of_the_table_is_there():
+def test_every_entry_of_the_table_is_there():
     """A folder, a file, or a function of a file."""
     for entry in chain.from_iterable(slices.SLICES.values()):
         path, _, function = entry.partition("::")
@@ -65,7 +65,7 @@ class Results:
         self._code, self._last = (1 if failed else 0) if code is None else code, last
 
     def run(self, _, *arguments):
-        noted = [each for each in arguments if each.startswith("--note-failures=")]
+        noted = [argument for argument in arguments if argument.startswith("--note-failures=")]
         if not noted:
             self.repeated.append(arguments[-1])
             return self._again.pop(0)

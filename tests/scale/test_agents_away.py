@@ -22,19 +22,19 @@ async def recorded(world, count):
 
 
 async def states(world, order_ids):
-    return Counter([(await world.load(each)).process_state for each in order_ids])
+    return Counter([(await world.load(order_id)).process_state for order_id in order_ids])
 
 
 async def failures(world, order_ids):
-    return sum([(await world.load(each)).failures for each in order_ids])
+    return sum([(await world.load(order_id)).failures for order_id in order_ids])
 
 
-async def for_minutes(world, app, minutes, each_time):
+async def for_minutes(world, app, minutes, between):
     """Poll and sweep every ten seconds, and let the test do what happens in between."""
     for _ in range(int(minutes * 6)):
         world.now += seconds(10)
         await app.engine.scheduler.poll()
-        await each_time()
+        await between()
         await app.engine.supervisor.sweep()
 
 
@@ -204,8 +204,8 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     its_own = app.engine.scheduler_rules.providers["payment"]
     app.engine.scheduler_rules.providers["payment-backup"] = "another"
     tied = await recorded(world, 60)
-    for each in tied:
-        order = await world.load(each)
+    for order_id in tied:
+        order = await world.load(order_id)
         tried = steps.in_doubt(order.step("payment"), provider=its_own)
         entry = HistoryEntry(at=world.now, actor="t", events=some("put-back"))
         await world.store.commit(transition(order, orders.with_steps(order, tried), entry))

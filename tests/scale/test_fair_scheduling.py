@@ -94,9 +94,9 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
         return RAMP_UP + seconds(before(order, count) / rates[order[0]]) + LOOK_INTERVAL
 
     late = [
-        (orders[each], waited[each], bound(orders[each]))
-        for each in waited
-        if waited[each] > bound(orders[each])
+        (orders[priority], waited[priority], bound(orders[priority]))
+        for priority in waited
+        if waited[priority] > bound(orders[priority])
     ]
     assert late == []
     assert waited.keys() == expected

@@ -90,9 +90,11 @@ async def test_orders_that_wait_are_claimed_before_any_that_came_later(per_secon
     await flex.run(waiting / 8 + 5)
     claimed = flex.order_of_claims()
     assert old <= set(claimed)
-    last = max(claimed.index(each) for each in old)
-    before = [each for each in claimed[:last] if each not in old]
-    assert [each for each in before if flex.came[each] - flex.began >= seconds(10)] == []
+    last = max(claimed.index(order_id) for order_id in old)
+    before = [order_id for order_id in claimed[:last] if order_id not in old]
+    assert [
+        order_id for order_id in before if flex.came[order_id] - flex.began >= seconds(10)
+    ] == []
     assert last < len(old) + 8
 
 
@@ -104,8 +106,8 @@ async def test_urgent_orders_get_four_of_five_claims_until_all_are_claimed(waiti
     urgent = set(await flex.wait(waiting, priority=Priority.HIGH))
     await flex.run(waiting / 6 + 5)
     claimed = flex.order_of_claims()
-    last = max(claimed.index(each) for each in urgent)
-    counts = Counter(each in urgent for each in claimed[: last + 1])
+    last = max(claimed.index(order_id) for order_id in urgent)
+    counts = Counter(order_id in urgent for order_id in claimed[: last + 1])
     assert 0.15 <= counts[False] / counts.total() <= 0.25
 
 
@@ -118,9 +120,9 @@ async def test_without_the_poll_nothing_that_was_announced_waits_longer(lasts):
         flex = Flex(rate=8, per_second=8)
         await flex.run(lasts, polls=polls)
         waited = [
-            flex.agent.asked_at[each] - at
-            for each, at in flex.came.items()
-            if each in flex.agent.asked_at
+            flex.agent.asked_at[order_id] - at
+            for order_id, at in flex.came.items()
+            if order_id in flex.agent.asked_at
         ]
         done.append((len(waited), max(waited)))
     (with_polls, longest), (without, longest_without) = done

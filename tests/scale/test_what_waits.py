@@ -81,7 +81,7 @@ class Waits:
             row for row in rows if self.id in f"{row.data.get('Subject')}{row.data.get('Data')}"
         ]
         types = [row.data["Type"] for row in of_it]
-        return [each for each in types if each not in NEWS]
+        return [event_type for event_type in types if event_type not in NEWS]
 
 
 LATE = timedelta(seconds=120)
@@ -147,8 +147,10 @@ def test_orders_that_wait_cost_no_operation_and_a_restart_finds_them_all(count):
     assert cost_of_an_hour(trial) == cost_of_an_hour(Trial(ASKING))
     again = restarted(trial)
     again.advance(days=5)
-    steps = [again.inspect(each).steps for each in orders]
-    (asked_again,) = {step.attempts for each in steps for step in each if step.name == "pictures"}
+    steps = [again.inspect(order_id).steps for order_id in orders]
+    (asked_again,) = {
+        step.attempts for order_steps in steps for step in order_steps if step.name == "pictures"
+    }
     assert asked_again == 2
-    for each in orders[:20]:
-        again.answer(TrialOrder(again, each), "pictures", SENT)
+    for order_id in orders[:20]:
+        again.answer(TrialOrder(again, order_id), "pictures", SENT)

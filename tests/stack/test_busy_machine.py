@@ -32,13 +32,13 @@ TEA = {
 @contextmanager
 def beside(*commands, **options):
     """Run these Python commands as processes that are killed at the end."""
-    processes = [subprocess.Popen([sys.executable, *each], **options) for each in commands]
+    processes = [subprocess.Popen([sys.executable, *command], **options) for command in commands]
     try:
         yield
     finally:
-        for each in processes:
-            each.kill()
-            each.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def busy_loops(number, **options):

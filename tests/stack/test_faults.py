@@ -142,7 +142,7 @@ async def test_data_of_another_layout_are_refused_with_what_to_do(tmp_path, layo
     (tmp_path / "azurite").mkdir()
     if layout:
         (tmp_path / "layout").write_text(str(layout))
-    before = {each.name for each in tmp_path.iterdir()}
+    before = {entry.name for entry in tmp_path.iterdir()}
     with pytest.raises(StackError) as raised:
         await Stack(StackConfig.for_tests(tmp_path)).start()
     [fault] = faults_of(raised)
@@ -153,4 +153,4 @@ async def test_data_of_another_layout_are_refused_with_what_to_do(tmp_path, layo
         "newest": LAYOUT.newest,
         "remedy": LAYOUT.remedy,
     }
-    assert {each.name for each in tmp_path.iterdir()} == before | {"lock"}
+    assert {entry.name for entry in tmp_path.iterdir()} == before | {"lock"}

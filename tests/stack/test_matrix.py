@@ -117,7 +117,7 @@ class Shop:
             assert time.monotonic() < end, {order: states[order] for order in left}
             await asyncio.sleep(0.5)
 
-    async def has_done_each_once(self):
+    async def has_done_all_once(self):
         """Nobody orders any more; each service did for each order what it was to do, once."""
         self.customer.cancel()
         await asyncio.wait([self.customer])
@@ -125,7 +125,7 @@ class Shop:
         for service, actions in EFFECTS.items():
             async with self.http.get(f"/simulator/{service}/ledger") as answer:
                 effects = (await answer.json())["effects"]
-            done = Counter((each["idempotencyKey"], each["action"]) for each in effects)
+            done = Counter((effect["idempotencyKey"], effect["action"]) for effect in effects)
             assert set(done.values()) == {1}
             ours = [key for key, _ in done if key.partition(":")[0] in set(self.placed)]
             assert len(ours) == len(actions) * len(self.placed)
@@ -137,8 +137,8 @@ class Shop:
         marks = {"azurite": "azurite.mjs", "broker": "main.mjs"}
         children = self.runner.children()
         if part in marks:
-            return next(each for each in children if marks[part] in " ".join(each.cmdline()))
-        host = next(each for each in children if "local.host" in each.cmdline())
+            return next(child for child in children if marks[part] in " ".join(child.cmdline()))
+        host = next(child for child in children if "local.host" in child.cmdline())
         if part == "host":
             return host
         (fork_server,) = host.children()
@@ -150,7 +150,10 @@ class Shop:
         while True:
             with suppress(psutil.NoSuchProcess, StopIteration, ValueError, IndexError):
                 parts = {part: self.find(part) for part in ("runner", *PARTS)}
-                if max(each.create_time() for each in parts.values()) < time.time() - LONG_SECONDS:
+                if (
+                    max(process.create_time() for process in parts.values())
+                    < time.time() - LONG_SECONDS
+                ):
                     return parts
             await asyncio.sleep(0.1)
 
@@ -178,7 +181,7 @@ async def running(data, **variables):
     shop.customer = asyncio.create_task(shop.order_again_and_again())
     try:
         yield shop
-        await shop.has_done_each_once()
+        await shop.has_done_all_once()
     finally:
         shop.customer.cancel()
         listening.cancel()
@@ -201,13 +204,13 @@ KILLED_BOTH = [[(one, KILLED), (other, KILLED)] for one, other in combinations(P
 STOPPED_AND_KILLED = [[(one, STOPPED), (other, KILLED)] for one, other in permutations(PARTS, 2)]
 RUNNER_STOPPED = [[("runner", STOPPED), (part, KILLED)] for part in PARTS]
 FORKS = [[(one, KILLED), (other, KILLED)] for one, other in permutations(("fork server", "worker"))]
-ONE_OF_EACH_KIND = ("azurite", "host")
+ONE_OF_EVERY_KIND = ("azurite", "host")
 """A part that keeps data, and one that keeps none."""
 USUAL = [
     *ALONE,
     *KILLED_BOTH,
     [("runner", STOPPED)],
-    *(faults for faults in RUNNER_STOPPED if faults[1][0] in ONE_OF_EACH_KIND),
+    *(faults for faults in RUNNER_STOPPED if faults[1][0] in ONE_OF_EVERY_KIND),
     *(faults for faults in FORKS if faults not in KILLED_BOTH),
 ]
 REST = [faults for faults in (*RUNNER_STOPPED, *STOPPED_AND_KILLED) if faults not in USUAL]

@@ -33,7 +33,7 @@ async def test_everything_is_provisioned_and_once_more_changes_nothing(tmp_path)
             assert await names(tables.list_tables()) == set(wanted["tables"])
         async with QueueServiceClient.from_connection_string(connection) as storage_queues:
             assert await names(storage_queues.list_queues()) == {
-                each["name"] for each in queues()["storageQueues"]
+                queue["name"] for queue in queues()["storageQueues"]
             }
         async with BlobServiceClient.from_connection_string(connection) as blobs:
             assert await names(blobs.list_containers()) == set(wanted["containers"])

@@ -80,7 +80,7 @@ async def an_alert_arrives(runner):
         async def is_there():
             async with operator.get("/api/operator/alerts") as response:
                 alerts = (await response.json())["alerts"]
-                assert ended.stdout.strip() in [each["orderId"] for each in alerts]
+                assert ended.stdout.strip() in [alert["orderId"] for alert in alerts]
             return True
 
         await eventually(is_there)
@@ -156,9 +156,9 @@ async def test_no_order_is_lost_when_what_runs_is_killed(start_runner, what):
 def kill(runner, what):
     """A runner that stands still starts nothing again before it is killed itself."""
     runner.process.send_signal(signal.SIGSTOP)
-    for each in runner.descendants() if what == "everything" else []:
+    for process in runner.descendants() if what == "everything" else []:
         with contextlib.suppress(psutil.NoSuchProcess):
-            each.kill()
+            process.kill()
     runner.process.kill()
 
 

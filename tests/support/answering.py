@@ -13,9 +13,10 @@ class Answering:
     def __init__(self, app: FunctionApp) -> None:
         # The first route that fits answers, in the order of the functions' names.
         triggers = [
-            (each.get_trigger().get_dict_repr(), each.get_user_function())
-            for each in sorted(
-                app.get_functions(), key=lambda each: order_of_name(each.get_function_name())
+            (function.get_trigger().get_dict_repr(), function.get_user_function())
+            for function in sorted(
+                app.get_functions(),
+                key=lambda function: order_of_name(function.get_function_name()),
             )
         ]
         self._bound = [

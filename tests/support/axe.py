@@ -12,6 +12,6 @@ async def violations(page):
     await page.evaluate(files(package).joinpath(file).read_text())
     found = (await page.evaluate("axe.run()"))["violations"]
     return [
-        f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes']]}"
-        for each in found
+        f"{violation['id']}: {violation['help']}: {[node['html'][:120] for node in violation['nodes']]}"
+        for violation in found
     ]

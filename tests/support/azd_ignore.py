@@ -46,7 +46,9 @@ class AzdIgnore:
     def _drops(self, path: PurePosixPath, *, is_folder: bool) -> bool:
         if str(path) in ALWAYS_LEFT:
             return True
-        matching = [each for each in self._patterns if each.matches(path, is_folder=is_folder)]
+        matching = [
+            pattern for pattern in self._patterns if pattern.matches(path, is_folder=is_folder)
+        ]
         return bool(matching) and not matching[-1].keeps
 
     def sent(self, project: Path) -> Iterator[PurePosixPath]:

@@ -17,7 +17,7 @@ COMPARED = (
 WITHIN = 0.1
 
 
-def counts_of(line, each):
+def counts_of(line, per_function):
     """What an order cost at a fixed rate, with one process or with one for each function, and how many were counted."""
-    figures = line["each"] if each else line
+    figures = line["each"] if per_function else line
     return {name: figures[f"latency_{name}"] for name in COMPARED} | {"orders": figures["samples"]}

@@ -63,7 +63,7 @@ class Store:
 
     async def _submit(self, order):
         _, rows = of_change(Change(before=None, after=order, entry=entry("ended")))
-        rows = [Insert(each.key, columns_of_record(each.row)) for each in rows]
+        rows = [Insert(row.key, columns_of_record(row.row)) for row in rows]
         await self._other.store.table.submit(bucket_of(order.order_id), rows)
 
     async def _commit(self, change):

@@ -22,9 +22,9 @@ BUSINESS = named(DEPLOYED)
 AGENTS = BUSINESS.agents
 ADDRESSES = {agent.address: agent for agent in AGENTS if agent.address}
 """The agents, by the setting with the address of their service."""
-SETTINGS = {each.name: each for agent in AGENTS for each in agent.settings}
+SETTINGS = {setting.name: setting for agent in AGENTS for setting in agent.settings}
 """The settings that the agents read, by name: addresses, and whatever their services are shown."""
-REQUIRED = {each.name for agent in AGENTS for each in agent.settings if each.required}
+REQUIRED = {setting.name for agent in AGENTS for setting in agent.settings if setting.required}
 """Those without which the app does not start, unless the services are simulated."""
 VARIANTS = ("default", "isolated", "demonstration")
 """The sets of `development/snapshots.py` in which the app works as it comes; it has no rights but those of its calls."""
@@ -49,12 +49,12 @@ def functions_with(settings, business=DEPLOYED):
 def index(settings, business=DEPLOYED):
     """The trigger of each function that the app has with these settings, as the host sees it."""
     bindings = {
-        each.get_function_name(): each.get_bindings_dict()["bindings"]
-        for each in functions_with(settings, business)
+        function.get_function_name(): function.get_bindings_dict()["bindings"]
+        for function in functions_with(settings, business)
     }
     found = json.loads(json.dumps(bindings, default=str))
     return {
-        name: next(each for each in some if each["type"].endswith("Trigger"))
+        name: next(binding for binding in some if binding["type"].endswith("Trigger"))
         for name, some in found.items()
     }
 
@@ -63,8 +63,8 @@ def in_time(functions):
     """Those that a test can wait for: all but timers whose schedule is no setting."""
     return {
         name
-        for name, each in functions.items()
-        if each["type"] != "timerTrigger" or "%" in each["schedule"]
+        for name, function in functions.items()
+        if function["type"] != "timerTrigger" or "%" in function["schedule"]
     }
 
 
@@ -199,6 +199,6 @@ async def kept(client, sources):
     _, answer = await client.request("GET", "/api/operator/poison")
     return (
         answer["messages"]
-        if {each["queue"] for each in answer["messages"]} == set(sources)
+        if {message["queue"] for message in answer["messages"]} == set(sources)
         else None
     )

@@ -41,7 +41,7 @@ def scheduler(*definitions, **changes):
         "workflows": Workflows(workflow),
         "payload": MEASURED.payload,
         "providers": PROVIDERS,
-        "agents": {each.name: each for each in agents},
+        "agents": {offering.name: offering for offering in agents},
         "clock_tolerance": TOLERANCE,
         "version_overlap": HOUR,
     }

@@ -9,5 +9,6 @@ from engine.declarations.faults import Fault
 def without_lines(faults: Iterable[Fault]) -> Sequence[Fault]:
     """Return the faults with N for the lines in their places, which move with every edit."""
     return [
-        Fault(each.code, re.sub(r"\.py:\d+", ".py:N", each.place), **each.facts) for each in faults
+        Fault(fault.code, re.sub(r"\.py:\d+", ".py:N", fault.place), **fault.facts)
+        for fault in faults
     ]

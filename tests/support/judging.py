@@ -102,7 +102,7 @@ class Case:
 
     @property
     def states(self):
-        return {each.name: str(each.pattern_state) for each in self.order.steps}
+        return {order_step.name: str(order_step.pattern_state) for order_step in self.order.steps}
 
     @property
     def ended(self):

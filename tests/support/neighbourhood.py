@@ -216,8 +216,8 @@ class Street(Scheduling):
     def _post(self):
         """Bring what was sent to where it is to go: agents answer everything within a second."""
         self.replies += [
-            answer_to(each, result={}, complete_by=each.complete_by)
-            for each in self.requests("payment")
+            answer_to(request, result={}, complete_by=request.complete_by)
+            for request in self.requests("payment")
         ]
         sent, self.parts.bus.sent = self.parts.bus.sent, []
         for message in sent:

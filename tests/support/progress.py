@@ -66,7 +66,7 @@ class Progress:
         usage = [
             resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         ]
-        seconds = sum(each.ru_utime + each.ru_stime for each in usage)
+        seconds = sum(used.ru_utime + used.ru_stime for used in usage)
         counts = ", ".join(f"{started[name]} {name}" for name in sorted(started)) or "nothing"
         self._say(f"started: {counts}")
         self._say(f"{seconds:.0f} s of CPU in {time.monotonic() - self._began:.0f} s")

@@ -25,4 +25,4 @@ def both_sizes(**sizes: tuple[object, object]) -> pytest.MarkDecorator:
 
 def in_soak(*values: object) -> list[Any]:
     """Values of a parameter with which a test runs in `make soak` alone."""
-    return [pytest.param(each, marks=pytest.mark.soak) for each in values]
+    return [pytest.param(value, marks=pytest.mark.soak) for value in values]

@@ -45,7 +45,12 @@ class Scheduling:
         self.offers = offers or {need: (need,) for need in NEEDS}
         self.parts = in_memory(clock=lambda: self.now)
         self.workflows = Workflows(
-            *extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra})
+            *extra,
+            *(
+                only(need)
+                for need in NEEDS
+                if need not in {definition.name for definition in extra}
+            ),
         )
         self.numbers, self.said = iter(range(10**9)), {}
         there = app(self.parts, buckets=buckets)
@@ -94,9 +99,9 @@ class Scheduling:
     async def pending(self, order_ids):
         """Those of the orders that are still to be claimed."""
         return [
-            each
-            for each in order_ids
-            if (await self.load(each)).process_state is ProcessState.PENDING
+            order_id
+            for order_id in order_ids
+            if (await self.load(order_id)).process_state is ProcessState.PENDING
         ]
 
     def requests(self, agent="payment"):

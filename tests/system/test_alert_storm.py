@@ -188,7 +188,7 @@ async def watch(storage, queue, seen, stop):
 def check_backlog(seen):
     """In every interval of ten seconds more is recorded, until all is; and the queue that is filled no more gets shorter."""
     for early in seen[:-1]:
-        late = next((each for each in seen if each.at >= early.at + 10), seen[-1])
+        late = next((reading for reading in seen if reading.at >= early.at + 10), seen[-1])
         if early.recorded < seen[-1].recorded:
             assert late.recorded > early.recorded
         if early.queued and not early.unsent:
@@ -199,8 +199,8 @@ def check_pauses(requests):
     """Each event waits twice as long before each time that it is sent again."""
     times = defaultdict(list)
     for at, _, body in requests:
-        for each in json.loads(body):
-            times[each["id"]].append(at)
+        for loaded in json.loads(body):
+            times[loaded["id"]].append(at)
     assert any(len(sent) > 1 for sent in times.values()), "none was sent again"
     for sent in times.values():
         for tries, (early, late) in enumerate(pairwise(sent), start=1):
@@ -234,7 +234,7 @@ async def test_orders_behind_a_slow_agent_are_few_alerts(tmp_path, count, pendin
 
         async def all_are_resolved():
             _, found = await client.request("GET", "/api/operator/alerts")
-            alerts = [each for each in found["alerts"] if each["type"] == STALLED]
+            alerts = [alert for alert in found["alerts"] if alert["type"] == STALLED]
             assert 1 <= len(alerts) <= 3
             assert all(alert["closed"] for alert in alerts)
             return alerts

@@ -272,7 +272,9 @@ BAD_MESSAGES = {
 async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(client, stack):
     """Each is kept apart, and nothing else is; all orders around them are processed, and none is overwritten."""
     _, answer = await client.request("GET", "/api/operator/poison")
-    earlier = {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
+    earlier = {
+        (message["queue"], message["body"]): message["reason"] for message in answer["messages"]
+    }
     before = [await client.place() for _ in range(3)]
     recorded = await client.until(before[0], "Processed")
     contradicting = submission(
@@ -305,7 +307,9 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
 
     async def kept_now():
         _, answer = await client.request("GET", "/api/operator/poison")
-        return {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
+        return {
+            (message["queue"], message["body"]): message["reason"] for message in answer["messages"]
+        }
 
     async def all_are_kept():
         kept = await kept_now()
@@ -337,13 +341,13 @@ async def test_what_a_newer_version_sent_comes_again_before_it_is_kept(client, s
 
     async def both_are_kept():
         _, answer = await client.request("GET", "/api/operator/poison")
-        kept = {each["body"]: each for each in answer["messages"]}
+        kept = {message["body"]: message for message in answer["messages"]}
         assert kept.keys() >= {submitted, replied}
         return kept[submitted], kept[replied]
 
     kept = await eventually(both_are_kept)
     assert ["priority" in kept[0]["reason"], "outcome" in kept[1]["reason"]] == [True, True]
-    arrived = [datetime.fromisoformat(each["at"]) for each in kept]
+    arrived = [datetime.fromisoformat(message["at"]) for message in kept]
     assert [at - sent >= timedelta(seconds=1) for at in arrived] == [True, True]
 
 
@@ -366,7 +370,7 @@ async def test_a_stranger_among_replies_costs_no_order_its_own_answer(client, st
         (step,) = order["steps"]
         assert step["result"] == {"reference": f"of {order_id}"}
     _, answer = await client.request("GET", "/api/operator/poison")
-    (reason,) = [each["reason"] for each in answer["messages"] if each["body"] == stranger]
+    (reason,) = [message["reason"] for message in answer["messages"] if message["body"] == stranger]
     assert "orderId: Field required" in reason
 
 
@@ -414,7 +418,7 @@ async def alerts_of_refusals(client, count):
     """Whether an alert has come for each."""
     _, answer = await client.request("GET", "/api/operator/alerts")
     told = [
-        each for each in answer["alerts"] if each["type"] == "OrderProcessing.SubmissionRejected"
+        alert for alert in answer["alerts"] if alert["type"] == "OrderProcessing.SubmissionRejected"
     ]
     assert len(told) >= count, told
     return told
@@ -442,5 +446,8 @@ async def send_as_batch(stack, name, messages):
         bus.get_queue_sender(name) as sender,
     ):
         await sender.send_messages(
-            [ServiceBusMessage(body, correlation_id=each) for body, each in messages]
+            [
+                ServiceBusMessage(body, correlation_id=correlation_id)
+                for body, correlation_id in messages
+            ]
         )

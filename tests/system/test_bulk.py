@@ -88,7 +88,7 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     )
     assert code == 0, err
     plan = json.loads(out)
-    assert ({each["orderId"] for each in plan["matching"]}, plan["done"]) == (set(ids), [])
+    assert ({order["orderId"] for order in plan["matching"]}, plan["done"]) == (set(ids), [])
 
     go = (
         "bulk",

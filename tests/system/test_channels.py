@@ -100,7 +100,7 @@ async def test_many_failed_orders_are_few_messages(tmp_path, count, interval_sec
             return shown["channels"]
 
         channels = await eventually(all_are_reported)
-        assert {each["channel"] for each in channels} == {*CHANNELS}
+        assert {channel["channel"] for channel in channels} == {*CHANNELS}
         for channel in channels:
             times = [datetime.fromisoformat(message["at"]) for message in channel["messages"]]
             pauses = [late - early for late, early in pairwise(times)]
@@ -132,7 +132,7 @@ async def test_a_channel_that_fails_delays_no_other(failing, mode, more):
 
     async def the_operator_sees_it():
         _, shown = await client.request("GET", "/api/operator/channels")
-        (slack,) = (each for each in shown["channels"] if each["channel"] == "slack")
+        (slack,) = (channel for channel in shown["channels"] if channel["channel"] == "slack")
         assert slack["failure"]
         assert bool(slack["pausedUntil"]) is (mode != "refuse")
         return True

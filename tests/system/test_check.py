@@ -13,5 +13,5 @@ async def test_a_deployment_that_works_passes_the_check(client):
     done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
     assert done == ["health", "order", "failure", "alert", "resubmit"]
     _, found = await client.request("GET", "/simulator/payment/faults")
-    left = [each for each in found["faults"] if each["mode"] != "none"]
-    assert [each for each in left if each["match"].get("orderId", "nobody's") in out] == []
+    left = [fault for fault in found["faults"] if fault["mode"] != "none"]
+    assert [fault for fault in left if fault["match"].get("orderId", "nobody's") in out] == []

@@ -19,7 +19,7 @@ SETTINGS = {"STEP_TIMEOUT_SECONDS": "120", "REMOTE_CALL_TIMEOUT_SECONDS": "60"}
 WITHOUT_POLLS = {"SCHEDULER_POLL_SCHEDULE": "0 0 0 1 1 *"}
 """What a poll finds before its wake-up costs a read more."""
 
-EACH = os.environ.get("LOCAL_FUNCTION_PROCESSES") == "each"
+PER_FUNCTION = os.environ.get("LOCAL_FUNCTION_PROCESSES") == "each"
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Cost:
 
 
 ONE_STEP = Cost(1)
-FOUND_BY_POLLS = 1 if EACH else 0.3
+FOUND_BY_POLLS = 1 if PER_FUNCTION else 0.3
 """Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
-IN_VAIN = 1.3 if EACH else 1
+IN_VAIN = 1.3 if PER_FUNCTION else 1
 """Processes that look at the same moment take the same orders, and all but the first of them write in vain."""
-IN_DOUBT = 0.1 if EACH else 0
+IN_DOUBT = 0.1 if PER_FUNCTION else 0
 """Of orders that come one by one the share that waits once for a free slot: its process has not heard that it is."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
 CHANCES = 3
@@ -89,9 +89,10 @@ async def warm(folder, settings):
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    "workflow", ["in-sequence", pytest.param("payment-only", marks=pytest.mark.each)]
+    "workflow",
+    ["in-sequence", pytest.param("payment-only", marks=pytest.mark.process_per_function)],
 )
-async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_read_for_each_but_one(
+async def test_an_order_costs_a_transaction_for_every_step_and_two_more_and_a_read_for_all_but_one(
     one_by_one, workflow
 ):
     """One by one nothing can be shared."""
@@ -99,7 +100,7 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_rea
 
 
 @pytest.mark.soak
-@pytest.mark.each
+@pytest.mark.process_per_function
 async def test_many_orders_share_their_transactions(at_once):
     """At once they cost less than half as many transactions and a third as many sends, and nothing more of the rest."""
     # Of an agent that was idle few requests are open at first, and their replies come one by one.
@@ -122,7 +123,7 @@ async def _too_much(measure, *arguments):
             for name, (least, most) in limits.items()
             if not least <= counted[name] <= most
         }
-        by_accident = {name: each for name, each in wrong.items() if each[1] > each[2] > 0}
+        by_accident = {name: counts for name, counts in wrong.items() if counts[1] > counts[2] > 0}
         assert wrong == by_accident
         if not wrong:
             break

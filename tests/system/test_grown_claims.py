@@ -36,20 +36,20 @@ async def a_small_claim_is_paid_once_there_are_photographs(claim):
 
 async def a_customer_who_says_nothing_is_reminded_twice(claim):
     slow = GrownClaim(claim.stack, claim.client)
-    for each in (claim, slow):
-        await each.submit()
+    for reminded in (claim, slow):
+        await reminded.submit()
     for asked in (1, 2, 3):
-        for each in (claim, slow):
-            await each.awaits("photographs", asked)
+        for reminded in (claim, slow):
+            await reminded.awaits("photographs", asked)
         if asked == 3:
             await slow.answer("photographs", answer=PICTURES)
-        for each in (claim, slow) if asked < 3 else (claim,):
-            await each.time_is_up("photographs")
+        for reminded in (claim, slow) if asked < 3 else (claim,):
+            await reminded.time_is_up("photographs")
     order = await claim.is_undone()
     awaited = [
-        each
-        for each in order["history"]
-        if "the answer to photographs is awaited" in each["detail"]
+        entry
+        for entry in order["history"]
+        if "the answer to photographs is awaited" in entry["detail"]
     ]
     assert len(awaited) == 3
     assert await claim.effects() == []
@@ -124,7 +124,7 @@ async def the_bank_pays_later(claim):
     later = {"latencyMs": 4000}
     await (await (await claim.fault("bank", "accept", "pay", **later)).submit()).photographed()
     order = await claim.ends("Processed")
-    assert any("bank accepted pay" in each["detail"] for each in order["history"])
+    assert any("bank accepted pay" in entry["detail"] for entry in order["history"])
     assert await claim.effects("bank") == ["pay", "screen"]
 
 
@@ -190,7 +190,7 @@ async def gone(tmp_path_factory):
 
 @pytest.mark.proves("ANS-1", "ANS-2", "ANS-3", "ANS-9", "SCH-13", "SCH-14", "UND-6")
 @pytest.mark.parametrize("way", [way.__name__ for way in WAYS])
-async def test_a_claim_goes_each_way_on_the_whole_system(gone, way):
+async def test_a_claim_goes_every_way_on_the_whole_system(gone, way):
     """As it does in memory."""
     await gone[way]
 

@@ -22,8 +22,8 @@ async def test_orders_go_on_in_a_host_that_was_started_again(tmp_path):
         orders = await submit_new(stack, 5)
         ended = host.pid
         fork_server = psutil.Process(workers_of(host)[0]).parent()
-        for each in (fork_server, *fork_server.children()):
-            each.kill()
+        for process in (fork_server, *fork_server.children()):
+            process.kill()
 
         async def is_started_again():
             return host.pid != ended and HOST_IS_READY in host.output()

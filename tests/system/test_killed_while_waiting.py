@@ -60,7 +60,7 @@ class ForADate(Waiting):
 
     async def goes_on(self):
         order = await self.ends("Processed")
-        begun = next(each for each in order["history"] if "tell attempt 1" in each["detail"])
+        begun = next(entry for entry in order["history"] if "tell attempt 1" in entry["detail"])
         placed = datetime.fromisoformat(order["placedAt"])
         assert datetime.fromisoformat(begun["at"]) >= placed + timedelta(seconds=25)
         assert await self.effects() == ["tell"]
@@ -120,8 +120,8 @@ class ForAReminder(Waiting):
     async def goes_on(self):
         await self.awaits("photographs", asked=2)
         await super().goes_on()
-        told = [each["detail"] for each in (await self.look())["history"]]
-        assert sum("the answer to photographs is awaited" in each for each in told) == 2
+        told = [entry["detail"] for entry in (await self.look())["history"]]
+        assert sum("the answer to photographs is awaited" in detail for detail in told) == 2
 
 
 KINDS = (ForAnAnswer, ForADate, ForACooldown, ForTheBank, Held, ForAReminder)

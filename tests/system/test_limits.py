@@ -83,7 +83,9 @@ async def effects(client, service, order_ids):
     """When things happened at the service for these orders, in this order."""
     _, ledger = await client.request("GET", f"/simulator/{service}/ledger")
     found = [
-        each for each in ledger["effects"] if each["idempotencyKey"].partition(":")[0] in order_ids
+        effect
+        for effect in ledger["effects"]
+        if effect["idempotencyKey"].partition(":")[0] in order_ids
     ]
     return sorted(map(at, found))
 
@@ -112,7 +114,7 @@ async def test_high_priority_goes_first(idle, start, orders):
 
     claimed = await first_claims(client, [*low, *urgent])
     between = [
-        order_id for order_id in low if claimed[order_id] < max(claimed[each] for each in urgent)
+        order_id for order_id in low if claimed[order_id] < max(claimed[other] for other in urgent)
     ]
     assert (
         high / 10 <= len(between) <= high
@@ -147,7 +149,7 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
     log = AlertLog(TableTransactions(partial(connections.table, "alerts")))
 
     async def told():
-        alerts = [each.event for each in await log.newest(50)]
+        alerts = [alert.event for alert in await log.newest(50)]
         stalled = {
             event.subject: event.data["orders"]
             for event in alerts

@@ -25,7 +25,7 @@ async def test_another_host_sweeps_soon_after_the_one_with_the_locks_was_killed(
     """By the times with which the sweeps themselves were recorded."""
     async with running(tmp_path, hosts=2, settings=QUICK) as (stack, client):
         _, sweeping = await eventually(lambda: last_sweep(client))
-        (host,) = [each for each in stack.hosts if sweeping in workers_of(each)]
+        (host,) = [candidate for candidate in stack.hosts if sweeping in workers_of(candidate)]
         killed = datetime.now(UTC)
         await stack.kill_host(number_of(stack, host))
 

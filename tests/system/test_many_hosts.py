@@ -59,9 +59,13 @@ async def right_at_last(client, orders, actions):
 @pytest.mark.proves("SCH-2", "WRK-3")
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    "at_once", [pytest.param(20, id="small", marks=pytest.mark.each), pytest.param(200, id="full")]
+    "at_once",
+    [
+        pytest.param(20, id="small", marks=pytest.mark.process_per_function),
+        pytest.param(200, id="full"),
+    ],
 )
-async def test_each_of_three_hosts_takes_a_part_of_the_orders(three_hosts, at_once):
+async def test_all_three_hosts_take_a_part_of_the_orders(three_hosts, at_once):
     """Whoever starts work finds some: all three claim, though none is told which orders are its own."""
     stack, client = three_hosts
     orders, claimers = [], set()

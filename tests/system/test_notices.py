@@ -23,9 +23,9 @@ async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nob
 
     async def given_up():
         alerts = [
-            each
-            for each in await client.alerts(lost)
-            if each["type"] == "OrderProcessing.NoticeGivenUp"
+            notice
+            for notice in await client.alerts(lost)
+            if notice["type"] == "OrderProcessing.NoticeGivenUp"
         ]
         return (
             alerts
@@ -53,7 +53,9 @@ async def test_an_order_that_is_undone_says_so(client, stack):
 
     await eventually(told)
     (last,) = [
-        each for each in mailbox.received[order_id].values() if each["event"] == "order-undone"
+        notice
+        for notice in mailbox.received[order_id].values()
+        if notice["event"] == "order-undone"
     ]
     assert "address not deliverable" in last["reason"]
     assert mailbox.story_of(order_id)[-1] == "order-undone"

@@ -15,7 +15,7 @@ from tests.support.submitting import new_order_id, submit
 
 @pytest.mark.proves("ALR-2", "ALR-3", "FLT-3", "FLT-8")
 @pytest.mark.soak
-@pytest.mark.each
+@pytest.mark.process_per_function
 async def test_every_notice_arrives_though_hosts_are_killed_and_the_broker_is_started_again(
     tmp_path,
 ):

@@ -34,7 +34,7 @@ async def failed_at(client, stack, step, mode):
 
 @pytest.mark.proves("OPR-3", "OPR-4")
 @pytest.mark.parametrize("door", ["http", *in_soak("command line"), LATE])
-async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(
+async def test_from_every_failed_state_an_operator_gets_the_order_to_its_right_end(
     client, stack, door
 ):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
@@ -78,7 +78,9 @@ async def by_skip(client, operator, order_id, step):
         return await by_resubmit(client, operator, order_id, step)
     if refused:
         return refused
-    wrong = await is_done(client, order_id, [each for each in DONE if each != OPERATIONS[step][1]])
+    wrong = await is_done(
+        client, order_id, [action for action in DONE if action != OPERATIONS[step][1]]
+    )
     return wrong or (
         "" if steps_of(await client.order(order_id))[step] == "Skipped" else "it is not Skipped"
     )
@@ -162,7 +164,7 @@ async def cancelled_at(client, stack, step, mode, moment):
     async def is_there():
         order = await client.order(order_id)
         now = (
-            next(each for each in order["steps"] if each["name"] == step)
+            next(candidate for candidate in order["steps"] if candidate["name"] == step)
             if order
             else {"attempts": 0}
         )
@@ -254,7 +256,7 @@ async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release
     assert (held["situation"], held["heldBy"]) == ("held", "grace")
     assert steps_of(held) == DONE_BEFORE
     _, listed = await client.request("GET", "/api/operator/orders?state=Held&limit=500")
-    assert order_id in [each["orderId"] for each in listed["orders"]]
+    assert order_id in [found["orderId"] for found in listed["orders"]]
     assert "holds the order already" in await operator.act("hold", order_id)
     assert await operator.act("hurry", order_id) == ""
     assert steps_of(await client.order(order_id)) == DONE_BEFORE

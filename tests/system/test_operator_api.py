@@ -82,7 +82,7 @@ async def poison_message(client, stack):
 
     async def kept():
         _, answer = await client.request("GET", "/api/operator/poison?limit=500")
-        return [each["id"] for each in answer["messages"] if each["body"] == body]
+        return [message["id"] for message in answer["messages"] if message["body"] == body]
 
     return (await eventually(kept))[0]
 
@@ -100,14 +100,14 @@ def routes():
     app = func.FunctionApp()
     app.register_functions(http_functions(declared()))
     bound = [
-        each.get_trigger().get_dict_repr()
-        for each in app.get_functions()
-        if each.is_http_function()
+        function.get_trigger().get_dict_repr()
+        for function in app.get_functions()
+        if function.is_http_function()
     ]
     return [
-        (each["route"], each["methods"][0].value, each["authLevel"].value)
-        for each in bound
-        if each["route"] != "api/openapi.json"
+        (trigger["route"], trigger["methods"][0].value, trigger["authLevel"].value)
+        for trigger in bound
+        if trigger["route"] != "api/openapi.json"
     ]
 
 
@@ -167,7 +167,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
         "copy": ["a" * 32],
     }
     calls = (call for path in told["paths"].values() for call in path.values())
-    for parameter in (each for call in calls for each in call.get("parameters", ())):
+    for parameter in (argument for call in calls for argument in call.get("parameters", ())):
         if parameter["in"] == "path":
             parameter["schema"] = {
                 "anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]
@@ -239,7 +239,11 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
     for command in ("list", "alerts", *about_it):
         code, shown[command], err = await operator.run(*command.split())
         assert code == 0, err
-        assert [each for each in shown[command] if not each.isprintable() and each != "\n"] == []
+        assert [
+            character
+            for character in shown[command]
+            if not character.isprintable() and character != "\n"
+        ] == []
     assert "\\u202e" in shown[f"show {order_id}"]
 
 

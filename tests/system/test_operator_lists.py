@@ -112,7 +112,7 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     _, answer = await client.request("GET", "/api/operator/alerts/causes")
     declined = {"cause": "refused: card declined", "reason": "card declined"}
     wanted = {"type": "OrderProcessing.OrderFailed", "step": "payment", **declined}
-    (cause,) = [each for each in answer["causes"] if wanted.items() <= each.items()]
+    (cause,) = [candidate for candidate in answer["causes"] if wanted.items() <= candidate.items()]
     assert cause["count"] >= MANY
     ours = cause["unacknowledged"]
     status, done = await client.request(
@@ -127,7 +127,7 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
         "acknowledge", ours[0], "gone", "-m", "me too", "--operator", "alan"
     )
     assert (code, "unknown: gone" in err) == (1, True)
-    (first,) = [each for each in await client.alerts(failed[0]) if each["key"] in ours]
+    (first,) = [alert for alert in await client.alerts(failed[0]) if alert["key"] in ours]
     assert (first["acknowledged"]["by"], first["acknowledged"]["note"]) == (
         "grace",
         "I call the bank",

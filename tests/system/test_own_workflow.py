@@ -143,7 +143,7 @@ async def test_the_check_of_a_deployment_works_with_claims(claims):
     done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
     assert done == ["health", "order", "failure", "alert", "resubmit"]
     _, told = await client.request("GET", "/simulator")
-    assert {each["name"]: each["faults"] for each in told["services"]} == {
+    assert {service["name"]: service["faults"] for service in told["services"]} == {
         "assessor": [],
         "bank": [],
     }
@@ -174,7 +174,7 @@ async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(
     assert re.findall("|".join(IN_TURN), told) == list(IN_TURN)
     assert await client.agenda_of(order_id) == []
     _, found = await client.request("GET", "/api/operator/orders?key=C-20&limit=500")
-    assert order_id in {each["orderId"] for each in found["orders"]}
+    assert order_id in {entry["orderId"] for entry in found["orders"]}
     assert order["keys"] == [STORM["claimNumber"]]
 
 
@@ -206,14 +206,14 @@ async def test_a_claim_that_came_through_the_door_is_cancelled_there(claims):
     order = await ended(client, order_id)
     assert (order["outcome"], order["reason"]) == ("undone", "cancelled by the customer")
     assert ("customer", "cancelled") in {
-        (each["actor"], each["event"]) for each in order["history"]
+        (entry["actor"], entry["event"]) for entry in order["history"]
     }
     assert "pay" not in await actions(client, order_id)
 
 
 async def is_approving(client, order_id):
     order = await client.order(order_id)
-    return order and next(each for each in order["steps"] if each["name"] == "approve")["attempts"]
+    return order and next(row for row in order["steps"] if row["name"] == "approve")["attempts"]
 
 
 HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}
@@ -239,7 +239,7 @@ async def test_a_claim_that_hangs_is_recovered_and_tried_again(claims):
         assert order["processState"] == "Processed", order["history"]
         assert "recovered" in events(order)
         assert claims_and_recoveries_alternate(order)
-        hung = next(each for each in order["steps"] if each["name"] == step)
+        hung = next(candidate for candidate in order["steps"] if candidate["name"] == step)
         assert hung["attempts"] > 1
         assert (hung["cooldowns"] > 0) == (step == "fraud")
         assert await actions(client, order_id) == DONE

@@ -52,9 +52,9 @@ class Poison:
         status, answer = await self._client.request("GET", "/api/operator/poison?limit=500")
         assert status == 200
         return {
-            each["id"]: each
-            for each in answer["messages"]
-            if each["queue"] == source and body in (None, each["body"])
+            message["id"]: message
+            for message in answer["messages"]
+            if message["queue"] == source and body in (None, message["body"])
         }
 
     async def kept_anew(self, source, body, *but):
@@ -62,7 +62,9 @@ class Poison:
 
         async def found():
             return [
-                each for each in (await self.kept(source, body)).values() if each["id"] not in but
+                letter
+                for letter in (await self.kept(source, body)).values()
+                if letter["id"] not in but
             ]
 
         (message,) = await eventually(found)
@@ -136,12 +138,12 @@ async def test_what_service_bus_gave_up_is_kept_with_its_reason(stack, poison):
 
     async def was_taken_over():
         kept = (await poison.kept("payment-responses", text)).values()
-        return [each for each in kept if each["reason"].startswith(GIVEN_UP)]
+        return [record for record in kept if record["reason"].startswith(GIVEN_UP)]
 
     (message,) = await eventually(was_taken_over)
     assert message["reason"] == f"{GIVEN_UP}: MaxDeliveryCountExceeded, {DESCRIPTION}"
     assert await poison.act("drop", "payment-responses", message["id"]) == 202
-    assert not [each for each in await poisoned(stack) if each == f"payment-responses: {text}"]
+    assert not [line for line in await poisoned(stack) if line == f"payment-responses: {text}"]
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
@@ -252,7 +254,10 @@ async def test_bytes_that_are_no_text_are_shown_and_dropped(poison, stack):
             await sender.send_messages(ServiceBusMessage(body))
 
     async def all_kept():
-        kept = {each["body"]: each for each in (await poison.kept("payment-responses")).values()}
+        kept = {
+            message["body"]: message
+            for message in (await poison.kept("payment-responses")).values()
+        }
         return kept if kept.keys() >= set(bodies.values()) else None
 
     kept = await eventually(all_kept)

@@ -78,9 +78,9 @@ async def opened_until(client, agent, meanwhile=None):
         _, overview = await client.request("GET", "/api/operator/overview")
         told.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
         return [
-            each["openUntil"]
-            for each in overview["agents"]
-            if each["agent"] == agent and each["openUntil"]
+            breaker["openUntil"]
+            for breaker in overview["agents"]
+            if breaker["agent"] == agent and breaker["openUntil"]
         ]
 
     return datetime.fromisoformat((await eventually(told))[0])

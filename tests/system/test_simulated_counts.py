@@ -26,16 +26,18 @@ CHANCES = 3
 @pytest.mark.parametrize("variant", ["3-step", "shop"])
 async def test_the_model_agrees_with_the_running_stack(variant):
     """The line of the benchmark has both shapes, and the model says for each what was counted, within a tenth."""
-    said = {each: _said(variant, each=each) for each in (False, True)}
+    said = {
+        per_function: _said(variant, per_function=per_function) for per_function in (False, True)
+    }
     for _ in range(CHANCES):
         line = await _benchmark(variant)
-        counted = {each: counts_of(line, each) for each in said}
-        assert {each["orders"] for each in counted.values()} == {RATE * SECONDS}
+        counted = {per_function: counts_of(line, per_function) for per_function in said}
+        assert {figures["orders"] for figures in counted.values()} == {RATE * SECONDS}
         differs = {
-            (name, each): (said[each][name], counted[each][name])
-            for each in said
+            (name, per_function): (said[per_function][name], counted[per_function][name])
+            for per_function in said
             for name in COMPARED
-            if said[each][name] != pytest.approx(counted[each][name], rel=WITHIN)
+            if said[per_function][name] != pytest.approx(counted[per_function][name], rel=WITHIN)
         }
         if not differs:
             break
@@ -43,9 +45,11 @@ async def test_the_model_agrees_with_the_running_stack(variant):
     assert not differs
 
 
-def _said(variant, *, each):
+def _said(variant, *, per_function):
     """Return what the model says that an order costs."""
-    setup = Setup(workflow=workflow_of(variant), rate=RATE, seconds=SECONDS, each=each)
+    setup = Setup(
+        workflow=workflow_of(variant), rate=RATE, seconds=SECONDS, process_per_function=per_function
+    )
     return Simulation(setup).run().per_order()
 
 

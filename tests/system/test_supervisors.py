@@ -80,7 +80,7 @@ async def elected(client, supervisors, orders):
     return placed, *((one, other) if leader == workers_of(one) else (other, one))
 
 
-async def each_was_counted_once(client, placed):
+async def all_were_counted_once(client, placed):
     """Let the orders end: nobody took any while another had it, and no failure was counted twice."""
     await client.fault("none")
     for order_id in placed:
@@ -98,7 +98,7 @@ async def test_one_supervisor_sweeps_until_it_freezes_and_another_takes_over(sup
     await recovered(client, placed, max(await failures(client, placed)) + 1)
     assert await leaders(client, placed) == [workers_of(first), workers_of(second)]
     stack.resume_host(number_of(stack, first))
-    await each_was_counted_once(client, placed)
+    await all_were_counted_once(client, placed)
 
 
 @pytest.mark.proves("SUP-4", "SUP-5", "FLT-5")
@@ -112,4 +112,4 @@ async def test_another_supervisor_takes_over_from_one_that_is_killed(supervised)
     await recovered(client, more, 1)
     assert time.time() - killed < LEASE_SECONDS + 10
     assert await leaders(client, [*placed, *more]) == [workers_of(first), workers_of(second)]
-    await each_was_counted_once(client, [*placed, *more])
+    await all_were_counted_once(client, [*placed, *more])

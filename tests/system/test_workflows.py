@@ -49,7 +49,7 @@ async def test_the_steps_run_in_their_order_and_side_by_side(client, stack):
 
 WAYS, POLICIES = ("hang", "late", "down", "flaky", "reject"), ("error", "undo")
 MATRIX = list(product(OPERATIONS, WAYS, POLICIES))
-EACH_STEP_AND_EACH_WAY = [
+EVERY_STEP_AND_WAY = [
     (step, way, policy) for (step, policy), way in zip(product(OPERATIONS, POLICIES), cycle(WAYS))
 ]
 """Under either policy each step fails, and each way to fail occurs."""
@@ -68,11 +68,11 @@ HOW = {
 @pytest.mark.proves(
     "SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1"
 )
-@both_sizes(cases=(EACH_STEP_AND_EACH_WAY, MATRIX))
-async def test_each_step_failing_in_each_way_under_each_policy(client, stack, cases):
+@both_sizes(cases=(EVERY_STEP_AND_WAY, MATRIX))
+async def test_every_step_failing_in_every_way_under_every_policy(client, stack, cases):
     """All cases side by side: each ends as the pattern says, and the ledgers balance."""
     judged = await run_all((judge(client, stack, *case) for case in cases), at_most=AT_ONCE)
-    problems = [problem for each in judged for problem in each]
+    problems = [problem for found in judged for problem in found]
     assert problems == []
 
 
@@ -220,8 +220,8 @@ async def test_an_undo_waits_until_no_call_can_take_effect(client, stack):
 
 def begun(entry, **how):
     """The attempts that began with this entry of the history."""
-    starts = (each for each in entry["events"] if each["event"] == "step-started")
-    return [(each["step"], each["attempt"]) for each in starts if how.items() <= each.items()]
+    starts = (event for event in entry["events"] if event["event"] == "step-started")
+    return [(start["step"], start["attempt"]) for start in starts if how.items() <= start.items()]
 
 
 def times(order, **how):

@@ -74,7 +74,9 @@ def indexed(app, settings):
 def test_every_function_always_answers(settings):
     """What is cancelled within it is turned into an ordinary failure, first of all."""
     bound = functions(made()).get_functions()
-    plain = {each.get_function_name(): each.get_user_function().__code__ for each in bound}
+    plain = {
+        function.get_function_name(): function.get_user_function().__code__ for function in bound
+    }
     assert len(plain) > 30
     assert [
         name
@@ -108,9 +110,9 @@ async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_awa
         replace(in_memory(), table=lambda _: AwayTable(), channels={"smtp": Silent()}),
     )
     timers = {
-        name: each
-        for name, each in indexed(app, settings).items()
-        if hasattr(each.trigger, "schedule")
+        name: function
+        for name, function in indexed(app, settings).items()
+        if hasattr(function.trigger, "schedule")
     }
     with patch.dict(engine.runtime.functions._away, clear=True), caplog.at_level(logging.WARNING):
         for timer in timers.values():
@@ -187,7 +189,7 @@ def test_no_pause_is_longer_than_a_reply_can_tell(settings, monkeypatch, name, v
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
-    assert [(each.place, each.code) for each in caught.value.faults] == [
+    assert [(fault.place, fault.code) for fault in caught.value.faults] == [
         (name, FaultCode.SETTING_INVALID)
     ]
     monkeypatch.setenv(name, str(MAX_RETRY_AFTER_SECONDS))
@@ -201,7 +203,7 @@ def test_both_ways_to_the_payment_provider_share_its_keys():
     assert (providers["inventory"], providers["shipping"]) == (None, None)
 
 
-def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
+def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
     """And nothing else: no two of these values are alike."""
     for name, value in MEANT_FOR.items():
         monkeypatch.setenv(name, value)
@@ -215,16 +217,16 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert terms.cooldown == timedelta(seconds=62)
     assert (len(terms.buckets), submission.unknown_name_max_deliveries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.engine.unread, app.operations.orders.acting)
-    assert {each.version_overlap for each in left_to_newer} == {timedelta(seconds=65)}
+    assert {rules.version_overlap for rules in left_to_newer} == {timedelta(seconds=65)}
     assert scheduler.rules.clock_tolerance == app.engine.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     capacity = scheduler.admission.capacity
-    assert {agent: each.most for agent, each in capacity.items()} == {
+    assert {agent: limits.most for agent, limits in capacity.items()} == {
         "payment": 6,
         "inventory": 200,
         "shipping": 200,
     }
-    assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
+    assert {limits.allowance for limits in capacity.values()} == {timedelta(seconds=61)}
     assert app.operations.relay.max_tries == 18
     assert watch.pending_alert_after == timedelta(seconds=63)
     assert watch.sweep_alert_after == timedelta(seconds=64)
@@ -258,8 +260,10 @@ def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
         bootstrap(Settings.read(SHOP.agents), business, in_memory())
     unknown, *invalid = caught.value.faults
     assert unknown == Fault(FaultCode.UNKNOWN_WORKFLOW, "sample", workflow="teatime")
-    assert {(each.code, each.place) for each in invalid} == {(FaultCode.SAMPLE_INVALID, "sample")}
-    fields = [each.facts["message"].partition(":")[0] for each in invalid]
+    assert {(fault.code, fault.place) for fault in invalid} == {
+        (FaultCode.SAMPLE_INVALID, "sample")
+    }
+    fields = [fault.facts["message"].partition(":")[0] for fault in invalid]
     assert fields == ["customer", "items"]
 
 

@@ -26,7 +26,7 @@ def is_mail_address(text: str) -> bool:
 
 def addresses_in(text: str) -> list[str]:
     """Return the addresses between the commas, valid or not."""
-    return [each for part in text.split(",") if (each := part.strip())]
+    return [address for part in text.split(",") if (address := part.strip())]
 
 
 class Encryption(Enum):

@@ -30,7 +30,9 @@ Element = dict[str, Any]
 
 def slack_body(digest: Digest) -> bytes:
     """Return the body of the request, with as many entries as fit."""
-    shown = fitted(digest, MOST_ENTRIES, lambda each: sum(map(len, _texts(each))) <= MAX_CHARACTERS)
+    shown = fitted(
+        digest, MOST_ENTRIES, lambda shortened: sum(map(len, _texts(shortened))) <= MAX_CHARACTERS
+    )
     message = {
         "text": _escaped(subject_of(shown)),
         "blocks": [_block(text) for text in _texts(shown)],

@@ -26,7 +26,9 @@ Element = dict[str, Any]
 
 def teams_body(digest: Digest) -> bytes:
     """Return the body of the request, with as many entries as fit."""
-    return _encoded(fitted(digest, MOST_ENTRIES, lambda each: len(_encoded(each)) <= MAX_BYTES))
+    return _encoded(
+        fitted(digest, MOST_ENTRIES, lambda shortened: len(_encoded(shortened)) <= MAX_BYTES)
+    )
 
 
 def _encoded(digest: Digest) -> bytes:

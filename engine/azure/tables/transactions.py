@@ -45,8 +45,8 @@ class TableTransactions:
             raise InvalidError([limit])
         return await self._commits.submit(partition, parts) if parts else []
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
-        """See `Table.submit_each`; they are grouped where possible."""
+    async def submit_separately(self, partition: str, operations: Sequence[Operation]) -> None:
+        """See `Table.submit_separately`; they are grouped where possible."""
         outcomes = await asyncio.gather(
             *(self.submit(partition, [operation]) for operation in operations),
             return_exceptions=True,
@@ -94,14 +94,14 @@ class TableTransactions:
             return outcomes
         guilty = _owner(group, error)
         if guilty is None:
-            return await self._each(group)
+            return await self._try_separately(group)
         others = [*group[:guilty], *group[guilty + 1 :]]
         outcomes, again = await self._try(others)
         if again and not isinstance(again, UnavailableError):
-            outcomes = await self._each(others)
+            outcomes = await self._try_separately(others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
-    async def _each(self, group: Sequence[Parts]) -> list[Outcome]:
+    async def _try_separately(self, group: Sequence[Parts]) -> list[Outcome]:
         """Commit each submission by itself."""
         tries = await asyncio.gather(*(self._try([parts]) for parts in group))
         return [outcomes[0] for outcomes, _ in tries]

@@ -18,7 +18,7 @@ export function giveStorage() {
 
 /** All elements of a tag, in the order of the page. */
 export function all(wanted, tag) {
-  if (Array.isArray(wanted)) return wanted.flatMap((each) => all(each, tag));
+  if (Array.isArray(wanted)) return wanted.flatMap((part) => all(part, tag));
   if (!wanted?.tag) return [];
   return [...(wanted.tag === tag ? [wanted] : []), ...all(wanted.children, tag)];
 }
@@ -49,7 +49,7 @@ class Element {
     return near[near.indexOf(this) + 1] ?? null;
   }
   get textContent() {
-    return this.data + this.childNodes.map((each) => each.textContent).join("");
+    return this.data + this.childNodes.map((child) => child.textContent).join("");
   }
   append(node) {
     this.insertBefore(node, null);
@@ -60,7 +60,7 @@ class Element {
     node.parent = this;
   }
   remove() {
-    if (this.parent) this.parent.childNodes = this.parent.childNodes.filter((each) => each !== this);
+    if (this.parent) this.parent.childNodes = this.parent.childNodes.filter((child) => child !== this);
     this.parent = null;
   }
   setAttribute(name, value) {
@@ -71,7 +71,7 @@ class Element {
   }
   /** All elements of a tag within. @returns {any[]} */
   all(tag) {
-    return this.childNodes.flatMap((each) => [...(each.tag === tag ? [each] : []), ...each.all(tag)]);
+    return this.childNodes.flatMap((child) => [...(child.tag === tag ? [child] : []), ...child.all(tag)]);
   }
   focus() {}
   showModal() {}

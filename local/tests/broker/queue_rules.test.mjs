@@ -193,7 +193,7 @@ test('many messages that expire together leave clients their turns', (t) => {
   assert.deepEqual(changes, [0, 500, 1000, 1000, 1000]);
 });
 
-test('what is dumped and restored goes on as before', () => {
+test('what is stored and restored goes on as before', () => {
   const before = makeQueue({ duplicateWindow: 1000 });
   const active = before.put(makeMessage({ id: 'a' }), 0);
   before.put(makeMessage({ scheduledFor: 500 }), 0);
@@ -378,8 +378,8 @@ test('a queue comes back from its journal as it was, without an orderly end', ()
 
 /** What must come back; who holds a lock does not. */
 function contentOf({ queue, deadLetters }) {
-  return [queue, deadLetters].map((each) => {
-    const { messages, ...rest } = each.dump();
+  return [queue, deadLetters].map((stored) => {
+    const { messages, ...rest } = stored.dump();
     return { ...rest, messages: messages.map(({ dueAt, lock, ...message }) => ({ ...message, until: lock?.until })) };
   });
 }
@@ -407,7 +407,7 @@ test('wherever the last write was cut short, a message that moves is there, and 
   for (let size = before; size <= all.length; size += 1) {
     writeFileSync(first.file, all.subarray(0, size));
     const { queue, deadLetters, journal } = openQueue(folder);
-    const kept = [queue, deadLetters].flatMap((each) => each.dump().messages.map(({ bare }) => String(bare)));
+    const kept = [queue, deadLetters].flatMap((stored) => stored.dump().messages.map(({ bare }) => String(bare)));
     assert.ok(kept.length > 0 && kept.every((body) => body === 'body'), `${size}: ${kept}`);
     queue.put(makeMessage(), 20);
     journal.flush();

@@ -31,8 +31,8 @@ async def test_management_requests_at_the_same_time(plain):
         asyncio.gather(*map(plain.receiver.renew_message_lock, messages)),
         asyncio.gather(
             *(
-                plain.receiver.peek_messages(1, sequence_number=each.sequence_number)
-                for each in messages
+                plain.receiver.peek_messages(1, sequence_number=message.sequence_number)
+                for message in messages
             )
         ),
     )

@@ -56,7 +56,7 @@ async def test_duplicates_are_taken_after_the_window(special):
     assert str(message) == "after the window"
 
 
-async def test_health_counts_each_state(special, broker):
+async def test_health_counts_every_state(special, broker):
     """The health endpoint names, for every queue, the messages that are active, locked, scheduled and dead."""
     queue = special("plain")
     await queue.send("dead", "locked", "active")

@@ -39,6 +39,6 @@ async def test_what_was_delivered_too_often_is_forwarded_too(forwarding, queue):
             await receiver.abandon_message(message)
         forwarded = await queue.receiver.receive_messages(1, max_wait_time=0.2)
     await queue.complete(*forwarded)
-    assert [str(each) for each in forwarded] == ["tried"]
+    assert [str(message) for message in forwarded] == ["tried"]
     assert forwarded[0].dead_letter_reason == "MaxDeliveryCountExceeded"
     assert await receiver.peek_messages(1, sequence_number=1) == []

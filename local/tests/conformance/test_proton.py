@@ -11,7 +11,7 @@ from azure.servicebus import ServiceBusMessage
 
 CLIENTS = Path(__file__).with_name("proton_clients.py")
 PYTHON = Path("/usr/bin/python3")
-CONNECTIONS, EACH = 100, 10
+CONNECTIONS, PER_CONNECTION = 100, 10
 
 
 async def run(*command: str | Path) -> tuple[int, str, str]:
@@ -37,16 +37,16 @@ async def skip_without_proton(python: Path) -> None:
 @pytest.mark.usefixtures("local", "proton")
 async def test_a_hundred_connections_attach_and_ask_at_once(connection_string, unread):
     """Connections that send attach and credit in one breath while messages wait each get theirs, and none ends."""
-    sent = [str(number) for number in range(CONNECTIONS * EACH)]
+    sent = [str(number) for number in range(CONNECTIONS * PER_CONNECTION)]
     await unread.sender.send_messages([ServiceBusMessage(body) for body in sent])
     port = urlsplit(connection_string.partition(";")[0].removeprefix("Endpoint=")).port
     code, output, error = await run(
-        PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(EACH)
+        PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(PER_CONNECTION)
     )
     assert code == 0, error
     told = json.loads(output)
     assert told["faults"] == []
-    assert [len(some) for some in told["received"]] == [EACH] * CONNECTIONS
+    assert [len(some) for some in told["received"]] == [PER_CONNECTION] * CONNECTIONS
     assert sorted(body for some in told["received"] for body in some) == sorted(sent)
 
 

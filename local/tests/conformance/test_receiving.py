@@ -36,7 +36,7 @@ async def test_peek_shows_without_locking(queue):
     seen = await queue.receiver.peek_messages(5, sequence_number=1)
     rest = await queue.receive(2)
     await queue.complete(locked, *rest)
-    assert [str(each) for each in seen] == ["p1", "p2", "p3"]
+    assert [str(message) for message in seen] == ["p1", "p2", "p3"]
     assert [message.delivery_count for message in (locked, *rest)] == [0, 0, 0]
 
 
@@ -52,8 +52,8 @@ async def test_peek_goes_on_where_it_stopped(client, queue):
         [[first], _, [fourth]] = seen
         from_second = await peeking.peek_messages(2, sequence_number=first.sequence_number + 1)
         assert await peeking.peek_messages(1, sequence_number=fourth.sequence_number + 1) == []
-    assert [[str(each) for each in some] for some in seen] == [["p1"], ["p2", "p3"], ["p4"]]
-    assert [str(each) for each in from_second] == ["p2", "p3"]
+    assert [[str(message) for message in some] for some in seen] == [["p1"], ["p2", "p3"], ["p4"]]
+    assert [str(message) for message in from_second] == ["p2", "p3"]
 
 
 async def test_peek_shows_the_dead_letter_queue(queue):

@@ -173,12 +173,12 @@ async def test_scheduling_gives_numbers_that_cancel(queue):
     )
     [near] = await queue.sender.schedule_messages(ServiceBusMessage("c"), soon(0.5))
     seen = await queue.receiver.peek_messages(3, sequence_number=far[0])
-    assert [(str(each), each.sequence_number) for each in seen] == [
+    assert [(str(received), received.sequence_number) for received in seen] == [
         ("a", far[0]),
         ("b", far[1]),
         ("c", near),
     ]
-    assert {each.state for each in seen} == {ServiceBusMessageState.SCHEDULED}
+    assert {received.state for received in seen} == {ServiceBusMessageState.SCHEDULED}
     await queue.sender.cancel_scheduled_messages(far)
     with pytest.raises(ServiceBusError):
         await queue.sender.cancel_scheduled_messages(far[0])

@@ -21,15 +21,15 @@ async def test_storage_and_broker_away_and_back(services, start_host, work_queue
     host = start_host("from_queue,from_bus", **queues, **connections)
     both = (f"storage queue {work_queue.queue_name}", f"service bus queue {own_bus_queue.name}")
 
-    async def logged_of_each(state, times):
-        for each in both:
-            await asyncio.to_thread(host.wait_for_log, f"{each} is {state}", times)
+    async def logged_by_both(state, times):
+        for queue in both:
+            await asyncio.to_thread(host.wait_for_log, f"{queue} is {state}", times)
 
-    await logged_of_each("away", 1)
+    await logged_by_both("away", 1)
     await asyncio.gather(storage.open(), bus.open())
-    await logged_of_each("back", 1)
+    await logged_by_both("back", 1)
     await asyncio.to_thread(host.wait_for, "queue")
     await asyncio.gather(storage.close(), bus.close())
-    await logged_of_each("away", 2)
+    await logged_by_both("away", 2)
     assert host.seen("queue")[0]["body"] == "hello"
     assert host.logged("Traceback") == 0

@@ -59,7 +59,7 @@ async def test_messages_reach_a_storage_queue(services, value, messages, in_base
     with QueueClient.from_connection_string(connection, "outputs") as queue:
         found = [message.content for message in queue.receive_messages()]
         queue.delete_queue()
-    decoded = [base64.b64decode(each).decode() if in_base64 else each for each in found]
+    decoded = [base64.b64decode(body).decode() if in_base64 else body for body in found]
     assert decoded == messages
 
 

@@ -172,8 +172,8 @@ def test_one_batch_at_a_time(host, batches):
 def test_texts_that_are_missing_are_left_out_of_a_batch_and_the_others_move_up(host, batches):
     """As on Azure's host: whoever takes the ids of a batch by their places gets those of others."""
     several = [
-        ServiceBusMessage(f"m{i}", correlation_id=each)
-        for i, each in enumerate([None, "c-1", "", "c-3"])
+        ServiceBusMessage(f"m{i}", correlation_id=correlation_id)
+        for i, correlation_id in enumerate([None, "c-1", "", "c-3"])
     ]
     several[2].time_to_live = timedelta(minutes=1)
     batches.send_together(several)

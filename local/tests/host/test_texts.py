@@ -28,7 +28,7 @@ def test_a_body_of_one_message_replaces_its_metadata(host, bus_queue):
     queue.send('{"messageId": "theirs"}', message_id="m")
     queue.send(b"\xff", message_id="m")
     seen = host.wait_for("text-from-bus", lambda seen: len(seen) == 2)
-    assert {(each["body"], each["id"]) for each in seen} == {
+    assert {(message["body"], message["id"]) for message in seen} == {
         ('{"messageId": "theirs"}', "theirs"),
         ("\ufffd", "m"),
     }

@@ -88,7 +88,7 @@ def test_a_timer_runs_again_and_again_but_never_twice_at_a_time(host):
     """Not even where a run takes longer than the interval; the function is told nothing of past times."""
     told = host.wait_for("timer", lambda seen: len(seen) == 3)
     assert host.running("timer")[1] == 1
-    assert [(each["past_due"], each["status"]) for each in told] == [(False, {})] * 3
+    assert [(run["past_due"], run["status"]) for run in told] == [(False, {})] * 3
 
 
 async def test_the_next_time_counts_from_the_start_of_a_run():

@@ -171,7 +171,7 @@ def test_a_message_uses_up_deliveries_while_there_is_no_worker(host, folder, que
     until(lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1)
     (folder / "fail").unlink()
     until(single.under_way, is_empty)
-    assert [each["tries"] > 12 for each in host.wait_for("single")] == [True]
+    assert [message["tries"] > 12 for message in host.wait_for("single")] == [True]
     assert host.logged("calls refused while there was no process") == 1
 
 
@@ -189,7 +189,7 @@ def own_queue(storage_queue):
 
 
 @pytest.fixture(scope="module")
-def each(folder, settings, own_queue):
+def grouped_host(folder, settings, own_queue):
     """A host in which each function group has a process of its own, and functions may run for ever."""
     own = {"AzureFunctionsJobHost__functionTimeout": "-1", "LOCAL_FUNCTION_PROCESSES": "each"}
     own |= {"TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "own"}
@@ -199,14 +199,16 @@ def each(folder, settings, own_queue):
 
 
 @pytest.mark.soak
-def test_each_group_has_a_process_of_its_own(each, folder, own_queue):
+def test_every_group_has_a_process_of_its_own(grouped_host, folder, own_queue):
     """The HTTP functions share one, as in Flex Consumption; any other function is by itself."""
     own_queue.send_message(f"pid {folder / 'queue.pid'}")
     by_name = {name: until_written(folder / f"{name}.pid") for name in ("timer", "queue")}
-    http = {each.call(path).json()["process"] for path in ("/does/nothing", "/items/special")}
+    http = {
+        grouped_host.call(path).json()["process"] for path in ("/does/nothing", "/items/special")
+    }
     assert len(http) == 1
-    assert sorted([*http, *by_name.values()]) == sorted(each.workers())
-    assert len(each.workers()) == 3
+    assert sorted([*http, *by_name.values()]) == sorted(grouped_host.workers())
+    assert len(grouped_host.workers()) == 3
 
 
 def until_written(path):
@@ -214,26 +216,26 @@ def until_written(path):
 
 
 @pytest.mark.soak
-def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls):
+def test_a_worker_that_ends_takes_only_its_own_calls_with_it(grouped_host, folder, calls):
     """They fail at once, however long they may run; the other groups keep their processes."""
-    before, armed = each.workers(), folder / "neighbour"
+    before, armed = grouped_host.workers(), folder / "neighbour"
     armed.touch()
-    neighbour = calls.submit(each.call, f"/does/work?body=once%20{armed}")
+    neighbour = calls.submit(grouped_host.call, f"/does/work?body=once%20{armed}")
     until(armed.with_suffix(".begun").exists)
-    assert each.call("/does/exit").status == neighbour.result().status == 500
-    until(each.workers, lambda now: len(now) == len(before) + 1)
+    assert grouped_host.call("/does/exit").status == neighbour.result().status == 500
+    until(grouped_host.workers, lambda now: len(now) == len(before) + 1)
     assert len([pid for pid in before if psutil.pid_exists(pid)]) == len(before) - 1
 
 
 @pytest.mark.soak
-def test_no_worker_outlives_a_host_that_is_killed(each, folder):
+def test_no_worker_outlives_a_host_that_is_killed(grouped_host, folder):
     """Not even one that does not listen."""
-    processes = psutil.Process(each.process.pid).children(recursive=True)
+    processes = psutil.Process(grouped_host.process.pid).children(recursive=True)
     assert len(processes) == 4
-    with socket.create_connection(("127.0.0.1", each.port)) as held:
+    with socket.create_connection(("127.0.0.1", grouped_host.port)) as held:
         held.sendall(
             f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         )
         until((folder / "spins").exists)
-        each.process.kill()
+        grouped_host.process.kill()
         until(lambda: alive(processes), lambda left: left == [])

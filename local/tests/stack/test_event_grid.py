@@ -33,7 +33,7 @@ async def post(stack, body, content_type=BATCH):
         return answer.status, await answer.text()
 
 
-async def test_each_published_event_becomes_a_message_of_its_own(services):
+async def test_every_published_event_becomes_a_message_of_its_own(services):
     """As the deployed subscription delivers: base64, one CloudEvent in each message."""
     events = [
         CloudEvent(source="test", type="Tested", subject=f"things/{n}", data={"n": n})

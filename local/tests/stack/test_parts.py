@@ -158,7 +158,7 @@ async def test_what_a_process_has_started_is_frozen_and_killed_with_it(tmp_path)
 
     async def become(status):
         await asyncio.to_thread(
-            until, lambda: {each.status() for each in both}, lambda seen: seen == {status}
+            until, lambda: {member.status() for member in both}, lambda seen: seen == {status}
         )
 
     process.signal(signal.SIGSTOP)

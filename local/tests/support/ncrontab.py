@@ -24,7 +24,7 @@ class Row:
     @property
     def occurrences(self) -> list[datetime]:
         """The next four; fewer if it comes no more."""
-        return [datetime.fromisoformat(f"{each}+00:00") for each in self.read.split(",")]
+        return [datetime.fromisoformat(f"{time}+00:00") for time in self.read.split(",")]
 
     @property
     def seconds(self) -> float:

@@ -40,7 +40,7 @@ def test_a_fault_has_the_facts_of_its_code(facts):
         Fault(LocalCode.PORT_IN_USE, "HTTP_PORT", facts)
 
 
-def test_each_fault_of_an_error_is_in_its_text():
+def test_every_fault_of_an_error_is_in_its_text():
     """In their order; output of other programs comes below the line with the code."""
     ended = Fault(LocalCode.APP_UNLOADABLE, "/the/app", {"output": "first {line}\nlast line"})
     taken = Fault(LocalCode.PORT_IN_USE, "BLOB_PORT", {"port": 10000, "program": "x"})

@@ -37,7 +37,7 @@ export function alertsPage(place) {
         h(
           "ul",
           { class: "cards" },
-          causes.map((each) => cause(each, place)),
+          causes.map((group) => cause(group, place)),
         ),
       ),
     alerts.length > 0 &&
@@ -54,7 +54,7 @@ export function alertsPage(place) {
   });
 }
 
-const openOf = (causes) => causes.reduce((sum, each) => sum + each.open, 0);
+const openOf = (causes) => causes.reduce((sum, group) => sum + group.open, 0);
 
 const kind = (type) =>
   type
@@ -62,48 +62,48 @@ const kind = (type) =>
     .pop()
     .replace(/(?<=[a-z])(?=[A-Z])/g, " ");
 
-const cause = (each, place) =>
+const cause = (group, place) =>
   h(
     "li",
-    { class: "card", key: `${each.type} ${each.step} ${each.cause || each.reason}` },
-    h("p", { class: each.open ? "big" : "big muted" }, many(each.open || each.count, "alert")),
+    { class: "card", key: `${group.type} ${group.step} ${group.cause || group.reason}` },
+    h("p", { class: group.open ? "big" : "big muted" }, many(group.open || group.count, "alert")),
     h(
       "div",
       null,
-      h("h3", { class: !each.open && "muted" }, text(each.reason || "No reason is known")),
+      h("h3", { class: !group.open && "muted" }, text(group.reason || "No reason is known")),
       h(
         "p",
         { class: "muted" },
-        kind(each.type),
-        each.step && `, step ${each.step}`,
+        kind(group.type),
+        group.step && `, step ${group.step}`,
         ", last ",
-        since(each.last),
-        each.open > 0 && each.open < each.count && `, ${each.count - each.open} more closed`,
+        since(group.last),
+        group.open > 0 && group.open < group.count && `, ${group.count - group.open} more closed`,
       ),
-      takers(each.taken),
+      takers(group.taken),
     ),
     h(
       "p",
       { class: "buttons" },
-      outside(runbook(each.type), "What to do"),
-      each.isEnd &&
-        each.open > 0 &&
+      outside(runbook(group.type), "What to do"),
+      group.isEnd &&
+        group.open > 0 &&
         h(
           "a",
-          { class: "button", href: listOf({ state: waiting(), step: each.step, cause: each.cause }) },
+          { class: "button", href: listOf({ state: waiting(), step: group.step, cause: group.cause }) },
           "Show orders",
         ),
-      each.open ? taken(each, place) : h("span", { class: "muted" }, "closed"),
+      group.open ? taken(group, place) : h("span", { class: "muted" }, "closed"),
     ),
   );
 
-const taken = (each, place) =>
-  each.unacknowledged.length
+const taken = (group, place) =>
+  group.unacknowledged.length
     ? [
-        h("span", { class: "muted" }, `${each.unacknowledged.length} not taken`),
-        h("button", { onClick: () => take(each, place) }, "I take it"),
+        h("span", { class: "muted" }, `${group.unacknowledged.length} not taken`),
+        h("button", { onClick: () => take(group, place) }, "I take it"),
       ]
-    : !each.taken?.length && badge(LOOK.well, "taken");
+    : !group.taken?.length && badge(LOOK.well, "taken");
 
 const table = (alerts) =>
   h("table", { class: "rows" }, head(["At", "What", "About", "Reason", "Taken by"]), h("tbody", null, alerts.map(row)));

@@ -15,9 +15,9 @@ const UNKNOWN = { word: "ended", mark: LOOK.retried };
 export function attempts({ history, steps }, now) {
   /** @type {Attempt[]} */
   const found = [];
-  for (const { at, events } of history) for (const each of events) read(each, Date.parse(at), found, now);
+  for (const { at, events } of history) for (const recorded of events) read(recorded, Date.parse(at), found, now);
   for (const { name, completeBy } of steps) {
-    const open = found.findLast((each) => each.step === name && !each.end);
+    const open = found.findLast((attempt) => attempt.step === name && !attempt.end);
     if (open && completeBy) open.completeBy = Date.parse(completeBy);
     else if (open) Object.assign(open, { to: Date.parse(history.at(-1)?.at ?? ""), end: UNKNOWN }); // in words alone
   }
@@ -28,7 +28,7 @@ export function attempts({ history, steps }, now) {
 function read({ event: name, step = "", attempt = 0, isUndo: undo = false, reason }, at, found, now) {
   const { beginsAttempt, endsAttempt } = event(name);
   if (beginsAttempt) found.push({ step, attempt, undo, from: at, to: now, end: null });
-  const last = endsAttempt && found.findLast((each) => each.step === step && each.attempt === attempt);
+  const last = endsAttempt && found.findLast((earlier) => earlier.step === step && earlier.attempt === attempt);
   // An attempt that expires may be the one that the step is given up with: the second of the two says more.
   if (last && (!last.end || last.to === at)) {
     Object.assign(last, { to: at, end: endsAttempt });
@@ -41,7 +41,9 @@ function read({ event: name, step = "", attempt = 0, isUndo: undo = false, reaso
  * @param {Attempt[]} own of one step @param {boolean} waits whether it waits now @param {number} now @returns {Gap[]}
  */
 export function gaps(own, waits, now) {
-  const found = own.slice(1).map((each, at) => ({ from: own[at].to, to: each.from, same: each.undo === own[at].undo }));
+  const found = own
+    .slice(1)
+    .map((attempt, at) => ({ from: own[at].to, to: attempt.from, same: attempt.undo === own[at].undo }));
   const last = own.at(-1);
   if (last?.end && waits) found.push({ from: last.to, to: now, same: true });
   return found.filter(({ from, to, same }) => same && to > from).map(({ from, to }) => ({ from, to }));

@@ -53,10 +53,10 @@ function draw(node, services) {
         "p",
         { role: "status" },
         h("strong", null, "Broken on purpose: "),
-        on.map(({ until, ...each }, place) => [
+        on.map(({ until, ...fault }, place) => [
           place ? "; " : "",
-          `${each.name} is set to ${each.mode}`,
-          metBy(each) && ` for ${metBy(each)}`,
+          `${fault.name} is set to ${fault.mode}`,
+          metBy(fault) && ` for ${metBy(fault)}`,
           until && [" for ", h("span", { live: () => countdown(until).replace("in ", "") })],
         ]),
         ". ",

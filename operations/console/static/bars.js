@@ -21,7 +21,7 @@ export function bars(order) {
   if (!all.length) return h("p", { class: "muted" }, "No step has begun yet.");
   const goesOn = !isOver(order) && !waitsForOperator(order);
   const from = Date.parse(order.history[0].at);
-  const ends = all.map((each) => Math.max(each.to, each.completeBy ?? 0));
+  const ends = all.map((attempt) => Math.max(attempt.to, attempt.completeBy ?? 0));
   const to = Math.max(...ends, goesOn ? at : 0, from + 1);
   const share = (time) => (100 * (time - from)) / (to - from);
   const rows = order.steps.map((step) => rowOf(step, all, goesOn, at)).filter(({ own }) => own.length);
@@ -29,7 +29,7 @@ export function bars(order) {
     "figure",
     { class: "bars" },
     hatch(),
-    rows.map((each) => row(each, share, goesOn ? at : null)),
+    rows.map((stepRow) => row(stepRow, share, goesOn ? at : null)),
     h(
       "figcaption",
       { class: "muted small" },
@@ -42,7 +42,7 @@ export function bars(order) {
 
 /** What there is to draw of a step: its attempts, and when it waited for the next one. */
 function rowOf(step, all, goesOn, at) {
-  const own = all.filter((each) => each.step === step.name);
+  const own = all.filter((attempt) => attempt.step === step.name);
   return { name: step.name, own, waited: gaps(own, goesOn && mayComeAgain(step), at) };
 }
 
@@ -55,8 +55,8 @@ const row = ({ name, own, waited }, share, at) =>
       "svg",
       { width: "100%", height: ROW, role: "img", "aria-label": inWords(name, own, waited) },
       h("line", { class: "track", x1: "0", x2: "100%", y1: ROW / 2, y2: ROW / 2 }),
-      waited.map((each) => gap(each, share)),
-      own.map((each) => bar(each, share)),
+      waited.map((wait) => gap(wait, share)),
+      own.map((attempt) => bar(attempt, share)),
       at && h("line", { class: "now", x1: `${share(at)}%`, x2: `${share(at)}%`, y1: -4, y2: ROW }),
     ),
   );
@@ -75,7 +75,7 @@ const hatch = () =>
 
 /** The attempts of a step in words, with how long it waited before each. */
 function inWords(name, own, waited) {
-  const told = own.map((each) => [...before(each, waited), said(each)].join("; "));
+  const told = own.map((attempt) => [...before(attempt, waited), said(attempt)].join("; "));
   const last = waited.find(({ from }) => from === own[own.length - 1].to);
   return `${name}: ${[...told, ...(last ? [waitOf(last)] : [])].join("; ")}`;
 }
@@ -87,35 +87,35 @@ const said = ({ attempt, undo, from, to, end, why }) =>
   `${undo ? "undo, " : ""}attempt ${attempt} from ${clock(from)}, ${(end ?? RUNNING).word} ` +
   `after ${inSeconds(to - from)}${why ? `: ${why}` : ""}`;
 
-const gap = (each, share) =>
+const gap = (wait, share) =>
   h(
     "line",
     {
-      key: `gap ${each.from}`,
+      key: `gap ${wait.from}`,
       class: "gap",
-      x1: `${share(each.from)}%`,
-      x2: `${share(each.to)}%`,
+      x1: `${share(wait.from)}%`,
+      x2: `${share(wait.to)}%`,
       y1: ROW / 2,
       y2: ROW / 2,
     },
-    h("title", null, waitOf(each)),
+    h("title", null, waitOf(wait)),
   );
 
-function bar(each, share) {
-  const width = Math.max(share(each.to) - share(each.from), NARROWEST);
+function bar(attempt, share) {
+  const width = Math.max(share(attempt.to) - share(attempt.from), NARROWEST);
   return h(
     "g",
-    { key: `${each.undo}${each.attempt}`, class: (each.end ?? RUNNING).mark },
+    { key: `${attempt.undo}${attempt.attempt}`, class: (attempt.end ?? RUNNING).mark },
     h(
       "rect",
-      { x: `${Math.min(share(each.from), 100 - width)}%`, width: `${width}%`, y: 4, height: ROW - 8, rx: 2 },
-      h("title", null, said(each)),
+      { x: `${Math.min(share(attempt.from), 100 - width)}%`, width: `${width}%`, y: 4, height: ROW - 8, rx: 2 },
+      h("title", null, said(attempt)),
     ),
-    each.completeBy &&
+    attempt.completeBy &&
       h(
         "line",
-        { class: "due", x1: `${share(each.completeBy)}%`, x2: `${share(each.completeBy)}%`, y1: 0, y2: ROW },
-        h("title", null, `complete by ${clock(each.completeBy)}`),
+        { class: "due", x1: `${share(attempt.completeBy)}%`, x2: `${share(attempt.completeBy)}%`, y1: 0, y2: ROW },
+        h("title", null, `complete by ${clock(attempt.completeBy)}`),
       ),
   );
 }

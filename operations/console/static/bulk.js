@@ -33,16 +33,16 @@ export function bulkButtons(list, where, until, place, failed) {
   return h(
     "p",
     { class: "buttons" },
-    buttons.map((each, number) =>
+    buttons.map((button, number) =>
       h(
         "button",
         {
-          key: each.name,
+          key: button.name,
           "data-first": number === 0,
-          class: each.danger ? "danger" : "",
-          onClick: once(() => begin(each, where, until, place).catch(shownBy(failed))),
+          class: button.danger ? "danger" : "",
+          onClick: once(() => begin(button, where, until, place).catch(shownBy(failed))),
         },
-        `${verb(each)} ${each.ofStep ? `${where.step} in ` : ""}all of these`,
+        `${verb(button)} ${button.ofStep ? `${where.step} in ` : ""}all of these`,
       ),
     ),
   );
@@ -73,7 +73,7 @@ async function begin(action, where, until, place) {
   const filter = Object.fromEntries(Object.entries(where).filter(([, value]) => value));
   const given = { action: action.name, where: filter, until };
   const meant = [];
-  await eachPage({ ...looking(), ...given, dryRun: true }, (page) => {
+  await readPages({ ...looking(), ...given, dryRun: true }, (page) => {
     meant.push(...page.matching);
     given.until ??= page.until;
   });
@@ -98,7 +98,7 @@ async function run(request, total, progress) {
   const [done, refused, changed] = [[], [], []];
   const stillWaiting = new Set();
   const since = new Date(now()).toISOString();
-  await eachPage(request, (page) => {
+  await readPages(request, (page) => {
     done.push(...page.done);
     refused.push(...page.refused);
     changed.push(...page.changed);
@@ -134,7 +134,7 @@ async function run(request, total, progress) {
 
 const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
 
-async function eachPage(request, read) {
+async function readPages(request, read) {
   let continuation;
   do {
     const limit = request.dryRun ? LISTED : ACTED_ON;

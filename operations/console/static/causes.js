@@ -38,7 +38,7 @@ export function groupsOf(overview, alerts) {
 function group(key, causes, open, alerts) {
   const [{ agent, reason }] = causes;
   const until = open.get(agent);
-  const known = causes.flatMap((cause) => alerts.filter((each) => isOf(each, cause)));
+  const known = causes.flatMap((cause) => alerts.filter((alert) => isOf(alert, cause)));
   return {
     key,
     title: until
@@ -47,10 +47,10 @@ function group(key, causes, open, alerts) {
     agent: until ? agent : undefined,
     until,
     causes,
-    count: causes.reduce((sum, each) => sum + each.count, 0),
-    first: causes.map((each) => each.first).sort()[0],
-    unacknowledged: known.flatMap((each) => each.unacknowledged),
-    taken: known.flatMap((each) => each.taken ?? []),
+    count: causes.reduce((sum, cause) => sum + cause.count, 0),
+    first: causes.map((cause) => cause.first).sort()[0],
+    unacknowledged: known.flatMap((alert) => alert.unacknowledged),
+    taken: known.flatMap((alert) => alert.taken ?? []),
   };
 }
 

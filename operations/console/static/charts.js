@@ -15,7 +15,7 @@ const SMALLEST = 2;
 /** @typedef {{at: string, processed: number, failed: number, undone: number, steps: Record<string, Took>}} Minute */
 
 const mean = (/** @type {Took} */ { total, count }) => total / count;
-const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, each) => all + each, 0);
+const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, number) => all + number, 0);
 
 /** @param {number} ms */
 function inTime(ms) {
@@ -70,9 +70,9 @@ const picture = (height, label, ...shapes) =>
 
 /** What was processed stands above the line; what was undone hangs below it, and below that what failed. */
 function throughput(minutes, place, hour) {
-  const failed = minutes.map((each) => each.failed);
-  const undone = minutes.map((each) => each.undone);
-  const above = Math.max(...minutes.map((each) => each.processed));
+  const failed = minutes.map((minute) => minute.failed);
+  const undone = minutes.map((minute) => minute.undone);
+  const above = Math.max(...minutes.map((minute) => minute.processed));
   const below = Math.max(...minutes.map((_, number) => failed[number] + undone[number]));
   const unit = (HEIGHT - 2 * SMALLEST) / Math.max(above + below, 1);
   const line = SMALLEST + above * unit;
@@ -82,7 +82,7 @@ function throughput(minutes, place, hour) {
   const series = [
     {
       look: LOOK.well,
-      words: `${many(sum(minutes.map((each) => each.processed)), "order")} processed`,
+      words: `${many(sum(minutes.map((minute) => minute.processed)), "order")} processed`,
       state: "Processed",
     },
     { look: LOOK.undone, words: `${many(sum(undone), "order")} undone`, state: "Undone" },
@@ -102,10 +102,10 @@ function throughput(minutes, place, hour) {
       picture(
         HEIGHT,
         `${series.map(({ words }) => words).join(", ")}; ${most}`,
-        minutes.map((each, number) => [
-          bar(LOOK.well, each, each.processed, line - tall(each.processed)),
-          bar(LOOK.undone, each, undone[number], line),
-          bar(LOOK.wrong, each, failed[number], line + tall(undone[number])),
+        minutes.map((minute, number) => [
+          bar(LOOK.well, minute, minute.processed, line - tall(minute.processed)),
+          bar(LOOK.undone, minute, undone[number], line),
+          bar(LOOK.wrong, minute, failed[number], line + tall(undone[number])),
         ]),
         h("line", { class: "track", x1: 0, x2: 60, y1: line, y2: line }),
       ),
@@ -169,15 +169,15 @@ const table = (names, minutes) =>
       h(
         "tbody",
         null,
-        minutes.map((each) =>
+        minutes.map((minute) =>
           h(
             "tr",
-            { key: each.at },
-            h("td", { "data-name": "Minute" }, at(each.at)),
-            h("td", { "data-name": "Processed" }, each.processed),
-            h("td", { "data-name": "Undone" }, each.undone),
-            h("td", { "data-name": "Came to need you" }, each.failed),
-            names.map((name) => h("td", { "data-name": name }, took(each.steps[name]))),
+            { key: minute.at },
+            h("td", { "data-name": "Minute" }, at(minute.at)),
+            h("td", { "data-name": "Processed" }, minute.processed),
+            h("td", { "data-name": "Undone" }, minute.undone),
+            h("td", { "data-name": "Came to need you" }, minute.failed),
+            names.map((name) => h("td", { "data-name": name }, took(minute.steps[name]))),
           ),
         ),
       ),

@@ -68,7 +68,7 @@ export function confirm(question) {
       h(
         "select",
         { name, onChange: typed(name) },
-        choices.map((each) => h("option", { value: each }, each)),
+        choices.map((choice) => h("option", { value: choice }, choice)),
       ),
     );
 
@@ -86,7 +86,7 @@ export function confirm(question) {
         "div",
         { class: "note wrong", role: "alert" },
         h("p", null, problem.message),
-        problem.faults?.map((each) => h("p", null, each)),
+        problem.faults?.map((fault) => h("p", null, fault)),
       ),
     h("p", { role: "status" }, progress),
     h(

@@ -80,7 +80,7 @@ export function faultsPage(place) {
         "div",
         { class: "note wrong", role: "alert" },
         h("p", null, problem.message),
-        problem.faults?.map((each) => h("p", null, each)),
+        problem.faults?.map((fault) => h("p", null, fault)),
       ),
     services?.length
       ? h(

@@ -66,7 +66,7 @@ function counted({ openOrders }, kind) {
   const counts = Object.keys(openOrders)
     .filter((name) => list(name)[kind])
     .map((name) => openOrders[name]);
-  return { count: counts.reduce((sum, each) => sum + each.count, 0), atLeast: counts.some((each) => each.atLeast) };
+  return { count: counts.reduce((sum, part) => sum + part.count, 0), atLeast: counts.some((part) => part.atLeast) };
 }
 
 /** What needs a person, in one sentence. @param {any} overview @param {number} [taken] how many orders somebody has taken */
@@ -107,8 +107,8 @@ function draw({ overview, causes, groups, hour }, place) {
         ? h(
             "ul",
             { class: "cards" },
-            groups.map((each, number) => card(each, more, place, number === 0)),
-            others.map((each) => other(each, place)),
+            groups.map((group, number) => card(group, more, place, number === 0)),
+            others.map((finding) => other(finding, place)),
           )
         : nothing("All is well", "Orders that wait for a person appear here, by why they wait."),
     ),

@@ -16,7 +16,7 @@ const SWEEPS = 2;
 export function columns(steps) {
   const depth = new Map();
   for (const { name, after = [] } of steps)
-    depth.set(name, 1 + Math.max(-1, ...after.map((each) => depth.get(each) ?? 0)));
+    depth.set(name, 1 + Math.max(-1, ...after.map((earlier) => depth.get(earlier) ?? 0)));
   const found = Array.from({ length: 1 + Math.max(...depth.values()) }, () => /** @type {string[]} */ ([]));
   for (const { name } of steps) found[depth.get(name)].push(name);
   const after = new Map(steps.map((step) => [step.name, step.after ?? []]));
@@ -35,9 +35,9 @@ function arrange(column, beside, neighbours) {
   const middle = (name) => {
     const places = neighbours
       .get(name)
-      .map((each) => beside.indexOf(each))
-      .filter((each) => each >= 0);
-    return places.length ? places.reduce((sum, each) => sum + each, 0) / places.length : column.indexOf(name);
+      .map((neighbour) => beside.indexOf(neighbour))
+      .filter((place) => place >= 0);
+    return places.length ? places.reduce((sum, place) => sum + place, 0) / places.length : column.indexOf(name);
   };
   const places = new Map(column.map((name) => [name, middle(name)]));
   column.sort((one, other) => places.get(one) - places.get(other));
@@ -78,8 +78,8 @@ export function graph(steps, across, room = Infinity) {
     },
     steps.flatMap((step) =>
       (step.after ?? [])
-        .filter((each) => place.has(each))
-        .map((each) => line(place.get(each), place.get(step.name), across, size, `${each}>${step.name}`)),
+        .filter((earlier) => place.has(earlier))
+        .map((earlier) => line(place.get(earlier), place.get(step.name), across, size, `${earlier}>${step.name}`)),
     ),
     steps.map((step) => box(step, place.get(step.name), size)),
   );

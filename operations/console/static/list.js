@@ -34,7 +34,7 @@ export function listPage(place, query) {
     filter.state ||= waiting(); // now it is known
     const { parts, situation, waitsForOperator } = list(filter.state);
     const pages = await Promise.all(parts.map((part) => pageOf(part, waitsForOperator, signal)));
-    const orders = pages.flatMap((page) => page.orders).filter((each) => !situation || each.situation === situation);
+    const orders = pages.flatMap((page) => page.orders).filter((order) => !situation || order.situation === situation);
     return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
   }
 

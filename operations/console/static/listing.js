@@ -49,7 +49,7 @@ async function pages(count, one) {
   return { orders, until, more: Boolean(next) };
 }
 
-const told = (orders) => new Map(orders.map((each) => [each.orderId, JSON.stringify(each)]));
+const told = (orders) => new Map(orders.map((order) => [order.orderId, JSON.stringify(order)]));
 
 /** How many orders came, went or changed. */
 export function differences(before, after) {

@@ -76,7 +76,7 @@ export function live(place, page) {
       "div",
       { class: "note wrong", role: "alert", key: "away" },
       h("p", null, h("strong", null, problem.message)),
-      problem.faults.map((each) => h("p", null, each)),
+      problem.faults.map((fault) => h("p", null, fault)),
       h(
         "p",
         null,

@@ -71,7 +71,7 @@ const place = {
 
 function focusAgain() {
   const rows = focused.has(shownAt) ? main.querySelectorAll("[data-row]") : [];
-  const row = [...rows].find((each) => each.getAttribute("href") === focused.get(shownAt));
+  const row = [...rows].find((candidate) => candidate.getAttribute("href") === focused.get(shownAt));
   if (!(row instanceof HTMLElement)) return;
   focused.delete(shownAt);
   if (document.activeElement === main) row.focus({ preventScroll: true });
@@ -80,7 +80,7 @@ function focusAgain() {
 function askKey(why) {
   forgetKey();
   opened?.stop();
-  for (const each of watches) each.stop();
+  for (const watch of watches) watch.stop();
   watches = [];
   opened = keyPage(place, why, open);
   around("");
@@ -94,8 +94,8 @@ function around(name) {
     h(
       "nav",
       { "aria-label": "Console" },
-      pages.map((each) =>
-        h("a", { href: `#${each.link}`, "aria-current": each.name === name ? "page" : null }, each.name),
+      pages.map((page) =>
+        h("a", { href: `#${page.link}`, "aria-current": page.name === name ? "page" : null }, page.name),
       ),
     ),
   );
@@ -144,7 +144,7 @@ function open() {
   shownAt = location.hash;
   if (shownAt.startsWith("#/orders?")) lastList = shownAt;
   const [path, query] = (location.hash.slice(1) || "/").split("?");
-  const found = PAGES.find((each) => each.path.test(path)) ?? PAGES[0];
+  const found = PAGES.find((page) => page.path.test(path)) ?? PAGES[0];
   document.title = shownName = found.name;
   render(main);
   if (!scrolled.has(shownAt)) scrollTo(0, 0);

@@ -56,16 +56,16 @@ export function orderPage(place, _, id) {
         order.actions
           .map(action)
           .sort(dangerLast)
-          .map((each, number) =>
+          .map((button, number) =>
             h(
               "button",
               {
-                key: each.name,
-                class: each.danger ? "danger" : number === 0 && waitsForOperator(order) ? "main" : "",
+                key: button.name,
+                class: button.danger ? "danger" : number === 0 && waitsForOperator(order) ? "main" : "",
                 "data-first": number === 0,
-                onClick: () => act(each, order, place, acted),
+                onClick: () => act(button, order, place, acted),
               },
-              each.title,
+              button.title,
             ),
           ),
       ),

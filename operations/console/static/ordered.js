@@ -18,8 +18,12 @@ export function ordered(order, view, place, redraw) {
     h("h2", { id: "bought" }, "What was ordered"),
     order.erased && h("p", { class: "muted" }, "Who the customer is was erased for good; the history says by whom."),
     order.hides && !view.revealed && h("p", { class: "muted" }, "Personal data is here, and hidden."),
-    actions.map((each) =>
-      h("p", { key: each.name }, h("button", { onClick: () => reveal(each, order, view, place, redraw) }, each.title)),
+    actions.map((action) =>
+      h(
+        "p",
+        { key: action.name },
+        h("button", { onClick: () => reveal(action, order, view, place, redraw) }, action.title),
+      ),
     ),
     h("pre", { class: "wide", tabindex: 0 }, JSON.stringify(view.revealed ?? order.payload, null, 2)),
   );

@@ -18,7 +18,7 @@ export function poisonPage(place) {
       ? h(
           "ul",
           { class: "messages" },
-          messages.map((each) => message(each, place)),
+          messages.map((poison) => message(poison, place)),
         )
       : nothing(
           "There is none",
@@ -36,22 +36,22 @@ export function poisonPage(place) {
   });
 }
 
-const message = (each, place) =>
+const message = (poison, place) =>
   h(
     "li",
-    { class: "card message", key: `${each.queue} ${each.id}` },
+    { class: "card message", key: `${poison.queue} ${poison.id}` },
     h(
       "div",
       null,
-      h("h2", null, text(each.reason)),
-      h("p", { class: "muted" }, `from ${each.queue}, `, at(each.at)),
-      h("div", { class: "body" }, h("code", null, text(each.body))),
+      h("h2", null, text(poison.reason)),
+      h("p", { class: "muted" }, `from ${poison.queue}, `, at(poison.at)),
+      h("div", { class: "body" }, h("code", null, text(poison.body))),
     ),
     h(
       "p",
       { class: "buttons" },
       actionsOn("message").map((one) =>
-        h("button", { class: one.danger ? "danger" : "", onClick: () => settle(one, each, place) }, one.title),
+        h("button", { class: one.danger ? "danger" : "", onClick: () => settle(one, poison, place) }, one.title),
       ),
     ),
   );

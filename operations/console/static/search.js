@@ -51,7 +51,7 @@ export function searchPage(place, query) {
           "p",
           { class: "note wrong", role: "alert" },
           problem.message,
-          problem.faults?.map((each) => ` ${each}`),
+          problem.faults?.map((fault) => ` ${fault}`),
         ),
       found && result(found, Boolean(looks)),
     );

@@ -26,7 +26,7 @@ export function openCircuits({ agents: all }) {
 export const isLate = ({ lastSweep }) => !lastSweep || now() - Date.parse(lastSweep.at) > LONGEST_WITHOUT_SWEEP;
 
 /** How many messages could not be read. */
-export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, each) => sum + each, 0);
+export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, count) => sum + count, 0);
 
 export function agents({ agents: all }) {
   if (!all.length)

@@ -84,7 +84,7 @@ export const mayComeAgain = ({ state }) => Boolean(vocabulary.steps[state]?.mayB
 
 /** What can be done under this name. @param {string} name @returns {Action} */
 export const action = (name) =>
-  vocabulary.actions.find((each) => each.name === name) ?? {
+  vocabulary.actions.find((known) => known.name === name) ?? {
     name,
     title: name,
     button: name,
@@ -98,7 +98,7 @@ export const action = (name) =>
 export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => lists.includes(list));
 
 /** What can be done to a thing of this kind. @param {string} subject */
-export const actionsOn = (subject) => vocabulary.actions.filter((each) => each.subject === subject);
+export const actionsOn = (subject) => vocabulary.actions.filter((known) => known.subject === subject);
 
 /** What an event of the history means. @param {string} name @returns {EventTerm} */
 export const event = (name) => vocabulary.events?.[name] ?? {};

@@ -56,21 +56,25 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Open the dialog of an action. */
 async function dialogOf(name, { body }) {
-  const [button] = all(shown({ ...STEP, completeBy: UNTIL }), "button").filter((each) => textOf(each) === name);
+  const [button] = all(shown({ ...STEP, completeBy: UNTIL }), "button").filter(
+    (candidate) => textOf(candidate) === name,
+  );
   await button.props.onClick();
   return body.all("dialog")[0];
 }
 
 /** Type into a field of a dialog. */
 function type(dialog, name, value) {
-  const [field] = [...dialog.all("textarea"), ...dialog.all("input")].filter((each) => each.attributes.name === name);
+  const [field] = [...dialog.all("textarea"), ...dialog.all("input")].filter(
+    (candidate) => candidate.attributes.name === name,
+  );
   field.oninput({ target: { value } });
 }
 
 const press = async (dialog, name) => {
   await dialog
     .all("button")
-    .find((each) => each.textContent === name)
+    .find((candidate) => candidate.textContent === name)
     .onclick();
   await settled();
 };

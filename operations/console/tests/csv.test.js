@@ -19,7 +19,7 @@ test("a cell that begins like a formula is none", () => {
   assert.equal(
     csv(
       ["a"],
-      cells.map((each) => [each]),
+      cells.map((cell) => [cell]),
     ),
     `"a"\r\n"'=1+1"\r\n"'+1"\r\n"'-1"\r\n"'@sum"\r\n"'\t=1"\r\n"none left"\r\n"say ""no"""\r\n""\r\n`,
   );

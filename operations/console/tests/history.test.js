@@ -40,7 +40,7 @@ test("what went wrong, and what changed nothing, is what the app says of the eve
     "tr",
   );
   assert.deepEqual(
-    rows.map((each) => [textOf(all(each, "strong")), each.props.class]),
+    rows.map((row) => [textOf(all(row, "strong")), row.props.class]),
     [
       ["noted", "grey"],
       ["burnt", ""],

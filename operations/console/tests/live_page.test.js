@@ -69,7 +69,7 @@ const seen = (wanted) => until(() => wanted.test(textOf(shown)));
 
 const press = (name) =>
   all(shown, "button")
-    .find((each) => textOf(each) === name)
+    .find((candidate) => textOf(candidate) === name)
     .props.onClick();
 
 test("a story goes on though something else that was clicked failed, and can still be stopped", async (context) => {

@@ -103,7 +103,7 @@ function variants(frames, rules, middle) {
     looks.set(text, times);
   };
   const textsOf = ({ pieces, caption }) =>
-    [...pieces.map(([, each]) => written(each)), captioned(caption)].filter(Boolean);
+    [...pieces.map(([, piece]) => written(piece)), captioned(caption)].filter(Boolean);
   for (const frame of frames) for (const text of new Set(textsOf(frame))) note(text, frame.times);
   const still = new Set(textsOf(middle));
   return [...looks].map(([text, times], at) => {
@@ -146,9 +146,9 @@ function lines(text) {
 function dotsOf(frames, rules, middle) {
   const keys = new Set(frames.flatMap(({ dots }) => dots.map(({ key }) => key)));
   return [...keys].map((key, at) => {
-    const seen = frames.map(({ times, dots }) => ({ ...times, dot: dots.find((each) => each.key === key) }));
+    const seen = frames.map(({ times, dots }) => ({ ...times, dot: dots.find((candidate) => candidate.key === key) }));
     rules.push(`@keyframes d${at} { ${steps(seen)} }`);
-    const still = middle.dots.find((each) => each.key === key);
+    const still = middle.dots.find((candidate) => candidate.key === key);
     const place = still ? `transform:translate(${point(still)})` : "opacity:0";
     const look = still?.look ?? "pending";
     return `<rect class="dot ${look}" width="10" height="10" style="animation-name:d${at};${place}"/>`;
@@ -176,7 +176,7 @@ function steps(seen) {
 const looked = (dot, opacity = dot.lost ? 0.35 : 1) =>
   `transform: translate(${point(dot)}); opacity: ${opacity}; color: var(--${dot.look}); rx: ${dot.look === LOOK.wrong ? 1.5 : 5}px;`;
 
-const escaped = (text) => String(text).replace(/[&<>"]/g, (each) => `&#${each.charCodeAt(0)};`);
+const escaped = (text) => String(text).replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** An element as text, without what only a page can do. */
 function written(wanted) {

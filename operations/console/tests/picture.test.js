@@ -58,8 +58,8 @@ const answer = (orders, more = {}, rest = {}) => ({
   ...rest,
 });
 
-const dot = (model, key) => model.dots.find((each) => each.key === key);
-const count = (model, key) => model.areas.find((each) => each.key === key).count;
+const dot = (model, key) => model.dots.find((candidate) => candidate.key === key);
+const count = (model, key) => model.areas.find((area) => area.key === key).count;
 const isWithin = ({ x, y }, box) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
 
 test("an order stands where its row says, and with each agent that works on it", () => {
@@ -206,7 +206,7 @@ const dead = [
   { name: "host-1", pid: 1, runs: true, endedAt: null },
   { name: "host-2", pid: 3, runs: true, endedAt: at(0) },
 ];
-const host = (model, name) => model.hosts.find((each) => each.name === name);
+const host = (model, name) => model.hosts.find((candidate) => candidate.name === name);
 const sweep = (seconds, recovered) => ({ lastSweep: { at: at(seconds), instance: ONE, recovered } });
 
 test("a host is grey from its end until nothing of what it had is left, and the supervisor says what it found", () => {

@@ -62,7 +62,7 @@ test("it can be stopped: it asks no more, and what was found stays", async () =>
   calls[0].answer(page(1, true));
   await settled();
   all(shown, "button")
-    .find((each) => textOf(each) === "Stop")
+    .find((candidate) => textOf(candidate) === "Stop")
     .props.onClick();
   await settled();
   assert.equal(calls[1].signal.aborted, true);

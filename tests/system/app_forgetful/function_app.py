@@ -6,6 +6,6 @@ from datetime import timedelta
 import shop.business
 from development.business import load_app
 
-agents = [replace(each, keys_last=timedelta(days=1)) for each in shop.business.SHOP.agents]
+agents = [replace(agent, keys_last=timedelta(days=1)) for agent in shop.business.SHOP.agents]
 shop.business.SHOP = replace(shop.business.SHOP, agents=agents)
 app = load_app("shop.business:SHOP")

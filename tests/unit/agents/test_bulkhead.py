@@ -194,7 +194,9 @@ async def test_after_the_time_that_a_service_asked_for_one_call_at_a_time_tries(
         agency.now = NOW + minute * WAIT
         service.calls.clear()
         service.answers.clear()
-        handling = [asyncio.create_task(agency.agent.handle(each)) for each in orders(agency, 500)]
+        handling = [
+            asyncio.create_task(agency.agent.handle(request)) for request in orders(agency, 500)
+        ]
         for turned_away in islice(asyncio.as_completed(handling), 499):
             await turned_away
         service.answers.set()

@@ -141,7 +141,7 @@ def test_after_an_answer_every_order_counts_anew(circuit):
 
 
 @pytest.mark.proves("AGT-8")
-def test_it_stays_open_for_longer_after_each_try_that_fails(circuit, clock):
+def test_it_stays_open_for_longer_after_every_try_that_fails(circuit, clock):
     """It is half as long again, ten times at most; after a success it begins anew."""
     opened(circuit)
     pauses = []

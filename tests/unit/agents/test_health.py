@@ -141,7 +141,7 @@ async def test_a_row_says_how_many_calls_are_in_progress(reporter, recorded, clo
 
 
 @pytest.mark.proves("AGT-10")
-async def test_a_row_says_how_many_requests_begin_for_each_second(reporter, recorded, clock):
+async def test_a_row_says_how_many_requests_begin_for_every_second(reporter, recorded, clock):
     """The rate is an average over some seconds, with rests; the first row cannot have one."""
     await begin(reporter, clock, *(tenth / 10 for tenth in range(201)), 80)
     first, *rates, after_a_rest = (row.rate for row in recorded.rows)
@@ -169,7 +169,7 @@ async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporte
     ):
         clock.now = NOW + seconds(seconds_later)
         await reporter.begins(later)
-        assert recorded.rows[-1].begun == tuple(each.request_id for each in names)
+        assert recorded.rows[-1].begun == tuple(begun_request.request_id for begun_request in names)
     clock.now = NOW + seconds(100) + SWEPT_BY
     await reporter.came_to_nothing(first, "503")
     assert (recorded.rows[-1].begun, recorded.rows[-1].faults) == ((), ())
@@ -197,26 +197,26 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
         request().model_copy(update={"step": step, "attempt": number})
         for number in range(1, 2 * MOST_BEGUN)
     ]
-    for each in begun:
-        await reporter.begins(each)
+    for begun_request in begun:
+        await reporter.begins(begun_request)
     assert len(recorded.rows[-1].begun) == MOST_BEGUN
     assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
-async def test_a_row_says_of_each_request_whether_a_gateway_answered(reporter, recorded):
+async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, recorded):
     """However many faults there are: what decides has room for all, the texts for the newest (engine 13)."""
     begun = [request(attempt=10**9 - number) for number in range(1, MOST_BEGUN + 10)]
-    begun = [each.model_copy(update={"step": "s" * 41}) for each in begun]
-    for number, each in enumerate(begun):
-        await reporter.begins(each)
+    begun = [unnamed.model_copy(update={"step": "s" * 41}) for unnamed in begun]
+    for number, begun_request in enumerate(begun):
+        await reporter.begins(begun_request)
         text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_SAID
-        await reporter.came_to_nothing(each, text, at_door=number % 2 == 0)
+        await reporter.came_to_nothing(begun_request, text, at_door=number % 2 == 0)
     row = recorded.rows[-1]
     assert stored_form(agent_health.FORM.columns(row))
     (standing,) = await recorded.since(NOW)
     assert standing == row
-    found = [fault_of([standing], each.request_id) for each in begun]
+    found = [fault_of([standing], begun_request.request_id) for begun_request in begun]
     reported = found[:MOST_BEGUN]
     assert [fault.at_door for fault in reported] == [
         number % 2 == 0 for number in range(MOST_BEGUN)
@@ -231,15 +231,15 @@ async def test_a_row_says_of_each_request_whether_a_gateway_answered(reporter, r
 async def test_requests_that_wait_for_their_links_leave_room_for_others(reporter, recorded, clock):
     """However many they are; one that no row can name costs no write."""
     waiting = [request(attempt=number) for number in range(2, MOST_BEGUN + 4)]
-    for each in waiting:
-        await reporter.begins(each)
-        await reporter.answers_later(each)
+    for waiting_request in waiting:
+        await reporter.begins(waiting_request)
+        await reporter.answers_later(waiting_request)
     written = len(recorded.rows)
     await reporter.answers_later(waiting[-2])
     assert len(recorded.rows) == written
     clock.now += INTERVAL
     await reporter.begins(another := request(attempt=1))
-    names = [each.request_id for each in (another, *waiting[: MOST_BEGUN - 1])]
+    names = [named.request_id for named in (another, *waiting[: MOST_BEGUN - 1])]
     assert recorded.rows[-1].begun == tuple(names)
 
 
@@ -288,11 +288,14 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
     recorded.may_write.clear()
     begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
-        *(reporter.begins(each) for each in begun),
-        *(reporter.came_to_nothing(each, "503") for each in begun),
+        *(reporter.begins(begun_request) for begun_request in begun),
+        *(reporter.came_to_nothing(begun_request, "503") for begun_request in begun),
     )
     await recorded.is_writing.wait()
-    late = [asyncio.create_task(reporter.came_to_nothing(each, "504")) for each in begun]
+    late = [
+        asyncio.create_task(reporter.came_to_nothing(begun_request, "504"))
+        for begun_request in begun
+    ]
     await asyncio.sleep(0)
     recorded.may_write.set()
     await asyncio.gather(waiting, *late)
@@ -386,13 +389,13 @@ async def test_an_ordinary_attempt_adds_no_write_beyond_one_a_second():
     """Not when it is begun, and not when it is done."""
     agency, writes = Agency(), []
     table = agency.app.engine.agent_health._table
-    submit_each = table.submit_each
+    submit_separately = table.submit_separately
 
     async def counted(partition, operations):
         writes.append(partition)
-        await submit_each(partition, operations)
+        await submit_separately(partition, operations)
 
-    table.submit_each = counted
+    table.submit_separately = counted
     for _ in range(10):
         await agency.agent.handle(agency.request)
         agency.now += INTERVAL / 10 - MARGIN / 1000

@@ -131,7 +131,7 @@ async def test_a_service_that_answers_over_its_link_is_called_once_and_gets_no_r
 
 
 @pytest.mark.proves("ANS-8", "AGT-10")
-async def test_each_call_that_is_answered_over_a_link_is_reported_as_begun():
+async def test_every_call_that_is_answered_over_a_link_is_reported_as_begun():
     """Also the second in the same second, though the agent has nothing to do from then on."""
     agency = Agency(*[AnswersLaterError("202")] * 2)
     another = agency.request.model_copy(update={"order_id": "b01-another"})
@@ -211,7 +211,7 @@ async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
 @pytest.mark.parametrize(
     ("tries", "pauses"), [(None, []), (1, []), (2, [0.02]), (20, [0.2]), (500, [5]), (2000, [5])]
 )
-async def test_what_comes_again_and_again_waits_a_little_longer_each_time(tries, pauses):
+async def test_what_comes_again_and_again_waits_a_little_longer_every_time(tries, pauses):
     """The bus delivers at once again what failed: a service would be called many times a second."""
     agency = Agency(timeout=LONG)
     app = func.FunctionApp()

@@ -98,10 +98,10 @@ def test_what_an_order_costs_follows_from_what_was_counted():
 
 def test_every_figure_is_explained():
     """A line of fifty names says nothing to whoever has not written them."""
-    names = [each for key in LEGEND for each in key.split(", ")]
+    names = [name for key in LEGEND for name in key.split(", ")]
     shown = CliRunner().invoke(bench.main, ["--legend"]).stdout
     figures = {*per_order(Counter(), 1, 0), *bench.FIGURES, *figures_of(phases)}
-    assert [each for each in figures if not any(fnmatch(each, name) for name in names)] == []
+    assert [figure for figure in figures if not any(fnmatch(figure, name) for name in names)] == []
     assert all(name in shown for name in names)
 
 

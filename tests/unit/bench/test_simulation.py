@@ -28,12 +28,16 @@ def simulated(variant="shop", **changes):
     ).run()
 
 
-@pytest.mark.parametrize("each", [False, True], ids=["one process", "a process for each function"])
+@pytest.mark.parametrize(
+    "per_function", [False, True], ids=["one process", "a process for each function"]
+)
 @pytest.mark.parametrize("line", RECORDED, ids=lambda line: line["variant"])
-def test_the_model_agrees_with_what_was_counted(line, each):
+def test_the_model_agrees_with_what_was_counted(line, per_function):
     """Requests to tables, rows, messages and looks for each order, within a tenth."""
-    counted = counts_of(line, each)
-    found = simulated(line["variant"], each=each, lists_due=LISTS_RECORDED).per_order()
+    counted = counts_of(line, per_function)
+    found = simulated(
+        line["variant"], process_per_function=per_function, lists_due=LISTS_RECORDED
+    ).per_order()
     assert counted["orders"] == RATE * SECONDS
     assert {name: found[name] for name in COMPARED} == pytest.approx(
         {name: counted[name] for name in COMPARED}, rel=WITHIN
@@ -92,7 +96,7 @@ def test_looks_grow_with_processes_and_with_buckets():
     """Twice as many processes look twice as often; twice as many buckets double a look's cost."""
     looks = {
         (instances, buckets): simulated(
-            rate=40.0, seconds=10.0, each=True, instances=instances, buckets=buckets
+            rate=40.0, seconds=10.0, process_per_function=True, instances=instances, buckets=buckets
         ).per_order()
         for instances, buckets in [(1, 8), (2, 8), (2, 16)]
     }

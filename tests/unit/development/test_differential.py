@@ -31,7 +31,7 @@ def state(**columns):
 
 def compared(moves, base, new, *differences, renamed=None):
     """The comparison of two lists of decisions about these moves of one world."""
-    courses, base, new = (map(json.dumps, each) for each in ([WORLD, *moves], base, new))
+    courses, base, new = (map(json.dumps, lines) for lines in ([WORLD, *moves], base, new))
     return [*compare(courses, base, new, differences, renamed)][-1]
 
 
@@ -59,7 +59,7 @@ def test_a_difference_is_reported_with_its_course_and_place():
     base = [state(), state(LockedBy="one"), state()]
     new = [state(), state(LockedBy="two"), state()]
     found = compared([SUBMIT, CLAIM, RECOVER], base, new)
-    (example,) = [each for examples in found.examples.values() for each in examples]
+    (example,) = [candidate for examples in found.examples.values() for candidate in examples]
     assert example.course == [SUBMIT, CLAIM]
     assert example.differing == {("state", "LockedBy"): ("one", "two")}
 
@@ -127,7 +127,7 @@ def test_a_listed_difference_may_end_the_course():
     assert (found.compared, found.found) == (1, 0)
 
 
-def test_the_list_explains_each_place_by_itself():
+def test_the_list_explains_every_place_by_itself():
     """An entry that explains one place leaves another one a difference."""
     base, new = [state(LockedBy="one", Outcome="x")], [state()]
     found = compared([SUBMIT], base, new, listed("lock", ["state", "LockedBy"]))
@@ -183,8 +183,8 @@ def with_message(decision=None, name="m", **body):
 def pending(*capabilities, lanes=("pay",)):
     """A transition of an order whose steps need these agents, and which waits in these lanes."""
     steps = [
-        {"Name": f"s{number}", "State": "NotStarted", "Capability": each}
-        for number, each in enumerate(capabilities)
+        {"Name": f"s{number}", "State": "NotStarted", "Capability": capability}
+        for number, capability in enumerate(capabilities)
     ]
     rows = {f"!pending|1|{lane}|{T1}|b00-1": {"OrderID": "b00-1"} for lane in lanes}
     written = state(Steps=steps)

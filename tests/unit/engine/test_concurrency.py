@@ -78,4 +78,4 @@ async def test_who_is_cancelled_cancels_all_that_still_runs():
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-    assert [each for each in asyncio.all_tasks() if "runs_for_ever" in repr(each)] == []
+    assert [running for running in asyncio.all_tasks() if "runs_for_ever" in repr(running)] == []

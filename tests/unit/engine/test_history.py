@@ -50,7 +50,7 @@ STARTED = StepStarted(
     step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW
 )
 EXPIRED = AttemptExpired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
-EACH = {
+DETAIL_OF = {
     Submitted(workflow="order"): "workflow order",
     Submitted(
         workflow="order", not_before=NOW
@@ -166,7 +166,7 @@ def kept(row):
 
 def test_every_event_has_its_words():
     """None is left out here."""
-    assert {type(each) for each in EACH} == set(TAGS)
+    assert {type(event) for event in DETAIL_OF} == set(TAGS)
 
 
 def test_every_name_has_a_meaning():
@@ -179,16 +179,18 @@ def test_every_name_has_a_meaning():
     ]
     taken = [ActionTaken(action=action, note="n") for action in WHOLE_ORDER]
     ended = [OrderEnded(outcome=outcome) for outcome in Outcome]
-    names = {name_of(event) for event in (*EACH, *resumed, *taken, *ended)}
+    names = {name_of(event) for event in (*DETAIL_OF, *resumed, *taken, *ended)}
     assert names == set(EVENT_INFO)
     assert len(set(TAGS.values())) == len(TAGS)
 
 
-@pytest.mark.parametrize("each", EACH, ids=lambda each: f"{name_of(each)}, {EACH[each]}")
-def test_what_happened_comes_back_from_the_history_as_it_was(each):
+@pytest.mark.parametrize(
+    "event", DETAIL_OF, ids=lambda event: f"{name_of(event)}, {DETAIL_OF[event]}"
+)
+def test_what_happened_comes_back_from_the_history_as_it_was(event):
     """And says, for people, what it says."""
-    assert (entry(each).event, entry(each).detail) == (name_of(each), EACH[each])
-    assert kept(columns_of_record(entry(each))) == entry(each)
+    assert (entry(event).event, entry(event).detail) == (name_of(event), DETAIL_OF[event])
+    assert kept(columns_of_record(entry(event))) == entry(event)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ def test_every_code_has_words():
 @pytest.mark.parametrize("fault", ["503", "no answer within 3 s"])
 def test_a_timeout_says_the_last_fault_that_is_known(fault):
     """It says more with a fault than without."""
-    known, unknown = (words_of(Cause(Code.TIMED_OUT, {"fault": each})) for each in (fault, ""))
+    known, unknown = (
+        words_of(Cause(Code.TIMED_OUT, {"fault": fault_text})) for fault_text in (fault, "")
+    )
     assert known.startswith(unknown)
     assert known.endswith(fault)
 

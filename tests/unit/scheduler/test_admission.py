@@ -122,12 +122,12 @@ def test_silence_is_believed_for_as_long_as_somebody_asks_in_vain():
     assert silent_since([*told, health(at=NOW)], "first", NOW) is None
 
 
-async def test_of_each_instance_the_newest_row_counts():
+async def test_of_every_instance_the_newest_row_counts():
     """The answer to a write may be lost, so that the row before is not removed."""
     log = AgentHealthLog(of_columns())
     await log.publish(health(asked_until=NOW + seconds(600)))
     await log.publish(health(at=NOW + seconds(1)))
-    assert [each.asked_until for each in await log.since(NOW)] == [None]
+    assert [report.asked_until for report in await log.since(NOW)] == [None]
 
 
 # What is open
@@ -152,7 +152,9 @@ class Believing(Admission):
         self.now += LOOK_INTERVAL
         assert self.begin_refresh()
         self.refresh(
-            rows(running), waiting, [replace(each, at=max(self.now, each.at)) for each in said]
+            rows(running),
+            waiting,
+            [replace(report, at=max(self.now, report.at)) for report in said],
         )
 
     def fill(self, needs="payment"):
@@ -165,7 +167,7 @@ class Believing(Admission):
 
 
 def rows(running):
-    found = (each.partition(" ") for each in running)
+    found = (entry.partition(" ") for entry in running)
     return [
         IndexRow(key=f"!running|{name}", order_id=name, data={"Agents": agents})
         for name, _, agents in found
@@ -344,7 +346,7 @@ def candidate(name, priority=Priority.NORMAL, needs="stock", since=NOW, **more):
 
 def taken(admission, count=1000):
     found = (admission.take() for _ in range(count))
-    return [each.order_id for each in found if each]
+    return [order.order_id for order in found if order]
 
 
 def some(count, name="o", **more):
@@ -357,7 +359,7 @@ def test_high_priority_goes_first_and_starves_nobody(admission):
     waiting = [*some(100, "high", priority=Priority.HIGH), *some(100, "normal")]
     order = []
     for _ in range(4):
-        admission.look(waiting=[each for each in waiting if each.order_id not in order])
+        admission.look(waiting=[late for late in waiting if late.order_id not in order])
         order += taken(admission, 3)
         for name in order:
             admission.set_agents(name, [])
@@ -388,7 +390,7 @@ def test_all_processes_take_the_same_orders():
     processes = [Believing() for _ in range(40)]
     for process in processes:
         process.look(waiting=some(1000))
-    assert all(taken(process) == [each.order_id for each in some(ROOM)] for process in processes)
+    assert all(taken(process) == [order.order_id for order in some(ROOM)] for process in processes)
 
 
 @pytest.mark.proves("SCH-11", "WRK-2")
@@ -397,7 +399,7 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
     pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NO_AGENT)
     admission.look(waiting=[*some(2 * ROOM), pays, ends])
     assert sorted(taken(admission)) == sorted(
-        [*(each.order_id for each in some(ROOM)), "pays", "ends"]
+        [*(order.order_id for order in some(ROOM)), "pays", "ends"]
     )
     assert "stock" not in admission.capacity_for()
 
@@ -508,7 +510,7 @@ def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admi
     admission.look(waiting=some(ROOM + 3))
     taken(admission)
     waiting = some(ROOM + 3)[-3:]
-    assert [admission.leave_behind(each.order_id) for each in waiting] == [True, False, False]
+    assert [admission.leave_behind(left.order_id) for left in waiting] == [True, False, False]
     admission.look(waiting=waiting)
     assert admission.leave_behind(waiting[1].order_id)
 

@@ -152,7 +152,7 @@ def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
 
 
 @pytest.mark.proves("SCH-6")
-def test_each_thing_that_is_said_too_late_is_noted_once():
+def test_every_thing_that_is_said_too_late_is_noted_once():
     """Each copy of a reply to a completed step has one note id, and each other reply its own."""
     order = scheduler.receive(claimed(), COMPLETED, NOW).after
     said = [

@@ -421,10 +421,10 @@ async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
     one = world.instance("one")
     await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
     await one.poll()
-    assert [each.instance for each in await world.agent_health.since(NOW)] == ["supervisor"]
+    assert [report.instance for report in await world.agent_health.since(NOW)] == ["supervisor"]
     await world.tell("payment")
     await one.poll()
-    assert [each.instance for each in await world.agent_health.since(NOW)] == ["1"]
+    assert [report.instance for report in await world.agent_health.since(NOW)] == ["1"]
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
@@ -721,15 +721,15 @@ async def test_a_bucket_that_is_away_lends_nobody_its_slots():
 
 
 @pytest.mark.proves("SCH-1", "AGT-10")
-async def test_an_order_that_needs_what_no_agent_offers_is_not_tried_at_each_look(world):
+async def test_an_order_that_needs_what_no_agent_offers_is_not_tried_at_every_look(world):
     """Its step was changed in place, so that its order keeps a capability that is gone."""
     gone = steps.new("payment", capability="gone")
     order_id = await world.record(to=partial(orders.pending, steps=[gone]))
     loaded, load = [], world.store.load
 
-    async def counted(each):
-        loaded.append(each)
-        return await load(each)
+    async def counted(loaded_id):
+        loaded.append(loaded_id)
+        return await load(loaded_id)
 
     world.store.load = counted
     instance = world.instance()

@@ -35,8 +35,8 @@ class Received:
         inbox = Inbox(service=self, unread=unread, **parts)
         builders = scheduler_functions(inbox, ["payment"])._function_builders
         self._functions = {
-            each._function.get_function_name(): each._function.get_user_function()
-            for each in builders
+            builder._function.get_function_name(): builder._function.get_user_function()
+            for builder in builders
         }
 
     async def receive(self, reply, agent):
@@ -56,12 +56,13 @@ class Received:
         """Take a batch of bodies and ids."""
         nothing = {"application_properties": {}, "user_properties": {}, "message_id": "m"}
         batch = [
-            ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages
+            ServiceBusMessage(body=body, correlation_id=correlation_id, **nothing)
+            for body, correlation_id in messages
         ]
         await self._functions[function](batch)
 
     async def kept(self):
-        return [(each.body, each.reason) for each in await kept(self.poison)]
+        return [(message.body, message.reason) for message in await kept(self.poison)]
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ async def test_a_reply_whose_id_names_another_request_is_kept_apart(scheduler):
     )
     assert scheduler.replies == [one]
     assert [body for body, _ in await scheduler.kept()] == [body_of(other), body_of(third)]
-    ids = [(each.source, each.correlation_id) for each in await kept(scheduler.poison)]
+    ids = [(message.source, message.correlation_id) for message in await kept(scheduler.poison)]
     assert ids == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
     assert all(
         "correlation id: it is not that of the request" in reason
@@ -162,7 +163,7 @@ async def test_a_reply_whose_time_is_over_does_not_come_again(with_a_neighbour):
 async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neighbour):
     """The poll finds its order."""
     wake_ups = [WakeUp(order_id=reply.order_id) for reply in THREE]
-    bodies = [(body_of(each), each.order_id) for each in wake_ups]
+    bodies = [(body_of(message), message.order_id) for message in wake_ups]
     await with_a_neighbour.get(*bodies, function="scheduler_wake")
     assert with_a_neighbour.wake_ups == [wake_ups[0], wake_ups[2]]
 

@@ -126,8 +126,8 @@ def test_a_step_that_is_being_done_for_the_second_time_says_so():
     assert trying_again(order, waiting)
     assert not trying_again(order, steps.new())
     assert not trying_again(orders.in_error(steps=[waiting, steps.failed("other")]), waiting)
-    assert [each.trying_again for each in status(order).steps] == [False]
-    assert [each.trying_again for each in status(orders.with_steps(order, again)).steps] == [True]
+    assert [shown.trying_again for shown in status(order).steps] == [False]
+    assert [shown.trying_again for shown in status(orders.with_steps(order, again)).steps] == [True]
 
 
 def test_only_operators_say_which_order_goes_first():

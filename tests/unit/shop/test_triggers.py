@@ -33,7 +33,8 @@ class Caller:
         bound = func.FunctionApp()
         bound.register_functions(http_functions(routes(self.customers)))
         self.functions = {
-            each.get_function_name(): each.get_user_function() for each in bound.get_functions()
+            function.get_function_name(): function.get_user_function()
+            for function in bound.get_functions()
         }
 
     async def __call__(self, name, body=b"", headers=None, **path):

@@ -301,7 +301,7 @@ def test_every_fault_of_keys_is_named_beside_those_of_the_business():
 @pytest.mark.parametrize(
     ("numbers", "keys"), [(["K-1", "K-2", "K-1"], {"K-1", "K-2"}), ([], set())], ids=["two", "none"]
 )
-def test_an_order_is_recorded_with_a_row_for_each_key_of_its_business(numbers, keys):
+def test_an_order_is_recorded_with_a_row_for_every_key_of_its_business(numbers, keys):
     """A key that the business names twice has one row."""
     terms = replace(CLAIMS_TERMS, payload=KEYED)
     claim = {"claimant": NAME, "numbers": numbers}

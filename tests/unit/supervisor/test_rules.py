@@ -90,7 +90,7 @@ def timed_out_times(failures, step="payment", fault=""):
 
 
 @pytest.mark.proves("ALR-1")
-def test_each_time_that_an_order_fails_has_an_alert_of_its_own():
+def test_every_time_that_an_order_fails_has_an_alert_of_its_own():
     """Resubmitted, it fails again; the alert says how often it was tried."""
     order, events = orders.new(steps=[steps.new(threshold=1)]), []
     for now in (NOW, NOW + seconds(3600)):
@@ -215,7 +215,7 @@ ELSEWHERE = {"payment": ("payment", "payment-backup")}
 
 def started(change):
     """The agents that a change asks, and what is asked of them."""
-    requests = [(each.queue, decode(AgentRequest, each.body)) for each in change.messages]
+    requests = [(message.queue, decode(AgentRequest, message.body)) for message in change.messages]
     return [
         (queue.removesuffix("-requests"), request.action, request.attempt)
         for queue, request in requests

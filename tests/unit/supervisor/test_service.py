@@ -92,7 +92,7 @@ async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_sw
     await world.supervised_by("v2", lease).sweep()
     last = await world.app.engine.sweeps.last()
     assert (last.instance, last.at) == ("v1", NOW)
-    assert [each.message for each in caplog.records] == ["supervisor.swept"]
+    assert [record.message for record in caplog.records] == ["supervisor.swept"]
 
 
 @pytest.mark.proves("SUP-5", "FLT-5")
@@ -117,7 +117,7 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
     assert caplog.records == []
     world.store.agenda = agenda
     assert await second.sweep() == 5
-    assert [each.message for each in caplog.records] == ["supervisor.swept"]
+    assert [record.message for record in caplog.records] == ["supervisor.swept"]
     assert await recovered(world, ids) == ids
 
 
@@ -180,7 +180,7 @@ async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog,
     assert await world.supervisor.sweep() == 2
     assert await recovered(world, ids) == ids
     assert (await world.app.engine.sweeps.last()).recovered == 2
-    assert [each.message for each in caplog.records] == ["supervisor.swept"]
+    assert [record.message for record in caplog.records] == ["supervisor.swept"]
 
 
 @pytest.mark.proves("SUP-2", "FLT-9")
@@ -231,7 +231,9 @@ async def said(world):
 
 async def silences(world):
     """Since when agents have been asked in vain, as it was told."""
-    return [(each.agent, each.unheard_since) for each in await said(world) if each.unheard_since]
+    return [
+        (report.agent, report.unheard_since) for report in await said(world) if report.unheard_since
+    ]
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
@@ -247,7 +249,7 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
     order = await world.order()
     assert (order.process_state, order.failures) == (ProcessState.PENDING, 0)
     assert await silences(world) == []
-    assert "supervisor.health_away" in [each.message for each in caplog.records]
+    assert "supervisor.health_away" in [record.message for record in caplog.records]
     assert (await world.app.engine.sweeps.last()).recovered == 1
 
 
@@ -261,7 +263,7 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
         await world.supervisor.sweep()
     assert publish.call_count == 1
     assert await recovered(world, ids) == []
-    assert [(await world.store.load(each)).process_state for each in ids] == [
+    assert [(await world.store.load(order_id)).process_state for order_id in ids] == [
         ProcessState.PENDING
     ] * len(ids)
     assert await silences(world) == [("payment", NOW)]
@@ -270,8 +272,8 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
 async def unheard(world, count, *buckets):
     """Orders whose time is up, at an agent that nobody has heard of."""
     ids = await overdue(world, count, *buckets)
-    for each in await said(world):
-        await world.app.engine.agent_health.remove(each)
+    for report in await said(world):
+        await world.app.engine.agent_health.remove(report)
     return ids
 
 

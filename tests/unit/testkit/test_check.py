@@ -29,11 +29,11 @@ UNKNOWN, UNDONE, REFUSAL = "undo of an unknown key", "undo of what was done", "a
 async def found(post, do="pay", undo="recall", other=OTHER, refused=REFUSED):
     """The findings at a service, by the name of their check."""
     service = Service(post=post, do=do, undo=undo, content=CONTENT, other=other, refused=refused)
-    return {each.name: each async for each in findings(service)}
+    return {finding.name: finding async for finding in findings(service)}
 
 
 def verdicts(found):
-    return {name: str(each.verdict) for name, each in found.items()}
+    return {name: str(finding.verdict) for name, finding in found.items()}
 
 
 async def test_a_service_behind_the_receiver_keeps_the_contract():
@@ -65,10 +65,10 @@ async def test_a_service_behind_the_receiver_keeps_the_contract():
         ("stumbles", {REFUSAL}),
     ],
 )
-async def test_each_fault_is_named(fault, names):
+async def test_every_fault_is_named(fault, names):
     """By the check that it breaks, and by no other."""
     seen = await found(Faulty(fault).post)
-    failed = {name for name, each in seen.items() if each.verdict is Verdict.FAILED}
+    failed = {name for name, finding in seen.items() if finding.verdict is Verdict.FAILED}
     assert failed == set(names)
 
 
@@ -106,7 +106,7 @@ async def run(*arguments):
     return await asyncio.to_thread(main, arguments)
 
 
-async def test_the_command_tells_each_finding(capsys, monkeypatch):
+async def test_the_command_tells_every_finding(capsys, monkeypatch):
     """Over HTTP, with a token that it takes from the environment and shows to nobody."""
     monkeypatch.setenv("BANK_TOKEN", "hush")
     bank = Bank()

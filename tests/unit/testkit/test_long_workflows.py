@@ -42,7 +42,10 @@ def function(name, answers):
         return parcel
 
     kinds = {"parcel": Parcel, **dict.fromkeys(answers, Receipt)}
-    parameters = [Parameter(each, Parameter.KEYWORD_ONLY, annotation=kinds[each]) for each in kinds]
+    parameters = [
+        Parameter(argument, Parameter.KEYWORD_ONLY, annotation=kinds[argument])
+        for argument in kinds
+    ]
     make.__name__, make.__signature__ = name, Signature(parameters, return_annotation=Parcel)
     return make
 

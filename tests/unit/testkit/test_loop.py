@@ -22,7 +22,7 @@ def held():
         loop.end()
 
 
-def test_sleepers_wake_up_in_their_order_each_at_its_time():
+def test_sleepers_wake_up_in_their_order_at_their_times():
     """Also those who fall asleep meanwhile, and one whose time is the very moment to run until."""
     with held() as loop:
         seen = []

@@ -71,7 +71,7 @@ async def test_a_call_is_told_that_another_one_is_under_way(behind):
 async def test_of_many_calls_at_once_one_takes_effect(behind):
     """The others are told to wait, or have its answer."""
     receivers = [behind.another() for _ in range(10)]
-    answers = await asyncio.gather(*(ask(each) for each in receivers))
+    answers = await asyncio.gather(*(ask(receiver) for receiver in receivers))
     assert {answer.status for answer in answers} <= {200, 409}
     assert behind.bank.effects == ["/pay"]
 

@@ -276,7 +276,7 @@ def test_what_fails_within_the_app_fails_the_test(monkeypatch):
     monkeypatch.setattr("operations.alerts.watch.Watch.look", look)
     with pytest.raises(ExceptionGroup, match="the app failed") as raised:
         trial.advance(hours=2)
-    assert [str(each) for each in raised.value.exceptions] == ["lost its way"]
+    assert [str(error) for error in raised.value.exceptions] == ["lost its way"]
 
 
 def test_a_message_comes_at_its_time(monkeypatch):

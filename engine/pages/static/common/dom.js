@@ -32,20 +32,20 @@ export function h(tag, props, ...children) {
 export function render(parent, ...children) {
   const wanted = flat(children);
   const old = new Set(parent.childNodes);
-  const nodes = wanted.map((each) => {
-    const found = match(each, old);
+  const nodes = wanted.map((child) => {
+    const found = match(child, old);
     if (found) old.delete(found);
     return found;
   });
   for (const gone of old) gone.remove();
   let next = parent.firstChild;
-  wanted.forEach((each, place) => {
-    const node = nodes[place] ?? create(each, parent);
+  wanted.forEach((child, place) => {
+    const node = nodes[place] ?? create(child, parent);
     // It went further down: not all others went up.
     if (next && node === next.nextSibling) parent.append(next);
     else if (node !== next) parent.insertBefore(node, next);
     next = node.nextSibling;
-    update(node, each);
+    update(node, child);
   });
 }
 
@@ -56,10 +56,10 @@ export function tick(within = document) {
 
 /** @param {Child[]} children @returns {(Wanted | string)[]} */
 function flat(children) {
-  return children.flatMap((each) => {
-    if (Array.isArray(each)) return flat(each);
-    if (typeof each === "object") return each ?? [];
-    return each || each === 0 ? String(each) : [];
+  return children.flatMap((child) => {
+    if (Array.isArray(child)) return flat(child);
+    if (typeof child === "object") return child ?? [];
+    return child || child === 0 ? String(child) : [];
   });
 }
 

@@ -21,8 +21,8 @@ export function themeSwitch(changed) {
     applyTheme();
     changed();
   };
-  const options = CHOICES.map((each) =>
-    h("option", { value: each, selected: each === chosen() }, each[0].toUpperCase() + each.slice(1)),
+  const options = CHOICES.map((choice) =>
+    h("option", { value: choice, selected: choice === chosen() }, choice[0].toUpperCase() + choice.slice(1)),
   );
   return h("label", { class: "quiet" }, "Theme ", h("select", { onChange: choose }, options));
 }

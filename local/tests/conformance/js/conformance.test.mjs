@@ -20,8 +20,8 @@ before(() => {
 });
 
 afterEach(async () => {
-  for (const each of [receiver, deadLetters]) {
-    assert.deepEqual(await each.peekMessages(1, { fromSequenceNumber: Long.ONE }), [], 'a test left the queue empty');
+  for (const reader of [receiver, deadLetters]) {
+    assert.deepEqual(await reader.peekMessages(1, { fromSequenceNumber: Long.ONE }), [], 'a test left the queue empty');
   }
 });
 

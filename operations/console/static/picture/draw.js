@@ -107,7 +107,9 @@ const SHORT = { later: "Wait", operator: "Need you", over: "Ended" };
 function store({ places: { store: box, kept, wide } }) {
   return [
     part("store", box, "State store", wide && "each change is one transaction"),
-    Object.entries(kept).map(([key, each]) => part(`kept ${key}`, each, (wide ? COMPARTMENTS : SHORT)[key], "")),
+    Object.entries(kept).map(([key, compartment]) =>
+      part(`kept ${key}`, compartment, (wide ? COMPARTMENTS : SHORT)[key], ""),
+    ),
   ];
 }
 

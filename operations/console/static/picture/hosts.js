@@ -79,7 +79,9 @@ export const allAreRead = ({ orders, atLeast }) => orders !== null && !atLeast;
 /** The orders that a host had in hand when it ended. @param {any} live @param {string} name @param {string} endedAt */
 function lostOrders(live, name, endedAt) {
   const dead = new Set(
-    live.instances.filter((each) => hostOf(each.name) === name && isOfEnded(each, endedAt)).map((each) => each.name),
+    live.instances
+      .filter((instance) => hostOf(instance.name) === name && isOfEnded(instance, endedAt))
+      .map((instance) => instance.name),
   );
   return live.orders.filter(({ requests }) => requests.some(({ instance }) => dead.has(instance)));
 }
@@ -104,7 +106,7 @@ function heard(live, now) {
 
 /** Whether what works on a request is gone. @param {string | null} instance @param {Host[]} hosts @param {Instance[]} instances */
 export function isLost(instance, hosts, instances) {
-  const said = instances.find((each) => each.name === instance);
-  const host = hosts.find((each) => instance !== null && each.name === hostOf(instance));
+  const said = instances.find((known) => known.name === instance);
+  const host = hosts.find((known) => instance !== null && known.name === hostOf(instance));
   return Boolean(said && host?.loss && !host.loss.isOver && isOfEnded(said, host.loss.endedAt));
 }

@@ -76,7 +76,7 @@ export function modelOf(answer, before, { width, still, now }) {
     places,
     areas: areasOf(live, areas, tokens),
     dots: still || !tokens ? null : dotsOf(tokens, areas, places.queue, before),
-    breakers: Object.fromEntries(live.breakers.map((each) => [each.agent, breaker(each, now)])),
+    breakers: Object.fromEntries(live.breakers.map((circuit) => [circuit.agent, breaker(circuit, now)])),
     faults: Object.fromEntries(agents.map((name) => [name, faultOf(name, services)])),
     hosts,
     losses: Object.fromEntries(hosts.flatMap(({ name, loss }) => (loss ? [[name, loss]] : []))),
@@ -99,7 +99,7 @@ function breaker({ openUntil, triesSince }, now) {
 
 /** What is broken at a service for everybody. */
 function faultOf(name, services) {
-  const service = services?.find((each) => each.name === name);
+  const service = services?.find((candidate) => candidate.name === name);
   return service?.faults.find(({ match }) => !Object.values(match).some(Boolean)) ?? null;
 }
 

@@ -139,7 +139,7 @@ export function picturePage(place) {
           "div",
           { class: "note wrong", role: "alert" },
           h("p", null, problem.message),
-          problem.faults?.map((each) => h("p", null, each)),
+          problem.faults?.map((fault) => h("p", null, fault)),
         ),
       controls(shown, { told, mode }, commands),
       tale(shown, told, commands),

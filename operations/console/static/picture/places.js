@@ -25,7 +25,7 @@ const LANE = 96;
 const box = (x, y, width, height) => ({ x, y, width, height });
 
 /** @template Value @param {string[]} names @param {(name: string, at: number) => Value} made @returns {Record<string, Value>} */
-const each = (names, made) => Object.fromEntries(names.map((name, at) => [name, made(name, at)]));
+const byName = (names, made) => Object.fromEntries(names.map((name, at) => [name, made(name, at)]));
 
 /** So many boxes beside each other. @param {Box} within @param {number} count */
 function beside({ x, y, width, height }, count) {
@@ -45,7 +45,7 @@ function across(agents, hosts, width) {
   const from = scheduler.x + scheduler.width + ARROW;
   const left = width - from - 2 * ARROW;
   const [requests, agent] = [left * 0.33, left * 0.33];
-  const lanes = each(agents, (_, at) => {
+  const lanes = byName(agents, (_, at) => {
     const y = at * (LANE + GAP);
     const second = from + requests + ARROW * 0.6;
     const third = second + agent + ARROW * 1.4;
@@ -79,7 +79,7 @@ function down(agents, hosts, width) {
   const queue = box(0, 0, width, 60);
   const scheduler = box(0, 60 + arrow, width, 92);
   const from = scheduler.y + scheduler.height + arrow;
-  const lanes = each(agents, (_, at) => {
+  const lanes = byName(agents, (_, at) => {
     const [requests, agent, service] = [0.27, 0.31, 0.42].map((share) => share * (width - 2 * GAP));
     const y = from + at * (LANE + GAP);
     return {
@@ -109,4 +109,4 @@ function down(agents, hosts, width) {
 }
 
 /** @param {string[]} names @param {Box[]} boxes */
-const placed = (names, boxes) => each(names, (_, at) => boxes[at]);
+const placed = (names, boxes) => byName(names, (_, at) => boxes[at]);

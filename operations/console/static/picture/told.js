@@ -73,7 +73,7 @@ const row = (part, orders, state) =>
 /** @param {import("./model.js").Model} model @returns {[string, any, any][]} */
 function rows({ areas, breakers, faults, hosts, over, answer: { live } }) {
   const count = (key) => {
-    const found = areas.find((each) => each.key === key);
+    const found = areas.find((area) => area.key === key);
     return found ? atLeast({ count: found.count, atLeast: found.more }) : "0";
   };
   const steps = (wanted) => bySteps(live.groups.filter(wanted));

@@ -45,5 +45,5 @@ def test_a_text_is_one_line_without_control_characters(text, limit, shown):
 )
 def test_the_subject_counts_what_else_there_is(entries, others, subject):
     """Those that are listed, and those that are not."""
-    listed = tuple(replace(FAILED, count=each + 1) for each in range(entries))
+    listed = tuple(replace(FAILED, count=number + 1) for number in range(entries))
     assert Digest(id="d", at=NOW, entries=listed, others=others).subject == subject

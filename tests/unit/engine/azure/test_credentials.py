@@ -449,8 +449,8 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch):
         read(monkeypatch, post(OAUTH))
     address, *others = post(OAUTH).settings
     faults = [
-        Fault(FaultCode.AGENT_SETTING_MISSING, each.name, expected=each.meaning, agent="post")
-        for each in others
+        Fault(FaultCode.AGENT_SETTING_MISSING, setting.name, expected=setting.meaning, agent="post")
+        for setting in others
     ]
     faults.append(Fault(FaultCode.ADDRESS_MISSING, address.name, agent="post"))
     assert len(faults) == 5
@@ -463,7 +463,7 @@ def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
     assert read(monkeypatch, agent).addresses == {}
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, agent, POST_URL="https://post.example.com")
-    assert [(each.place, each.code) for each in raised.value.faults] == [
+    assert [(fault.place, fault.code) for fault in raised.value.faults] == [
         ("POST_KEY", FaultCode.AGENT_SETTING_MISSING)
     ]
 
@@ -485,8 +485,8 @@ def test_an_agent_lists_what_it_reads():
     """Which of it is required, and which of it nobody may see; and what each holds, in words."""
 
     def listed(agent):
-        assert all(each.meaning for each in agent.settings)
-        return [(each.name, each.required, each.secret) for each in agent.settings]
+        assert all(setting.meaning for setting in agent.settings)
+        return [(setting.name, setting.required, setting.secret) for setting in agent.settings]
 
     address = ("POST_URL", True, False)
     assert listed(post(None)) == [address, ("POST_URL_SCOPE", False, False)]
@@ -500,8 +500,8 @@ def test_an_agent_lists_what_it_reads():
         ("POST_SECRET", True, True),
         ("POST_SCOPES", True, False),
     ]
-    assert not any(each.required for each in post(OAUTH, optional=True).settings)
-    assert all(isinstance(each, Setting) for each in post(KEY).settings)
+    assert not any(setting.required for setting in post(OAUTH, optional=True).settings)
+    assert all(isinstance(setting, Setting) for setting in post(KEY).settings)
 
 
 def test_no_secret_is_in_what_a_log_would_show_of_settings_and_services(monkeypatch):

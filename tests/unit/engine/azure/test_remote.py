@@ -210,7 +210,7 @@ async def test_a_fault_of_our_own_request_is_final_and_for_an_operator(service, 
 
 
 IN_A_MINUTE, NEXT_DAY, LONG_AGO = (
-    format_datetime(NOW + seconds(each), usegmt=True) for each in (60, 86_400, -3600)
+    format_datetime(NOW + seconds(wait), usegmt=True) for wait in (60, 86_400, -3600)
 )
 
 

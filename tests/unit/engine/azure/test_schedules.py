@@ -115,7 +115,7 @@ def of_days(day_of_month, day_of_week):
         ),
     ],
 )
-def test_each_fault_of_a_schedule_is_named(text, faults):
+def test_every_fault_of_a_schedule_is_named(text, faults):
     """With the part that is wrong and what that part may be."""
     assert list(schedule_faults(SETTING, text)) == faults
 
@@ -137,7 +137,9 @@ def test_every_timer_has_a_schedule_that_is_checked(settings):
     app = bootstrap(Settings.read(SHOP.agents), SHOP, in_memory())
     marked = settings | {name: f"0 0 0 1 {month} *" for month, name in enumerate(SCHEDULES, 1)}
     found = index_functions(functions(app).get_functions(), AppSettings(values=marked), None)
-    schedules = {each.trigger.schedule for each in found if hasattr(each.trigger, "schedule")}
+    schedules = {
+        function.trigger.schedule for function in found if hasattr(function.trigger, "schedule")
+    }
     of_settings = {marked[name] for name in SCHEDULES}
     assert of_settings <= schedules
     assert [list(schedule_faults("code", text)) for text in schedules] == [[]] * len(schedules)

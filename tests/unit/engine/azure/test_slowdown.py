@@ -77,7 +77,7 @@ async def test_the_factor_is_measured_and_written_again_and_again(tmp_path):
     assert len(machine.said) == 2
 
 
-async def test_a_person_reads_of_each_larger_factor_and_of_the_end(tmp_path):
+async def test_a_person_reads_of_every_larger_factor_and_of_the_end(tmp_path):
     """And of nothing in between: the factor goes up and down all the time."""
     up_and_down = [USUAL, SLOW, 1.6 * USUAL, *[SLOW] * 3, 5.5 * USUAL, *[5.5 * USUAL] * 3]
     machine = await Machine(tmp_path / "slowdown", *up_and_down).run()

@@ -77,7 +77,7 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
     """An answer by its attempt; a refusal by its words."""
     again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
     change = answers.answered(again, yes(order), "grace", NOW)
-    assert [each.attempt for each in change.entry.events] == [2]
+    assert [event.attempt for event in change.entry.events] == [2]
     refused = Answer(step="pictures", refusal="no camera")
     change = answers.answered(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail

@@ -152,7 +152,7 @@ def test_a_step_whose_provider_is_gone_is_asked_nowhere_else(effect):
 
 def test_an_agent_of_the_provider_for_another_capability_leads_to_no_step():
     """AGT-3: it does not know how to ask about this one."""
-    agents = {each.name: each for each in (agent("other-bank"), agent("till", "till"))}
+    agents = {offer.name: offer for offer in (agent("other-bank"), agent("till", "till"))}
     by = scheduler(providers={"other-bank": "other", "till": "psp"}, agents=agents)
     left = step(effect=InDoubt(key=replace(KEY, provider="psp")))
     failed = only_step(claimed(left, by=by, now=LATER + TOLERANCE))

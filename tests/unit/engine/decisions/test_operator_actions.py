@@ -106,7 +106,7 @@ def answered(order, step, outcome="completed", action="do", **more):
 def requested(change):
     return {
         (request.step, request.action)
-        for request in (decode(AgentRequest, each.body) for each in change.messages)
+        for request in (decode(AgentRequest, message.body) for message in change.messages)
     }
 
 

@@ -171,7 +171,7 @@ async def test_an_async_function_is_cancelled_when_its_time_is_up(caplog):
     with pytest.raises(TransientError, match="no answer"):
         await doing(authorise).call(request(), 0.01)
     await asyncio.wait_for(cancelled.wait(), 5)
-    (record,) = [each for each in caplog.records if each.msg == "code.ran_out_of_time"]
+    (record,) = [logged for logged in caplog.records if logged.msg == "code.ran_out_of_time"]
     assert record.function.endswith("authorise")
 
 
@@ -198,7 +198,7 @@ async def test_what_fails_after_its_time_is_nobody_s_fault(caplog, where):
         await asyncio.wait(running, timeout=5)
     del running
     gc.collect()
-    assert [each for each in caplog.records if each.name == "asyncio"] == []
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_an_async_function_is_cancelled_with_its_caller():
@@ -274,7 +274,7 @@ async def test_who_holds_the_loop_is_logged_by_name(caplog):
 
     with caplog.at_level(logging.WARNING):
         await doing(authorise, monotonic=lambda: now[0]).call(request(), 5)
-    (record,) = [each for each in caplog.records if each.msg == "code.held_the_loop"]
+    (record,) = [logged for logged in caplog.records if logged.msg == "code.held_the_loop"]
     assert (record.agent, record.seconds) == ("bank", 2.5)
     assert record.function.endswith("authorise")
 
@@ -390,9 +390,10 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     bank = coded(*BOTH, reads=("BANK_KEY",))
     made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
     (declared,) = made.agents
-    assert [(each.name, each.required, each.secret) for each in declared.settings] == [
-        ("BANK_KEY", True, True)
-    ]
+    assert [
+        (declared_setting.name, declared_setting.required, declared_setting.secret)
+        for declared_setting in declared.settings
+    ] == [("BANK_KEY", True, True)]
     checked = json.loads(FILES["infra/hooks/services.json"]("", [declared]))["settings"]
     assert checked == [{"name": "BANK_KEY", "kind": "value", "required": True}]
     with pytest.raises(SettingsError) as raised:
@@ -462,8 +463,8 @@ class Other(Agent):
 
 def with_functions(*functions):
     bank = coded("void")
-    for each in functions:
-        bank.does(Bank.authorise)(each)
+    for function in functions:
+        bank.does(Bank.authorise)(function)
     return bank
 
 
@@ -687,4 +688,4 @@ def test_a_type_checker_finds_a_function_of_another_type(tmp_path):
     found = re.findall(r"typed\.py:(\d+): error", ran.stdout)
     lines = TYPED.splitlines()
     wrong = [number for number, line in enumerate(lines, 1) if line.endswith("# wrong")]
-    assert [int(each) for each in found] == wrong, ran.stdout
+    assert [int(line) for line in found] == wrong, ran.stdout

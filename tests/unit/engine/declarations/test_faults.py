@@ -23,7 +23,7 @@ def missing_from_text(code):
     facts = {name: f"<{name} of {code}>" for name in code.facts}
     text = text_of(Fault(code, "<somewhere>", **facts))
     wanted = ["<somewhere>: ", *facts.values(), f" [{code.value}]"]
-    return [each for each in wanted if each not in text]
+    return [word for word in wanted if word not in text]
 
 
 def test_a_template_that_drops_a_fact_is_noticed(monkeypatch):
@@ -90,7 +90,7 @@ def test_faults_are_compared_by_code_place_and_facts():
 
 
 @pytest.mark.parametrize("error", [DeclarationError, SettingsError, NewBusinessError])
-def test_the_text_of_an_error_has_its_count_and_a_line_for_each_fault(error):
+def test_the_text_of_an_error_has_its_count_and_a_line_for_every_fault(error):
     """So the log names all of them in one message."""
     faults = [Fault(FaultCode.PERSONAL_KEY, "a"), Fault(FaultCode.NOT_HTTPS, "b")]
     raised = error(faults)

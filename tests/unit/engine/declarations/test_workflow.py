@@ -204,7 +204,9 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, char
     )
     workflow = replace(
         workflow,
-        steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps),
+        steps=tuple(
+            replace(definition, request=lambda order, results: {}) for definition in workflow.steps
+        ),
     )
     rules = replace(scheduler, workflows=Workflows(workflow))
     order = orders.on(workflow, reply_to="status-a")
@@ -219,17 +221,15 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows(code, char
     for change in (claimed, given_up, turned_back, requested, undo, stuck, ended):
         full = [
             steps.with_texts(
-                steps.with_rules(each, after=LONG_NAMES[:place], title=MAX_TITLE * "x"),
+                steps.with_rules(changed, after=LONG_NAMES[:place], title=MAX_TITLE * "x"),
                 reason=cause,
                 result={"kept": MAX_KEPT * "x"},
             )
-            for place, each in enumerate(change.after.steps)
+            for place, changed in enumerate(change.after.steps)
         ]
         _, rows = of_change(replace(change, after=orders.having(change.after, steps=full)))
         assert [
-            stored_form(columns_of_record(each.row))
-            for each in rows
-            if not isinstance(each, Delete)
+            stored_form(columns_of_record(row.row)) for row in rows if not isinstance(row, Delete)
         ]
 
 

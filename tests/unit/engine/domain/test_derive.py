@@ -198,7 +198,7 @@ def test_a_pending_order_has_a_place_in_the_lane_of_its_agent():
     assert keys(order(step(), priority=Priority.HIGH)) == [f"!pending|0|bank|{AT}"]
 
 
-def test_an_order_has_a_place_in_the_lane_of_each_agent_that_it_needs():
+def test_an_order_has_a_place_in_the_lane_of_every_agent_that_it_needs():
     """Engine 7: an agent without capacity does not keep a step of another agent from its start."""
     two = order(
         step(name="ship", capability="carrier"),
@@ -217,7 +217,7 @@ def test_an_order_has_no_place_for_an_agent_whose_step_cannot_start():
     assert keys(beside) == [f"!pending|1|carrier|{AT}", f"!running|{AT_UP}"]
 
 
-def test_each_lane_has_the_time_of_its_own_step():
+def test_every_lane_has_the_time_of_its_own_step():
     """SUB-9: the order is claimed for the one that may start now."""
     two = order(step(name="pay"), step(Scheduled(LATER), "ship", capability="carrier"))
     assert keys(two) == [f"!pending|1|bank|{AT}", f"!pending|1|carrier|later|{AT_LATER}"]

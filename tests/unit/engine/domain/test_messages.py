@@ -70,7 +70,7 @@ def test_names_of_our_own_are_none_on_the_wire():
 def test_the_id_of_a_request_says_whether_it_undoes():
     """So what undoes an attempt is another message than what did it."""
     both = (steps.running(), steps.undoing())
-    assert [request_id_of("o", each) for each in both] == ["o:payment:1:do", "o:payment:2:undo"]
+    assert [request_id_of("o", step) for step in both] == ["o:payment:1:do", "o:payment:2:undo"]
 
 
 def test_a_reply_goes_to_the_queue_of_its_agent():
@@ -83,7 +83,7 @@ def test_a_reply_goes_to_the_queue_of_its_agent():
     assert "null" not in message.body
 
 
-def test_there_is_a_queue_for_wake_ups_and_two_for_each_agent():
+def test_there_is_a_queue_for_wake_ups_and_two_for_every_agent():
     """Whatever is sent has one of them."""
     assert bus_queues(["payment", "stock"]) == [
         "scheduler-requests",

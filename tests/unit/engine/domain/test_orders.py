@@ -122,7 +122,7 @@ def test_a_step_is_kept_if_one_that_depends_on_it_could_not_be_undone():
     assert names(undone(first, nothing).ready) == ["a"]
 
 
-def test_the_date_of_the_order_holds_for_each_step_and_for_no_undo():
+def test_the_date_of_the_order_holds_for_every_step_and_for_no_undo():
     """SUB-9 (engine 3): also for a step after one that was completed before its turn."""
     early = external(Completed())
     dated = order(early, step(name="pay", after=("approve",)), not_before=LATER)
@@ -228,7 +228,7 @@ def test_no_order_ends_while_an_attempt_is_under_way():
         assert (refused.value.event, refused.value.before) == (OrderEvent.END, BY)
 
 
-def test_each_change_of_an_order_is_one_of_its_table():
+def test_every_change_of_an_order_is_one_of_its_table():
     """The two states that are over are reached, and left only from an error."""
     ways = {way for ways in ORDER_TABLE.values() for way in ways}
     assert {after for _, after in ways} == {Pending, Processing, Processed, InError}

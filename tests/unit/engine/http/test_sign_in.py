@@ -19,7 +19,7 @@ def claims(*roles, kind="roles"):
     said = {
         "claims": [
             {"typ": "name", "val": "operator"},
-            *({"typ": kind, "val": each} for each in roles),
+            *({"typ": kind, "val": role} for role in roles),
         ]
     }
     return base64.b64encode(json.dumps(said).encode()).decode()
@@ -36,7 +36,7 @@ async def world():
 async def call(world, headers, *, name="operator_hold", body=BODY, **settings):
     """Call a function of an app with these settings; return the status, and who acted last."""
     made = functions(app(world.parts, **settings)).get_functions()
-    [function] = [each for each in made if each.get_function_name() == name]
+    [function] = [candidate for candidate in made if candidate.get_function_name() == name]
     request = func.HttpRequest(
         method="POST",
         url="http://x/api/operator",

@@ -30,7 +30,7 @@ def functions_of(site, **how):
     app = func.FunctionApp()
     app.register_functions(page_functions(site, **how))
     app.register_functions(console_functions(site))
-    return {each.get_function_name(): each for each in app.get_functions()}
+    return {function.get_function_name(): function for function in app.get_functions()}
 
 
 async def get(name, path="", headers=None, site=SITE, start=False, **parameters):
@@ -51,7 +51,7 @@ async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
     page = await get(name)
     text = page.get_body().decode()
     named = re.findall(r'(?:src|href)="/web/([^/"]+)/([^"]+)"', text)
-    assert {each for each, _ in named} == {SITE.hash}
+    assert {integrity for integrity, _ in named} == {SITE.hash}
     assert {file for _, file in named} <= SITE.files.keys()
     assert page.status_code == 200
     assert page.mimetype == "text/html"
@@ -82,11 +82,11 @@ async def test_a_page_names_all_its_modules_so_that_they_come_in_one_wave(name):
 def test_whoever_only_watches_may_ask_for_the_head_of_a_page(name):
     """As probes do from outside."""
     (trigger,) = (
-        each
-        for each in functions_of(SITE)[name].get_bindings()
-        if "methods" in each.get_dict_repr()
+        binding
+        for binding in functions_of(SITE)[name].get_bindings()
+        if "methods" in binding.get_dict_repr()
     )
-    assert {str(each.value) for each in trigger.get_dict_repr()["methods"]} == {"GET", "HEAD"}
+    assert {str(method.value) for method in trigger.get_dict_repr()["methods"]} == {"GET", "HEAD"}
 
 
 async def test_a_file_is_kept_for_ever_under_its_hash():
@@ -126,7 +126,7 @@ async def test_who_takes_gzip_gets_it():
     assert "Content-Encoding" not in plain.headers
     assert zipped.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(zipped.get_body()) == plain.get_body()
-    assert {each.headers["Vary"] for each in (plain, zipped)} == {"Accept-Encoding"}
+    assert {answer.headers["Vary"] for answer in (plain, zipped)} == {"Accept-Encoding"}
 
 
 async def test_a_business_without_a_page_has_the_console_alone():
@@ -200,7 +200,11 @@ async def test_only_an_app_with_simulated_services_has_the_start_page():
     """Elsewhere the root is the customers' (newcomer B)."""
     for simulated in (True, False):
         app = functions(engine(in_memory(), simulator_enabled=simulated), page=PAGE_OF_SHOP)
-        (home,) = (each for each in app.get_functions() if each.get_function_name() == "web_home")
+        (home,) = (
+            function
+            for function in app.get_functions()
+            if function.get_function_name() == "web_home"
+        )
         request = func.HttpRequest(method="GET", url="http://x/", body=b"")
         answer = await home.get_user_function()(request)
         assert answer.status_code == (200 if simulated else 302)

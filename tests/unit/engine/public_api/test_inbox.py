@@ -38,10 +38,12 @@ class Queue:
 
     def poison(self):
         found = self.world.run(self.world.engine.poison_store.page(ANSWERS, 10))
-        return [each.reason for each in found]
+        return [message.reason for message in found]
 
     def sent_again(self):
-        return [each for each in self.world.engine.adapters.bus.sent if each.queue == ANSWERS]
+        return [
+            message for message in self.world.engine.adapters.bus.sent if message.queue == ANSWERS
+        ]
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def test_what_cannot_be_recorded_is_kept_as_poison_with_every_reason(queue, said
     """And the order still waits."""
     queue.take(**said)
     (reason,) = queue.poison()
-    assert [each for each in reasons if each not in reason] == []
+    assert [expected for expected in reasons if expected not in reason] == []
     assert (queue.order.steps["pictures"], queue.sent_again()) == ("Running", [])
 
 
@@ -109,8 +111,8 @@ def test_an_answer_to_an_order_that_is_not_recorded_yet_comes_again(queue):
         assert (said["orderId"], said["answer"]) == (unknown, PICTURES)
         assert queue.poison() == []
         queue.take(body=message.body)
-    assert len({each.message_id for each in queue.sent_again()}) == MOST_TRIES
-    pauses = [each.not_before for each in queue.sent_again()]
+    assert len({sent.message_id for sent in queue.sent_again()}) == MOST_TRIES
+    pauses = [sent.not_before for sent in queue.sent_again()]
     assert pauses[-1] - pauses[0] > timedelta(minutes=4)
     (reason,) = queue.poison()
     assert reason == f"no order {unknown} is recorded"
@@ -145,12 +147,14 @@ def test_the_log_repeats_nothing_that_an_outsider_wrote(queue, caplog):
 @pytest.mark.proves("ANS-9")
 async def test_the_queue_is_there_only_where_a_workflow_waits(monkeypatch):
     """So no other app listens to it; where it is there, outages are waited for."""
-    shop = {each.get_function_name() for each in functions(app_of(in_memory())).get_functions()}
+    shop = {
+        function.get_function_name() for function in functions(app_of(in_memory())).get_functions()
+    }
     assert "customers_answers" not in shop
     assert ANSWERS not in app_of(in_memory()).engine.bus_queues
     app = bootstrap(set_to(addresses={"office": "http://office"}), ASKING, in_memory())
     assert ANSWERS in app.engine.bus_queues
-    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+    bound = {function.get_function_name(): function for function in functions(app).get_functions()}
     trigger = bound["customers_answers"].get_trigger().get_dict_repr()
     assert trigger["queueName"] == ANSWERS
     body = {"orderId": ORDER_ID, "step": "pictures", "answer": PICTURES}

@@ -150,7 +150,7 @@ def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
     """Twenty-two characters that may stand in an address."""
     rights = {new_right() for _ in range(100)}
     assert len(rights) == 100
-    assert {len(each) for each in rights} == {22}
+    assert {len(right) for right in rights} == {22}
     trial, order = begun()
     awaited = snapshot(trial, order)
     without = orders.with_steps(awaited, steps.with_link(awaited.step("pictures"), None))
@@ -245,9 +245,11 @@ def test_every_request_to_an_agent_has_a_link_but_none_to_undo():
     trial.act(order, "cancel")
     bus = trial._world.engine.adapters.bus
     asked = [
-        decode(AgentRequest, each.body) for each in bus.sent if each.queue == "office-requests"
+        decode(AgentRequest, message.body)
+        for message in bus.sent
+        if message.queue == "office-requests"
     ]
-    urls = {each.action: each.answer_url for each in asked}
+    urls = {request.action: request.answer_url for request in asked}
     assert urls["undo"] is None
     assert LINK.fullmatch(urls["do"]).groups()[:2] == (order.id, "check")
     assert urls["do"] not in repr(asked[0])
@@ -380,7 +382,9 @@ def paid_at_the_till(monkeypatch):
     order = trial.submit(ADA)
     assert snapshot(trial, order).step("paid").result == REPLIED
     asked = [
-        each for each in trial._world.engine.adapters.bus.sent if each.queue == "till-requests"
+        message
+        for message in trial._world.engine.adapters.bus.sent
+        if message.queue == "till-requests"
     ]
     url = decode(AgentRequest, asked[-1].body).answer_url
     return trial, order, LINK.fullmatch(url)[3]
@@ -532,7 +536,7 @@ def test_an_address_of_which_no_safe_link_can_be_made_is_refused_at_the_start(
     """One without a scheme, with more than a path, or over which a right would travel openly."""
     with pytest.raises(SettingsError) as found:
         read_with(monkeypatch, address)
-    assert [(each.place, each.code) for each in found.value.faults] == [("PUBLIC_URL", code)]
+    assert [(fault.place, fault.code) for fault in found.value.faults] == [("PUBLIC_URL", code)]
 
 
 @pytest.mark.parametrize(
@@ -560,7 +564,7 @@ async def test_a_link_over_http_needs_no_key_and_says_what_is_wrong():
     """404 for what is not recorded yet, 400 with every fault, 403, 409, 429; 200 again and again."""
     settings = set_to(addresses={"office": "http://office"}, public_url="https://in.memory/")
     app = bootstrap(settings, ASKING, in_memory())
-    bound = {each.get_function_name(): each for each in functions(app).get_functions()}
+    bound = {function.get_function_name(): function for function in functions(app).get_functions()}
 
     async def call(name, right="x", step="pictures", **said):
         trigger = bound[name].get_trigger().get_dict_repr()

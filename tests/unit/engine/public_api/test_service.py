@@ -95,9 +95,13 @@ class Caller:
         addresses = {agent.name: f"http://{agent.name}" for agent in of.agents}
         self.app = bootstrap(set_to(addresses=addresses), of, in_memory())
         self.bound = [
-            each for each in functions(self.app).get_functions() if each.is_http_function()
+            function
+            for function in functions(self.app).get_functions()
+            if function.is_http_function()
         ]
-        self.functions = {each.get_function_name(): each.get_user_function() for each in self.bound}
+        self.functions = {
+            function.get_function_name(): function.get_user_function() for function in self.bound
+        }
         self.queue = self.app.engine.submission.queue
 
     async def __call__(self, name, body=None, headers=None, params=None, **path):
@@ -159,11 +163,11 @@ async def test_an_order_may_name_the_time_before_which_it_does_not_begin(claims)
 
 def routes_of(caller):
     """The method and level of each route of an endpoint."""
-    triggers = [each.get_trigger().get_dict_repr() for each in caller.bound]
+    triggers = [function.get_trigger().get_dict_repr() for function in caller.bound]
     return {
-        (each["methods"][0].value, each["route"]): each["authLevel"].value
-        for each in triggers
-        if "workflows/" in each["route"]
+        (trigger["methods"][0].value, trigger["route"]): trigger["authLevel"].value
+        for trigger in triggers
+        if "workflows/" in trigger["route"]
     }
 
 

@@ -35,9 +35,9 @@ async def test_what_is_cancelled_in_a_function_is_its_failure(name):
     trigger(**TRIGGERS[name])(raising(CUT_OFF))
     functions.function_name("named")(trigger(**TRIGGERS[name])(raising(CUT_OFF)))
     app.register_functions(functions)
-    for each in app.get_functions():
+    for function in app.get_functions():
         with pytest.raises(WorkCancelledError, match=r"test_functions\.handler was cancelled"):
-            await each.get_user_function()(
+            await function.get_user_function()(
                 func.HttpRequest(method="GET", url="http://x/", body=b"")
             )
 

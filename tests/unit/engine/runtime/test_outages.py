@@ -52,7 +52,7 @@ async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
 
 
 @pytest.mark.proves("FLT-11")
-async def test_each_function_has_outages_of_its_own(caplog):
+async def test_every_function_has_outages_of_its_own(caplog):
     """One part may be away while others work: the log has one line for it, not two each run."""
     caplog.set_level(logging.WARNING)
     for _ in range(3):

@@ -98,7 +98,7 @@ async def test_a_repeat_costs_no_operation():
         submit.reset_mock()
         await log.record(alert)
         assert submit.await_count == 1
-    assert [each.event.event_id for each in await log.newest(100)].count("e") == 1
+    assert [logged.event.event_id for logged in await log.newest(100)].count("e") == 1
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ OWED = {
         [f"!pending|0|{need}|{SINCE}|{ORDER_ID}" for need in ("payment", "shipping")],
     ),
     "until a chosen time": (
-        orders.pending(steps=[steps.scheduled(each, at=NOW + seconds(60)) for each in TWO]),
+        orders.pending(steps=[steps.scheduled(name, at=NOW + seconds(60)) for name in TWO]),
         [f"!pending|1|{need}|later|{UNTIL}|{ORDER_ID}" for need in ("payment", "shipping")],
     ),
     "one at a chosen time": (
@@ -275,7 +275,7 @@ async def test_those_that_are_not_chosen_hide_nobody(store):
 
 
 @pytest.mark.proves("SCH-1", "SCH-11")
-async def test_each_lane_is_looked_at_however_many_wait_in_another(store):
+async def test_every_lane_is_looked_at_however_many_wait_in_another(store):
     """Urgent ones, and those with another need, claimable or not."""
     store.fill(500, priority=Priority.HIGH)
     store.fill(500, priority=Priority.HIGH, steps=AT_LATER)

@@ -80,7 +80,7 @@ class Process:
         self.ends.clear()
 
 
-async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended():
+async def test_a_process_writes_a_row_for_every_minute_in_which_something_ended():
     """Once the minute is over, whatever comes next."""
     kept = app(in_memory()).engine.figures
     process = Process(kept)
@@ -152,8 +152,8 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
 
 async def shown(*counted):
     made = app(in_memory(clock=lambda: LATER))
-    for each in counted:
-        await made.engine.figures.add(each)
+    for one_minute in counted:
+        await made.engine.figures.add(one_minute)
     return (await made.operations.services.overview.last_hour()).minutes
 
 

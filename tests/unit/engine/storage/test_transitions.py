@@ -98,7 +98,7 @@ async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(process
     decisions = await asyncio.gather(
         *(processes.one.apply(ORDER_ID, scheduler.claim) for _ in range(2))
     )
-    assert [isinstance(each, Change) for each in decisions] == [True, False]
+    assert [isinstance(decision, Change) for decision in decisions] == [True, False]
     assert processes.store.loads == 2
 
 

@@ -51,7 +51,7 @@ class Everything(Model):
     note_of: dict[str, str]
 
 
-def test_an_answer_has_each_field_that_has_no_default():
+def test_an_answer_has_every_field_that_has_no_default():
     """As JSON that the model allows: of a text about which nothing is said, each call has its own."""
     example = example_of(Everything)
     assert example["plate"] == REFERENCE

@@ -53,7 +53,7 @@ def test_it_is_a_business_with_one_workflow_of_its_name(root):
     names = create(next(NAMES), root)
     business = loaded(names)
     business.check(business.agents)
-    assert [each.name for each in business.workflows.all] == [names.workflow]
+    assert [workflow.name for workflow in business.workflows.all] == [names.workflow]
     business.payload.check(json.loads(new.sample()))
 
 
@@ -70,14 +70,16 @@ async def test_an_order_runs_through_it(root, monkeypatch):
     await deliver(app, parts, business)
     order = await app.engine.store.load(order_id)
     assert order.process_state is ProcessState.PROCESSED
-    assert {name: len(each.calls) for name, each in parts.services.items()} == {
+    assert {name: len(service.calls) for name, service in parts.services.items()} == {
         agent.name: 1 for agent in business.agents
     }
 
 
 async def deliver(app, parts, business):
     """Hand each message to whom it is for, until there is none."""
-    agents = {f"{each.name}-requests": app.engine.agent(each) for each in business.agents}
+    agents = {
+        f"{own_agent.name}-requests": app.engine.agent(own_agent) for own_agent in business.agents
+    }
     while parts.bus.sent:
         message = parts.bus.sent.pop(0)
         if message.queue in agents:

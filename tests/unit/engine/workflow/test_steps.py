@@ -52,13 +52,13 @@ def test_a_flow_compiles_to_the_workflow_that_is_written_by_hand(name):
     made_for, by_hand, *_ = SAME[name]
     compiled = made_for.workflows.find(by_hand.name, by_hand.version)
     compared = [
-        each.name
-        for each in fields(StepDefinition)
-        if each.name not in ("title", "request", "read_answer")
+        field.name
+        for field in fields(StepDefinition)
+        if field.name not in ("title", "request", "read_answer")
     ]
     for written, step in zip(by_hand.steps, compiled.steps, strict=True):
-        assert {each: getattr(step, each) for each in compared} == {
-            each: getattr(written, each) for each in compared
+        assert {attribute: getattr(step, attribute) for attribute in compared} == {
+            attribute: getattr(written, attribute) for attribute in compared
         }
         assert step.fingerprint == written.fingerprint
 
@@ -824,7 +824,7 @@ def test_a_type_checker_finds_what_the_start_cannot(tmp_path):
         text=True,
         check=False,
     )
-    found = {int(each) for each in re.findall(r"typed\.py:(\d+): error", ran.stdout)}
+    found = {int(line) for line in re.findall(r"typed\.py:(\d+): error", ran.stdout)}
     lines = enumerate(TYPED.splitlines(), 1)
     assert found == {number for number, line in lines if line.endswith("# wrong")}, ran.stdout
 
@@ -836,5 +836,5 @@ def test_no_business_asks_a_type_checker_to_look_away():
             assert "type: ignore" not in file.read_text(), file
     said = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
     assert said["strict"]
-    relaxed = [each["module"] for each in said.get("overrides", [])]
+    relaxed = [override["module"] for override in said.get("overrides", [])]
     assert [name for name in relaxed if not name.startswith("testkit.")] == []

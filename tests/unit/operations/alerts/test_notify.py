@@ -93,7 +93,7 @@ class House:
         await AlertLog(self.table).record(event, self.names)
 
     async def waiting(self):
-        return [each.waiting for each in (await self.desk.list()).channels]
+        return [channel.waiting for channel in (await self.desk.list()).channels]
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ async def test_a_crash_at_any_moment_loses_nothing_and_repeats_at_most_one_messa
     """Under the same id, with the same alerts, though others have come; and none is sent early."""
     await house.alert(1, 2)
     submits = 0
-    submit, submit_each = house.table.submit, house.table.submit_each
+    submit, submit_separately = house.table.submit, house.table.submit_separately
 
     def counting(write):
         async def counted(*args):
@@ -219,7 +219,7 @@ async def test_a_crash_at_any_moment_loses_nothing_and_repeats_at_most_one_messa
 
     with (
         patch.object(house.table, "submit", counting(submit)),
-        patch.object(house.table, "submit_each", counting(submit_each)),
+        patch.object(house.table, "submit_separately", counting(submit_separately)),
         pytest.raises(ExceptionGroup),
     ):
         await house.send()
@@ -332,7 +332,7 @@ async def test_a_message_that_is_refused_is_logged_shown_and_not_repeated(house,
         "channel.refused"
     ]
     (state,) = (await house.desk.list()).channels
-    assert ([each.outcome for each in state.messages], state.waiting) == (["refused"], 0)
+    assert ([message.outcome for message in state.messages], state.waiting) == (["refused"], 0)
     assert (state.failure is None, state.last_sent_at) == (False, None)
     channel.failure = None
     house.now += INTERVAL
@@ -349,11 +349,11 @@ async def test_operators_see_the_last_messages_newest_first(house):
         await house.send()
         house.now += INTERVAL
     (state,) = (await house.desk.list()).channels
-    assert [each.id for each in state.messages] == [
+    assert [message.id for message in state.messages] == [
         f"digest-{number}" for number in range(MAX_MESSAGES + 2, 2, -1)
     ]
     assert (state.last_sent_at, state.paused_until) == (house.now - INTERVAL, None)
-    assert {(each.outcome, each.entries) for each in state.messages} == {("sent", 1)}
+    assert {(message.outcome, message.entries) for message in state.messages} == {("sent", 1)}
 
 
 @pytest.mark.proves("ALR-5")

@@ -389,7 +389,9 @@ async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
 @pytest.mark.proves("ALR-2")
 def test_pauses_between_tries_grow_up_to_a_bound():
     """However often it was tried, the next try comes within five minutes."""
-    assert [pause(tries) for tries in (1, 2, 3, 8)] == [seconds(each) for each in (2, 4, 8, 256)]
+    assert [pause(tries) for tries in (1, 2, 3, 8)] == [
+        seconds(expected) for expected in (2, 4, 8, 256)
+    ]
     assert [pause(tries) for tries in (9, 40, 10**12)] == [LONGEST_PAUSE] * 3
 
 
@@ -403,7 +405,9 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
         )
     )
     (record,) = (
-        each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
+        function
+        for function in triggers.get_functions()
+        if function.get_function_name() == "alerts_record"
     )
     for _ in range(2):
         await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))

@@ -96,7 +96,7 @@ async def test_an_order_that_waited_for_a_chosen_time_waits_since_then():
 @pytest.mark.parametrize("beside", [0, PAGE + 1])
 async def test_an_order_that_waits_since_a_time_far_to_come_is_announced(beside):
     """A clock was ahead: how long the order waits is not known, so it counts as late (engine 24)."""
-    others = [pending_since(seconds(1), order_id=f"b03-{each:026d}") for each in range(beside)]
+    others = [pending_since(seconds(1), order_id=f"b03-{number:026d}") for number in range(beside)]
     ahead = pending_since(seconds(-3 * 3600))
     watch, store = await watched(*others, ahead)
     assert seconds(120) < await watch.look() < seconds(121)
@@ -199,7 +199,7 @@ async def test_orders_that_wait_for_the_same_agent_are_one_alert():
 
 
 @pytest.mark.proves("SUP-7", "ALR-4")
-async def test_an_order_that_waits_for_two_agents_counts_once_with_each():
+async def test_an_order_that_waits_for_two_agents_counts_once_with_both():
     """Either may be the one that no scheduler serves; the longest wait is that of one order."""
     needs = [steps.new("payment"), steps.new("shipping", capability="shipping")]
     watch, store = await watched(pending_since(seconds(130), steps=needs))

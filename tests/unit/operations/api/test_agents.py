@@ -72,7 +72,7 @@ async def test_a_held_agent_is_sent_nothing_until_the_time_and_nothing_is_charge
     world.now += seconds(1)
     await one.poll()
     assert {request.order_id for request in world.requests()} == set(waiting)
-    orders = [await world.load(each) for each in waiting]
+    orders = [await world.load(order_id) for order_id in waiting]
     assert {order.failures for order in orders} == {0}
     assert {order.version for order in orders} == {2}
 
@@ -282,13 +282,13 @@ async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
     await world.tell("shipping")
     await world.hold()
     seen = await world.there.operations.services.overview.look()
-    assert [(each.agent, each.by) for each in seen.held_agents] == [("payment", "grace")]
-    assert [each.agent for each in seen.agents] == ["shipping"]
+    assert [(agent.agent, agent.by) for agent in seen.held_agents] == [("payment", "grace")]
+    assert [agent.agent for agent in seen.agents] == ["shipping"]
     assert seen.agent_names == ["payment", "inventory", "shipping"]
     await world.release()
     seen = await world.there.operations.services.overview.look()
     assert seen.held_agents == []
-    assert [each.agent for each in seen.agents] == ["shipping"]
+    assert [agent.agent for agent in seen.agents] == ["shipping"]
 
 
 # The watch

@@ -106,9 +106,9 @@ async def open_alerts(world):
     (cause,) = (await desk.causes()).causes
     assert (cause.count, cause.open, len(cause.unacknowledged)) == (
         len(listed),
-        *[sum(not each.closed for each in listed)] * 2,
+        *[sum(not alert.closed for alert in listed)] * 2,
     )
-    return [not each.closed for each in listed]
+    return [not alert.closed for alert in listed]
 
 
 @pytest.mark.proves("ALR-1")

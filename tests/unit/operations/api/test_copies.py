@@ -294,7 +294,7 @@ def test_of_several_providers_nobody_knows_which_was_asked():
     assert in_doubt(waiting, BANK, other).key.known_until == NOW
     tried = steps.with_key(waiting, agent="giro")
     assert in_doubt(tried, BANK, other).key.known_until is None
-    alike = [replace(each, provider="psp") for each in (BANK, other)]
+    alike = [replace(account, provider="psp") for account in (BANK, other)]
     assert in_doubt(waiting, *alike).key.known_until == NOW + DAY
 
 
@@ -358,7 +358,7 @@ async def test_a_line_that_is_no_order_of_this_store_is_refused_and_stops_no_oth
         "one is missing": changed(rows=[order]),
         "cannot be read": changed(rows=[order, {**state, "Steps": "{"}]),
         "name another order": changed(
-            rows=[{**each, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"} for each in (order, state)]
+            rows=[{**row, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"} for row in (order, state)]
         ),
         "differ in the id": changed(
             rows=[order, {**state, "OrderID": "b03-01JCX4T9Q8ZK7M2N5P6R3S1V9Z"}]

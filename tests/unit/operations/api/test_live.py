@@ -53,7 +53,9 @@ async def look(made):
 
 async def stands(made, order):
     """Where the order stands."""
-    [where] = [each.stands for each in (await look(made)).orders if each.order_id == order.order_id]
+    [where] = [
+        shown.stands for shown in (await look(made)).orders if shown.order_id == order.order_id
+    ]
     return where
 
 
@@ -71,7 +73,7 @@ async def test_an_order_stands_at_whoever_acts_next(made):
         assert await stands(made, await recorded(made, scheduled)) is where
     assert await stands(made, await recorded(made, orders.in_error())) is Stands.OPERATOR
     assert await stands(made, await recorded(made, orders.on_hold())) is Stands.PARKED
-    groups = {each.stands: each.count for each in (await look(made)).groups}
+    groups = {group.stands: group.count for group in (await look(made)).groups}
     assert groups == {"scheduler": 2, "later": 1, "operator": 1, "parked": 1}
 
 
@@ -108,21 +110,21 @@ async def test_an_order_in_a_situation_that_only_a_newer_host_knows_stands_by_it
 async def test_an_id_of_another_form_is_passed_over(made, name):
     """The page shows what the row says besides."""
     await made.engine.agent_health.publish(said("host-1-7-a", begun=(name,)))
-    assert [each.name for each in (await look(made)).instances] == ["host-1-7-a"]
+    assert [instance.name for instance in (await look(made)).instances] == ["host-1-7-a"]
 
 
 async def test_a_request_is_in_the_hands_of_the_instance_that_began_the_last_attempt(made):
     """One that no instance has begun is on its queue."""
     order = await made.engine.store.commit(scheduler.claim(await recorded(made), NOW))
     [asked] = (await look(made)).orders
-    assert [(each.agent, each.instance) for each in asked.requests] == [("payment", None)]
+    assert [(request.agent, request.instance) for request in asked.requests] == [("payment", None)]
     [first] = under_way(order)
     await made.engine.agent_health.publish(said("host-1-7-a", begun=(first,), at=NOW))
     second = first.replace(":1:", ":2:")
     await made.engine.agent_health.publish(said("host-2-7-b", begun=(second,), at=NOW - seconds(1)))
     seen = await look(made)
     assert seen.orders[0].requests[0].instance == "host-2-7-b"
-    assert [(each.name, each.agents) for each in seen.instances] == [
+    assert [(instance.name, instance.agents) for instance in seen.instances] == [
         ("host-1-7-a", ["payment"]),
         ("host-2-7-b", ["payment"]),
     ]
@@ -133,7 +135,7 @@ def said(instance, **more):
 
 
 async def breaker_of_payment(made):
-    return next(each for each in (await look(made)).breakers if each.agent == "payment")
+    return next(breaker for breaker in (await look(made)).breakers if breaker.agent == "payment")
 
 
 async def test_a_breaker_is_open_if_no_instance_calls_and_tries_once_its_time_is_over(made):
@@ -157,7 +159,7 @@ async def test_of_too_many_orders_only_numbers_are_told(made):
     await recorded(made)
     seen = await look(made)
     assert seen.orders is None
-    assert [each.count for each in seen.groups] == [MOST_SHOWN + 1]
+    assert [group.count for group in seen.groups] == [MOST_SHOWN + 1]
 
 
 async def test_a_queue_that_is_away_leaves_the_rest_to_be_seen(made):
@@ -180,7 +182,7 @@ async def operations(view, made):
 
         return counted_call
 
-    names = ("rows", "get", "submit", "submit_each")
+    names = ("rows", "get", "submit", "submit_separately")
     spies = {name: counting(name, getattr(MemoryTable, name)) for name in names}
     with patch.multiple(MemoryTable, **spies):
         await getattr(app(made.engine.adapters, offers=ALONE).operations.services, view).look()

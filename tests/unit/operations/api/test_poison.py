@@ -71,7 +71,7 @@ async def test_a_message_of_which_no_correlation_id_is_known_goes_back_under_its
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
-async def test_each_message_that_is_put_back_is_a_message_of_its_own(world):
+async def test_every_message_that_is_put_back_is_a_message_of_its_own(world):
     """Else a queue that knows ids would drop the second."""
     for message_id in [await world.keep(PAYMENT, b"{}", "c-1") for _ in range(2)]:
         await world.redrive(PAYMENT, message_id)
@@ -156,9 +156,9 @@ async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message
     """Also in one that is not the app's, and whatever it is called."""
     await world.poison.put("status-x", b"{}", "r", Arrival(at=NOW))
     for action in (world.service.redrive, world.service.drop):
-        for each in (message_id, *await world.ids()):
+        for message_name in (message_id, *await world.ids()):
             with pytest.raises(UnknownMessageError):
-                await action(source, each, GRACE)
+                await action(source, message_name, GRACE)
     assert len(await world.ids()) == 1
 
 
@@ -184,7 +184,11 @@ async def test_the_list_goes_through_all_queues_page_by_page_and_oldest_first(wo
         pages.append(
             await world.service.list(PoisonPage(limit=2, continuation=pages[-1].continuation))
         )
-    assert [[each.id for each in page.messages] for page in pages] == [ids[:2], ids[2:4], ids[4:]]
+    assert [[message.id for message in page.messages] for page in pages] == [
+        ids[:2],
+        ids[2:4],
+        ids[4:],
+    ]
     assert pages[0].counts == await world.service.count() == {SUBMISSIONS: 2, PAYMENT: 3}
 
 
@@ -194,11 +198,13 @@ async def test_a_row_that_nobody_can_read_hides_none_behind_it_and_can_be_droppe
     first, spoilt, *others = [await world.keep(PAYMENT, b"{}") for _ in range(5)]
     await world.poison._table.submit(PAYMENT, [Put(spoilt, {"SchemaVersion": 99})])
     page = await world.service.list(PoisonPage(limit=2))
-    assert [each.id for each in page.messages] == [first, spoilt]
+    assert [message.id for message in page.messages] == [first, spoilt]
     assert page.counts == {PAYMENT: 5}
     assert [
-        each.id
-        for each in (await world.service.list(PoisonPage(continuation=page.continuation))).messages
+        message.id
+        for message in (
+            await world.service.list(PoisonPage(continuation=page.continuation))
+        ).messages
     ] == others
     with pytest.raises(RefusedError):
         await world.redrive(PAYMENT, spoilt)
@@ -275,7 +281,9 @@ async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world)
     ours = [await world.keep(source, naming) for source in (SUBMISSIONS, PAYMENT)]
     before = await world.ids()
     await world.service.forget(ORDER_ID)
-    assert await world.ids() == [each for each in before if each not in ours]
+    assert await world.ids() == [
+        message_name for message_name in before if message_name not in ours
+    ]
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
@@ -284,7 +292,8 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
     app = func.FunctionApp()
     app.register_functions(poison_functions(world.poison, [SUBMISSIONS], [PAYMENT]))
     functions = {
-        each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
+        function.get_trigger().get_dict_repr()["queueName"]: function
+        for function in app.get_functions()
     }
     assert functions.keys() == {f"{SUBMISSIONS}-poison", DEAD_LETTERS}
     messages = {
@@ -307,8 +316,8 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
         for queue, message in messages.items():
             await functions[queue].get_user_function()(message)
     kept_now = [
-        (each.source, each.body, each.reason, each.correlation_id)
-        for each in await kept(world.poison)
+        (message.source, message.body, message.reason, message.correlation_id)
+        for message in await kept(world.poison)
     ]
     assert kept_now == [
         (SUBMISSIONS, b"a", GIVEN_UP, None),
@@ -338,7 +347,9 @@ async def test_a_dead_letter_of_an_unknown_queue_is_shown_and_can_be_dropped(wor
     """Nobody knows where to put it back."""
     message_id = await world.keep(DEAD_LETTERS, b"{}")
     listed = await world.service.list(PoisonPage())
-    assert [(each.queue, each.id) for each in listed.messages] == [(DEAD_LETTERS, message_id)]
+    assert [(message.queue, message.id) for message in listed.messages] == [
+        (DEAD_LETTERS, message_id)
+    ]
     with pytest.raises(RefusedError):
         await world.redrive(DEAD_LETTERS, message_id)
     await world.service.drop(DEAD_LETTERS, message_id, GRACE)

@@ -118,7 +118,7 @@ def overview_on(made):
 
 
 @pytest.mark.proves("OPR-1")
-async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
+async def test_the_overview_counts_every_order_once_and_what_is_not_sent():
     """A pending order of which another step runs on is pending, and not processing besides."""
     made = app_at()
     order = slow_to_pay(reply_to="status-a")
@@ -126,12 +126,12 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     order = await made.engine.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.engine.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
-    assert {str(state): each.count for state, each in claimed.open_orders.items()} == counts(
+    assert {str(state): count.count for state, count in claimed.open_orders.items()} == counts(
         processing=1
     )
     await made.engine.store.commit(supervisor.recover(order, timed_out(order)))
     given_back = await overview_on(made).look()
-    assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(
+    assert {str(state): count.count for state, count in given_back.open_orders.items()} == counts(
         pending=1
     )
     assert given_back.unsent_notices.count > 0
@@ -263,7 +263,7 @@ async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what)
     made, (said, odd) = app_at(), WHERE[what]
     both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
     page = await made.operations.services.bulk.run(resubmit_all(where=where))
-    assert [each.order_id for each in page.matching] == [both[1].order_id]
+    assert [order.order_id for order in page.matching] == [both[1].order_id]
     assert [meant_by(order, RESUBMIT, where, NOW) for order in both] == [False, True]
 
 
@@ -327,7 +327,10 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
         ):
             if isinstance(fault, InvalidError):
                 page = await made.operations.services.bulk.run(request)
-                assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
+                assert (page.done, [refusal.order_id for refusal in page.refused]) == (
+                    [good],
+                    [odd],
+                )
             else:
                 with pytest.raises(ExceptionGroup):
                     await made.operations.services.bulk.run(request)
@@ -371,7 +374,7 @@ async def test_every_open_order_is_on_one_page():
             OrdersPage(state="Pending", limit=2, continuation=continuation)
         )
         seen, pages, continuation = (
-            [*seen, *(each.order_id for each in page.orders)],
+            [*seen, *(order.order_id for order in page.orders)],
             pages + 1,
             page.continuation,
         )
@@ -384,7 +387,7 @@ async def test_only_orders_whose_ids_begin_so_are_found():
     made = app_at()
     order = await record(made, 5, orders.new())
     assert [
-        each.order_id for each in (await made.operations.orders.search(Search(id="b03-0"))).orders
+        found.order_id for found in (await made.operations.orders.search(Search(id="b03-0"))).orders
     ] == [order.order_id]
     assert (await made.operations.orders.search(Search(id=f"b03-{4:026d}"))).orders == []
 
@@ -399,7 +402,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     await made.engine.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
     with patch("operations.api.owed.MAX_COUNTED", 2):
         counted = (await overview_on(made).look()).open_orders
-    assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
+    assert {str(state): (count.count, count.at_least) for state, count in counted.items()} == {
         "Error": (1, False),
         "Waiting": (0, False),
         "Held": (0, False),
@@ -484,7 +487,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
             )
             assert len(page.orders) <= 2
             seen, pages, continuation = (
-                [*seen, *(each.order_id for each in page.orders)],
+                [*seen, *(order.order_id for order in page.orders)],
                 pages + 1,
                 page.continuation,
             )
@@ -497,7 +500,7 @@ async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
     orders = [await failed(made, number) for number in range(2)]
     service = made.operations.orders
     found = await service.list(OrdersPage(text=orders[1].order_id.lower()))
-    assert [each.order_id for each in found.orders] == [orders[1].order_id]
+    assert [order.order_id for order in found.orders] == [orders[1].order_id]
     of_workflow = {
         name: len((await service.list(OrdersPage(workflow=name))).orders)
         for name in ("payment-only", "tea")
@@ -533,7 +536,7 @@ async def test_what_is_owed_is_read_once_in_two_seconds():
     now[0] = NOW + seconds(2)
     later = await overview.look()
     assert (first.at, later.at) == (NOW, NOW + seconds(2))
-    assert [each.open_orders["Pending"].count for each in (first, later)] == [0, 1]
+    assert [shown.open_orders["Pending"].count for shown in (first, later)] == [0, 1]
 
 
 @pytest.mark.proves("OPR-1", "OPR-2", "SUB-8")

@@ -18,13 +18,13 @@ from tests.support.builders import NOW, PAYLOAD, failed_for_good, orders, steps
 
 
 def events_that(said):
-    return {name for name, each in vocabulary().events.items() if said(each)}
+    return {name for name, event in vocabulary().events.items() if said(event)}
 
 
 @pytest.mark.proves("OPR-2")
-def test_each_event_says_whether_something_went_wrong():
+def test_every_event_says_whether_something_went_wrong():
     """An order that was undone is what somebody asked for, or what its workflow says."""
-    assert events_that(lambda each: each.is_failure) == {
+    assert events_that(lambda event: event.is_failure) == {
         "recovered",
         "expired",
         "step-failed",
@@ -35,14 +35,14 @@ def test_each_event_says_whether_something_went_wrong():
         "undo-requested",
         "reply-refused",
     }
-    assert events_that(lambda each: each.changes_nothing) == {"reply-refused", "revealed"}
+    assert events_that(lambda event: event.changes_nothing) == {"reply-refused", "revealed"}
 
 
-def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
+def test_every_event_says_whether_an_attempt_begins_or_ends_by_it():
     """And with which word and mark it ends."""
-    assert events_that(lambda each: each.begins_attempt) == {"step-started"}
+    assert events_that(lambda event: event.begins_attempt) == {"step-started"}
     events = vocabulary().events
-    ends = {name: each.ends_attempt for name, each in events.items() if each.ends_attempt}
+    ends = {name: event.ends_attempt for name, event in events.items() if event.ends_attempt}
     assert {name: (end.word, end.mark) for name, end in ends.items()} == {
         "step-completed": ("completed", Mark.PROCESSED),
         "step-answered": ("answered", Mark.PROCESSED),
@@ -55,7 +55,7 @@ def test_each_event_says_whether_an_attempt_begins_or_ends_by_it():
     }
 
 
-def test_the_orders_of_each_list_have_a_usual_situation():
+def test_the_orders_of_every_list_have_a_usual_situation():
     """By it a row that nobody can read is told."""
     usual = {name: str(situation_in(name)) for name in LISTS}
     assert usual == {
@@ -70,12 +70,12 @@ def test_the_orders_of_each_list_have_a_usual_situation():
 def test_lists_say_what_they_are_made_of_and_those_that_wait_for_somebody_come_first():
     """All lists of the app are there, beside two that are made of others; last those that are over."""
     found = vocabulary().lists
-    assert {name for name, each in found.items() if each.is_counted} == set(LISTS)
-    assert [name for name, each in found.items() if each.waits_for_operator] == ["Error"]
+    assert {name for name, term in found.items() if term.is_counted} == set(LISTS)
+    assert [name for name, term in found.items() if term.waits_for_operator] == ["Error"]
     under_way = ["Pending", "Processing", "Waiting"]
-    assert [name for name, each in found.items() if each.is_under_way] == under_way
-    assert [name for name, each in found.items() if each.is_over] == ["Processed", "Undone"]
-    assert {name: (each.title, each.parts, each.situation) for name, each in found.items()} == {
+    assert [name for name, term in found.items() if term.is_under_way] == under_way
+    assert [name for name, term in found.items() if term.is_over] == ["Processed", "Undone"]
+    assert {name: (term.title, term.parts, term.situation) for name, term in found.items()} == {
         "Error": ("Needs you", ["Error"], None),
         "again": ("Trying again", under_way, "again"),
         "open": ("All open", ["Error", *under_way], None),
@@ -91,7 +91,7 @@ def test_lists_say_what_they_are_made_of_and_those_that_wait_for_somebody_come_f
 
 def test_an_action_says_what_it_concerns():
     """A page finds the actions on a message without their names."""
-    of = {each.name: each.subject for each in vocabulary().actions}
+    of = {action.name: action.subject for action in vocabulary().actions}
     assert {name for name, subject in of.items() if subject == "message"} == {"redrive", "drop"}
     assert {name for name, subject in of.items() if subject == "agent"} == {
         "hold-agent",
@@ -128,10 +128,11 @@ def test_a_cause_says_whether_orders_ended_so():
     """These orders are listed anyway, so a page need not show the cause beside them."""
     types = (life.ORDER_FAILED, life.ORDER_UNDONE, STALLED)
     events = (
-        Event(event_id=each, type=each, subject="orders/b00-1", at=NOW, data={}) for each in types
+        Event(event_id=event_type, type=event_type, subject="orders/b00-1", at=NOW, data={})
+        for event_type in types
     )
-    found = causes([Alert(key=each.type, event=each) for each in events], closed=())
-    assert [(each.type, each.is_end) for each in found] == [
+    found = causes([Alert(key=event.type, event=event) for event in events], closed=())
+    assert [(cause.type, cause.is_end) for cause in found] == [
         (life.ORDER_FAILED, True),
         (life.ORDER_UNDONE, True),
         (STALLED, False),

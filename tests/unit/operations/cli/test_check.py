@@ -84,7 +84,7 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
         "ok  resubmit",
     ]
     mended = {"mode": "none", "match": {"orderId": "b01-x", "action": "do-last"}}
-    assert [each for each in sent if each[1] is not None] == [
+    assert [request for request in sent if request[1] is not None] == [
         ("/simulator/sample", {}),
         ("/simulator/sample", {"refuse": "last"}),
         ("/simulator/one/faults", mended),
@@ -125,7 +125,7 @@ def test_a_key_that_is_refused_is_not_tried_again():
 @pytest.mark.parametrize(
     ("alerts", "fault"), [([], "alert: none of b01-x, still"), ([ALERT], "resubmit: b01-x is Err")]
 )
-def test_each_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
+def test_every_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     """An alert that does not come through Event Grid; an order that does not go on."""
     states = iter([ORDER])
     api, _ = deployment(

@@ -110,8 +110,11 @@ def test_an_order_is_shown_with_the_round_of_a_step():
     """One in its first round, as most are, shows no word of it."""
     second = steps.with_counts(steps.with_key("payment", generation=1), attempts=2)
     again = orders.pending(steps=[second])
-    for each, number, expected in ((orders.new(), 0, "NotStarted  0  "), (again, 1, "2 (round 2)")):
-        view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
+    for order, number, expected in (
+        (orders.new(), 0, "NotStarted  0  "),
+        (again, 1, "2 (round 2)"),
+    ):
+        view = order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         assert view["steps"][0]["round"] == number
         assert expected in formatting.order_text(view)
 
@@ -141,8 +144,8 @@ def test_a_list_says_which_step_an_order_is_at_and_until_when():
 def test_an_order_is_shown_with_its_keys():
     """One without any shows no line of them."""
     keyed = orders.new(key_rows=("=C-1|x", "=a=3d=b|x"))
-    for each, expected in ((orders.new(), False), (keyed, True)):
-        view = order_view(each, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
+    for order, expected in ((orders.new(), False), (keyed, True)):
+        view = order_view(order, PAYLOAD, [], NOW).model_dump(mode="json", by_alias=True)
         text = formatting.order_text(view)
         assert ("keys" in text, "C-1, a=b" in text) == (expected, expected)
 
@@ -383,8 +386,8 @@ def test_the_help_of_a_command_is_whole(name, command):
     first, _, _ = (command.help or "").partition("\n\n")
     room = 80 - len("    ") - len("release-agent") - len("  ")
     assert command.get_short_help_str(room) == " ".join(first.split()), name
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    assert [each.opts for each in options if not each.help] == []
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    assert [option.opts for option in options if not option.help] == []
 
 
 @pytest.mark.parametrize(
@@ -399,7 +402,7 @@ def test_the_help_of_a_command_is_whole(name, command):
 def test_a_shell_completes_commands_options_and_values(before, begun, expected):
     """Without a key, and without the app (newcomer D)."""
     asked = BashComplete(commands.main, {}, "operators", "_OPERATORS_COMPLETE")
-    assert {each.value for each in asked.get_completions(before, begun)} == expected
+    assert {completion.value for completion in asked.get_completions(before, begun)} == expected
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def file(tmp_path):
 
 
 def written(file, *lines):
-    texts = [each if isinstance(each, str) else json.dumps(each) for each in lines]
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     file.write_text("".join(f"{text}\n" for text in texts))
     return file
 
@@ -94,7 +94,7 @@ def test_a_copy_goes_through_a_file_that_only_its_owner_can_read(file):
     assert [line.get("order") for line in lines] == [None, ORDER_ID, None]
     empty = Service(World())
     assert empty.copier().restore(file, [], leave_out=False).startswith("1 orders, 0 lines")
-    restored, copied = (asyncio.run(each.world.order()) for each in (empty, there))
+    restored, copied = (asyncio.run(place.world.order()) for place in (empty, there))
     assert restored.submitted == copied.submitted
     assert there.said[-1] == empty.said[-1] == "1 orders"
 

@@ -82,7 +82,9 @@ class Everything:
             chance=lambda: 0,
         )
         self.parts.services["payment"] = SimulatedRemote(self.simulator)
-        agent = next(each for each in self.app.engine.agents if each.name == "payment")
+        agent = next(
+            candidate for candidate in self.app.engine.agents if candidate.name == "payment"
+        )
         self.agent = replace(self.app.engine.agent(agent), sleep=self.sleep)
 
     async def sleep(self, time):
@@ -133,7 +135,7 @@ class Everything:
     async def effects(self):
         """The idempotency keys and actions of what has happened."""
         report = await self.simulator.report("payment", ORDER_ID)
-        return [(each["idempotencyKey"], each["action"]) for each in report["effects"]]
+        return [(effect["idempotencyKey"], effect["action"]) for effect in report["effects"]]
 
     async def in_doubt(self):
         """Let every answer be lost until the order waits for an operator."""

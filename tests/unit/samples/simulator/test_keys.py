@@ -16,7 +16,7 @@ DAY = timedelta(hours=24)
 
 def declared(world, **how) -> World:
     """The world whose payment service is declared like that."""
-    agents = [replace(each, **how) if each.name == "payment" else each for each in SHOP.agents]
+    agents = [replace(agent, **how) if agent.name == "payment" else agent for agent in SHOP.agents]
     business: Business = replace(SHOP, agents=agents)
     world.host = replace(world.host, services=simulated(business))
     return world

@@ -45,7 +45,7 @@ class Played:
         )
         app = func.FunctionApp()
         app.register_functions(simulator_functions(self.simulator, None))
-        functions = {each.get_function_name(): each for each in app.get_functions()}
+        functions = {function.get_function_name(): function for function in app.get_functions()}
         self._function = functions["simulator_service_call"].get_user_function()
 
     async def sleep(self, seconds):
@@ -67,7 +67,7 @@ class Played:
         return web.Response(status=said.status_code, body=said.get_body(), headers=said.headers)
 
     def remote(self, name, url, session):
-        agent = next(each for each in PARCELS.agents if each.name == name)
+        agent = next(candidate for candidate in PARCELS.agents if candidate.name == name)
         return HttpRemoteService(
             base_url=f"{url}/simulator/{name}",
             session=lambda: session,
@@ -85,7 +85,7 @@ class Played:
     async def effects(self, service):
         """What has happened for the order."""
         report = await self.simulator.report(service, ORDER_ID)
-        return [each["action"] for each in report["effects"]]
+        return [effect["action"] for effect in report["effects"]]
 
 
 @pytest.fixture
@@ -164,10 +164,10 @@ async def test_a_carrier_like_service_accepts_first_and_takes_back(played):
 def test_a_service_has_the_form_and_the_refusals_of_its_agent():
     """The first status that the agent declares, or 422."""
     services = simulated(PARCELS)
-    assert {name: each.form for name, each in services.items()} == {
-        each.name: each.form for each in PARCELS.agents
+    assert {name: service.form for name, service in services.items()} == {
+        agent.name: agent.form for agent in PARCELS.agents
     }
-    statuses = {name: each.refuses_with for name, each in services.items()}
+    statuses = {name: service.refuses_with for name, service in services.items()}
     assert statuses == {"stripe": 402, "carrier": 422}
 
 

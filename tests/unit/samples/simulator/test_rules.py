@@ -82,7 +82,7 @@ TOO_MANY = Plan(effect=False, status=429, reason="too many calls", retry_after=s
     ],
     ids=str,
 )
-def test_each_mode_has_its_own_outcome(mode, how, expected):
+def test_every_mode_has_its_own_outcome(mode, how, expected):
     """A mode decides whether there is an effect, what the answer is, and when it comes."""
     assert plan(PAYMENT, fault(mode, failureRate=0.4), **{"chance": 0} | how) == expected
 
@@ -92,7 +92,9 @@ REMEMBERING = replace(PAYMENT, remembers_refusals=True, keys_last=seconds(7))
 
 def test_a_service_remembers_what_its_agent_declares():
     """How long it knows a key, and whether it repeats a refusal."""
-    agents = [replace(each, remembers_refusals=True, keys_last=seconds(7)) for each in SHOP.agents]
+    agents = [
+        replace(agent, remembers_refusals=True, keys_last=seconds(7)) for agent in SHOP.agents
+    ]
     service = simulated(replace(SHOP, agents=tuple(agents)))["payment"]
     assert (service.remembers_refusals, service.keys_last) == (True, seconds(7))
 

@@ -26,7 +26,7 @@ def test_a_service_is_simulated_if_its_address_is_that_of_a_simulator():
     assert simulated_agents(addresses) == ["payment", "inventory"]
 
 
-def test_a_sample_says_whom_each_step_asks_for_what():
+def test_a_sample_says_whom_every_step_asks_for_what():
     """Also the agents that stand in for others, and what becomes of an order that is refused it."""
     order = sample_order(SHOP, SHOP.agents, EVERY_SERVICE)
     assert [(step.name, step.services, step.action, step.waits) for step in order.steps] == [
@@ -53,7 +53,10 @@ async def test_nothing_is_ordered_of_a_service_that_is_real(world, real):
         await samples.place(Trial())
     assert world.submissions.texts == []
     overview = await samples.overview()
-    assert ([each["name"] for each in overview["services"]], overview["sample"]) == (called, None)
+    assert ([service["name"] for service in overview["services"]], overview["sample"]) == (
+        called,
+        None,
+    )
 
 
 def test_an_agent_that_is_not_deployed_does_not_matter():

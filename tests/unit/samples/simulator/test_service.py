@@ -78,7 +78,7 @@ async def test_what_comes_after_its_undo_is_refused(world, service, do, undo):
     ],
 )
 @pytest.mark.proves("FLT-1")
-async def test_each_fault_does_what_it_says(world, mode, chance, status, effects):
+async def test_every_fault_does_what_it_says(world, mode, chance, status, effects):
     """Answer and effect are two things; the call is counted either way, and once lifted all is well."""
     world.chance = chance
     await world.fault(mode, failureRate=0.5)
@@ -89,7 +89,7 @@ async def test_each_fault_does_what_it_says(world, mode, chance, status, effects
     assert await world.effects() == (2, ["authorise"])
 
 
-async def test_a_token_is_refused_for_the_first_call_of_each_key(world):
+async def test_a_token_is_refused_for_the_first_call_of_every_key(world):
     """The same key works the second time, another one is refused first; nothing happens before."""
     await world.fault("unauthorized")
     keys = ("o1:payment", "o1:payment", "o1:capture", "o2:payment", "o1:capture")
@@ -192,7 +192,7 @@ async def test_a_fault_is_in_force_on_every_host_when_its_put_has_answered(watch
     began = watched.now
     await watched.fault("down")
     assert watched.now - began >= seconds(FAULT_CACHE_SECONDS)
-    assert [each["mode"] for each in (await other.faults("payment"))["faults"]] == ["down"]
+    assert [fault["mode"] for fault in (await other.faults("payment"))["faults"]] == ["down"]
 
 
 async def test_calls_share_what_was_read_of_the_faults(watched):

@@ -29,7 +29,9 @@ class Api:
     def __init__(self, simulator, samples=None):
         app = func.FunctionApp()
         app.register_functions(simulator_functions(simulator, samples))
-        self.functions = {each.get_function_name(): each for each in app.get_functions()}
+        self.functions = {
+            function.get_function_name(): function for function in app.get_functions()
+        }
 
     async def send(self, name, method, path, body=None, headers=None, **query):
         answer = await self.answer(name, method, path, body, headers, **query)
@@ -67,14 +69,16 @@ def api(world):
 
 def test_the_calls_are_open_and_the_rest_needs_the_key(api):
     """Agents call without a key; what is the operator's has auth level FUNCTION."""
-    triggers = {name: each.get_trigger().get_dict_repr() for name, each in api.functions.items()}
+    triggers = {
+        name: function.get_trigger().get_dict_repr() for name, function in api.functions.items()
+    }
     assert {
         name: (
-            each["authLevel"].value.lower(),
-            each["route"],
-            sorted(method.value for method in each["methods"]),
+            trigger["authLevel"].value.lower(),
+            trigger["route"],
+            sorted(method.value for method in trigger["methods"]),
         )
-        for name, each in triggers.items()
+        for name, trigger in triggers.items()
     } == {
         "simulator_service_call": (
             "anonymous",
@@ -97,7 +101,7 @@ async def test_a_call_answers_with_its_result_and_a_repetition_likewise(api):
     assert await api.call() == first
     status, ledger, _ = await api.ledger()
     assert (status, ledger["calls"]) == (200, 2)
-    assert [(each["idempotencyKey"], each["action"]) for each in ledger["effects"]] == [
+    assert [(effect["idempotencyKey"], effect["action"]) for effect in ledger["effects"]] == [
         ("o1:payment", "authorise")
     ]
     assert (await api.ledger(orderId="o2"))[1] == {"calls": 0, "effects": []}
@@ -254,7 +258,8 @@ async def test_all_services_are_told_with_what_is_wrong_with_them(api):
     status, answer, _ = await api.send("simulator_services", "GET", "")
     assert status == 200
     assert {
-        each["name"]: [fault["mode"] for fault in each["faults"]] for each in answer["services"]
+        service["name"]: [fault["mode"] for fault in service["faults"]]
+        for service in answer["services"]
     } == {
         name: ["down"] if name == "payment" else []
         for name in ("payment", "payment-backup", "inventory", "shipping")

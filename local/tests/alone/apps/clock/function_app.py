@@ -8,7 +8,7 @@ app = func.FunctionApp()
 struck = 0
 
 
-@app.timer_trigger("timer", "%EACH%", use_monitor=False)
+@app.timer_trigger("timer", "%SCHEDULE%", use_monitor=False)
 async def strike(timer: func.TimerRequest) -> None:
     """Strike once more."""
     global struck  # noqa: PLW0603 - an app as short as can be

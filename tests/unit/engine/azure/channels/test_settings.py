@@ -104,7 +104,7 @@ def incomplete(name, channel):
         ),
         (SMTP | {"ALERT_RECIPIENTS": ", "}, [Fault(FaultCode.MAIL_ADDRESS_INVALID, "ALERT_RECIPIENTS", position=1)]),
         (
-            SMTP | {"ALERT_RECIPIENTS": ",".join(f"a{each}@example.com" for each in range(51))},
+            SMTP | {"ALERT_RECIPIENTS": ",".join(f"a{number}@example.com" for number in range(51))},
             [Fault(FaultCode.TOO_MANY_RECIPIENTS, "ALERT_RECIPIENTS", count=51, limit=50)],
         ),
         (SLACK | {"ALERT_RULES": '[{"channel": "slack"}, {"channel": "teams"}]'}, [Fault(FaultCode.RULE_CHANNEL_OFF, "ALERT_RULES", channel="teams")]),
@@ -120,7 +120,7 @@ def incomplete(name, channel):
         (SMTP | PEOPLE | {"SMTP_SENDER": "a@b.c\nBcc: d@e.f"}, [Fault(FaultCode.MAIL_ADDRESS_INVALID, "SMTP_SENDER", position=1)]),
     ],
 )  # fmt: skip
-def test_each_wrong_setting_is_named_and_no_secret_is(read, values, faults):
+def test_every_wrong_setting_is_named_and_no_secret_is(read, values, faults):
     """A channel that lacks a setting does not stay silently off."""
     with pytest.raises(SettingsError) as caught:
         read(**values)

@@ -13,7 +13,7 @@ from engine.azure.channels.teams import teams_body
 from engine.azure.channels.texts import html_text, plain_text, section_of, subject_of
 from tests.support.digests import FAILED, HOSTILE, RESOLVED, STALLED, digest
 
-MANY = tuple(replace(FAILED, about=f"order b03-{each}") for each in range(200))
+MANY = tuple(replace(FAILED, about=f"order b03-{number}") for number in range(200))
 LONG = "ä" * 3000
 LONGEST = replace(
     FAILED,
@@ -30,11 +30,11 @@ def card_of(body):
 def within(value, kind):
     """All objects of a type in a card."""
     if isinstance(value, list):
-        return [found for each in value for found in within(each, kind)]
+        return [found for element in value for found in within(element, kind)]
     if not isinstance(value, dict):
         return []
     own = [value] if value.get("type") == kind else []
-    return own + [found for each in value.values() for found in within(each, kind)]
+    return own + [found for member in value.values() for found in within(member, kind)]
 
 
 def of_teams(one):
@@ -58,12 +58,12 @@ def test_a_message_says_what_happened_what_to_do_and_where(text_of):
         STALLED.title, STALLED.about, STALLED.reason, STALLED.advice, "600", RESOLVED.about,
         "2026-01-31 08:15 UTC", "https://orders.example.com/", "7 more",
     ]  # fmt: skip
-    assert [each for each in said if each not in text] == []
+    assert [words for words in said if words not in text] == []
 
 
 def test_what_is_resolved_needs_no_action():
     """Its heading says so; what has changed still does."""
-    needs = [("action" in section_of(each).heading) for each in (FAILED, STALLED, RESOLVED)]
+    needs = [("action" in section_of(entry).heading) for entry in (FAILED, STALLED, RESOLVED)]
     assert needs == [True, True, False]
     assert "action" not in section_of(replace(FAILED, needs_action=False)).heading
 

@@ -77,7 +77,7 @@ async def test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along(f
     bus = ServiceBus(lambda: client)
     messages = [message(number, **(fault if number == place else {})) for number in range(5)]
     outcomes = await asyncio.gather(
-        *(bus.send([each]) for each in messages), return_exceptions=True
+        *(bus.send([sent]) for sent in messages), return_exceptions=True
     )
     assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [
         number == place for number in range(5)

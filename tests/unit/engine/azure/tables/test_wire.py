@@ -32,15 +32,19 @@ def table_at(address):
 
 def parts(body):
     """The method and headers of every part of a transaction."""
-    for each in body.decode().split("Content-Transfer-Encoding: binary\r\n\r\n")[1:]:
-        line, _, rest = each.partition("\r\n")
+    for part in body.decode().split("Content-Transfer-Encoding: binary\r\n\r\n")[1:]:
+        line, _, rest = part.partition("\r\n")
         yield line.split()[0], Parser().parsestr(rest)
 
 
-def test_each_part_of_a_transaction_says_what_azure_demands():
+def test_every_part_of_a_transaction_says_what_azure_demands():
     """It sets the version of the protocol, the form of the answer, and that none is wanted."""
     found = list(
-        parts(body_of("batch", [part_of("http://x/orders", "p", each) for each in OPERATIONS]))
+        parts(
+            body_of(
+                "batch", [part_of("http://x/orders", "p", operation) for operation in OPERATIONS]
+            )
+        )
     )
     assert [method for method, _ in found] == ["POST", "PUT", "PUT", "DELETE"]
     assert {headers["DataServiceVersion"] for _, headers in found} == {"3.0"}
