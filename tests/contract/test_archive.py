@@ -47,8 +47,8 @@ class Kept:
         self.made = app(
             replace(made.engine.adapters, clock=lambda: NOW), retention_days=30, buckets=1
         )
-        self.made.submission_keys = keys or app(in_memory()).engine.submission_keys
-        self.retention = self.made.operators.retention
+        self.made.engine.submission_keys = keys or app(in_memory()).engine.submission_keys
+        self.retention = self.made.operations.services.retention
 
     async def order(self, *, days, to=orders.pending, ended=None, notes=0, email="ada@example.com"):
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
@@ -60,13 +60,13 @@ class Kept:
         entry = HistoryEntry(
             at=made, actor="submission/i", events=some("submitted"), change_id=order_id
         )
-        await self.made.store.commit(Change(before=None, after=order, entry=entry))
+        await self.made.engine.store.commit(Change(before=None, after=order, entry=entry))
         entry = HistoryEntry(at=made, actor="t", events=some("noted"))
         all_notes = [
             Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry)
             for number in range(notes)
         ]
-        await asyncio.gather(*(self.made.store.note(note) for note in all_notes))
+        await asyncio.gather(*(self.made.engine.store.note(note) for note in all_notes))
         return order_id
 
     async def left(self, *order_ids):
@@ -74,8 +74,8 @@ class Kept:
         found = []
         for order_id in order_ids:
             order, history = (
-                await self.made.store.load(order_id),
-                await self.made.store.history(order_id),
+                await self.made.engine.store.load(order_id),
+                await self.made.engine.store.history(order_id),
             )
             assert (order is None) == (history == []), order_id
             found += [order_id] if order else []
@@ -83,12 +83,12 @@ class Kept:
 
     async def empty(self):
         """Remove what other tests left."""
-        page = await self.made.archive.oldest("b00", None, "")
+        page = await self.made.operations.archive.oldest("b00", None, "")
         while page.orders:
             for order in page.orders:
-                await self.made.archive.remove(order)
-            page = await self.made.archive.oldest("b00", None, "")
-        await self.made.archive.go_on_from("b00", "")
+                await self.made.operations.archive.remove(order)
+            page = await self.made.operations.archive.oldest("b00", None, "")
+        await self.made.operations.archive.go_on_from("b00", "")
 
 
 PROCESSED = {"to": orders.processed}
@@ -131,9 +131,9 @@ async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch
         Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59)
     )
     for counted in (*old, shown):
-        await kept.made.figures.add(counted)
+        await kept.made.engine.figures.add(counted)
     await replace(kept.retention, keep=None).sweep()
-    assert await kept.made.figures.between(NOW - DAY, NOW) == [shown]
+    assert await kept.made.engine.figures.between(NOW - DAY, NOW) == [shown]
 
 
 async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_removed_whole(kept):
@@ -153,7 +153,7 @@ def time_for(parts):
 
 async def short_run(kept, parts):
     """Sweep on another instance, with time for so many pages or parts; return how many orders went."""
-    there = Kept(kept.made, kept.made.submission_keys)
+    there = Kept(kept.made, kept.made.engine.submission_keys)
     return await replace(there.retention, clock=time_for(parts)).sweep()
 
 
@@ -265,23 +265,23 @@ async def left_of(made):
 async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
     """The order goes first, in one transaction; its history may be left over, and is no order."""
     order_id = await kept.order(days=40, notes=3, **PROCESSED)
-    (order,) = (await kept.made.archive.oldest("b00", NOW, "")).orders
+    (order,) = (await kept.made.operations.archive.oldest("b00", NOW, "")).orders
     start, end = history_range(order_id)
-    await kept.made.archive.remove(
+    await kept.made.operations.archive.remove(
         replace(order, keys=[key for key in order.keys if not start <= key < end])
     )
-    assert await kept.made.store.load(order_id) is None
-    assert len(await kept.made.store.history(order_id)) == 4
+    assert await kept.made.engine.store.load(order_id) is None
+    assert len(await kept.made.engine.store.history(order_id)) == 4
     assert await kept.retention.sweep() == 1
-    assert await kept.made.store.history(order_id) == []
+    assert await kept.made.engine.store.history(order_id) == []
 
 
 async def test_removing_what_somebody_else_removes_is_no_error(kept):
     """Two hosts may do it at once."""
     order_id = await kept.order(days=40, notes=2, **PROCESSED)
-    (order,) = (await kept.made.archive.oldest("b00", NOW, "")).orders
-    await kept.made.archive.remove(order)
-    await kept.made.archive.remove(order)
+    (order,) = (await kept.made.operations.archive.oldest("b00", NOW, "")).orders
+    await kept.made.operations.archive.remove(order)
+    await kept.made.operations.archive.remove(order)
     assert await kept.left(order_id) == []
 
 
@@ -292,23 +292,25 @@ async def test_old_alerts_are_removed_too(kept):
         for days in (40, 20)
     ]
     for alert in alerts:
-        await kept.made.alert_log.record(alert)
+        await kept.made.operations.alert_log.record(alert)
     await kept.retention.sweep()
-    left = [alert.event for alert in await kept.made.alert_log.newest(1000)]
+    left = [alert.event for alert in await kept.made.operations.alert_log.newest(1000)]
     assert [alert in left for alert in alerts] == [False, True]
-    assert await kept.made.alert_log.remove_before(NOW, 1000) == 1  # other tests count alerts
+    assert (
+        await kept.made.operations.alert_log.remove_before(NOW, 1000) == 1
+    )  # other tests count alerts
 
 
 async def test_old_poison_messages_are_removed_too(kept):
     """By when they arrived, whole and exactly those."""
     for days in (40, 30.0001, 20):
-        await kept.made.poison_store.put(
+        await kept.made.engine.poison_store.put(
             SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY)
         )
     await kept.retention.sweep()
-    (left,) = await kept.made.poison_store.page(SUBMISSIONS, 100)
+    (left,) = await kept.made.engine.poison_store.page(SUBMISSIONS, 100)
     assert left.at == NOW - 20 * DAY
-    await kept.made.poison_store.remove(SUBMISSIONS, left.message_id)
+    await kept.made.engine.poison_store.remove(SUBMISSIONS, left.message_id)
 
 
 async def test_old_keys_of_customers_are_forgotten_too(made):
@@ -334,15 +336,17 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
     assert sorted(await found(kept, "ada@example.com")) == sorted(hers)
     for order_id in hers:
         await kept.retention.erase(order_id, OperatorRequest(**GRACE))
-        order = await kept.made.store.load(order_id)
+        order = await kept.made.engine.store.load(order_id)
         assert order.submitted.payload["customer"] == {"name": "erased", "email": "erased"}
         assert order.submitted.payload["items"]
-        assert [entry.event for entry in await kept.made.store.history(order_id)] == [
+        assert [entry.event for entry in await kept.made.engine.store.history(order_id)] == [
             "submitted",
             "erased",
         ]
     assert await found(kept, "ada@example.com") == []
-    assert (await kept.made.store.load(other)).submitted.payload == content_of("grace@example.com")
+    assert (await kept.made.engine.store.load(other)).submitted.payload == content_of(
+        "grace@example.com"
+    )
 
 
 async def test_a_customer_is_looked_for_in_every_bucket():
@@ -378,15 +382,15 @@ async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
         "b00-" + "8" * 26,
     )
     for order_id in (recorded, refused, other):
-        await kept.made.poison_store.put(
+        await kept.made.engine.poison_store.put(
             SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW)
         )
     await kept.retention.erase(recorded, OperatorRequest(**GRACE))
     with pytest.raises(UnknownOrderError):
         await kept.retention.erase(refused, OperatorRequest(**GRACE))
-    (left,) = await kept.made.poison_store.page(SUBMISSIONS, 100)
+    (left,) = await kept.made.engine.poison_store.page(SUBMISSIONS, 100)
     assert other in left.body.decode()
-    await kept.made.poison_store.remove(SUBMISSIONS, left.message_id)
+    await kept.made.engine.poison_store.remove(SUBMISSIONS, left.message_id)
 
 
 def test_an_erased_order_goes_on_as_before():
@@ -410,7 +414,7 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
 
     A bucket's place, and what waits for the channels that are off.
     """
-    kept, costs = Kept(on_azurite, on_azurite.submission_keys), []
+    kept, costs = Kept(on_azurite, on_azurite.engine.submission_keys), []
     await kept.empty()
     for _ in range(2):
         transport.requests.clear()
@@ -428,9 +432,11 @@ async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_f
     missing = [
         Delete(key(order_id)) for key, order_id in zip((state_key, order_key), halves, strict=True)
     ]
-    await kept.made.store.table.submit("b00", missing)
+    await kept.made.engine.store.table.submit("b00", missing)
     assert await kept.retention.sweep() == 0
     page = await kept.retention.find(FindRequest(email="half@example.com", **GRACE))
     assert (page.orders, sorted(page.unreadable)) == ([], sorted(halves))
-    for order in (await kept.made.archive.oldest("b00", NOW, "")).orders:
-        await kept.made.store.table.submit_separately("b00", [Delete(key) for key in order.keys])
+    for order in (await kept.made.operations.archive.oldest("b00", NOW, "")).orders:
+        await kept.made.engine.store.table.submit_separately(
+            "b00", [Delete(key) for key in order.keys]
+        )

@@ -30,9 +30,9 @@ class Keyed:
     def __init__(self, made):
         self.payload = replace(PAYLOAD, check=lambda _: None, keys=lambda of: of["numbers"])
         self.made = app(replace(made.engine.adapters, clock=lambda: NOW), retention_days=30)
-        self.store = self.made.store
-        self.terms = replace(self.made.submission.terms, payload=self.payload)
-        self.orders = self.made.orders
+        self.store = self.made.engine.store
+        self.terms = replace(self.made.engine.submission.terms, payload=self.payload)
+        self.orders = self.made.operations.orders
 
     async def order(self, *numbers, bucket=0, at=NOW):
         """Record an order with these keys; return its id."""
@@ -139,9 +139,9 @@ async def test_keys_are_written_with_the_order_and_by_nothing_else(keyed, unique
 async def test_retention_removes_the_keys_with_the_order(keyed, unique):
     """The order remembers them, so an app that knows no keys removes them too."""
     order_id = await keyed.order(unique, f"{unique}2", at=NOW - timedelta(days=1))
-    (order,) = (await keyed.made.archive.oldest("b00", None, order_id)).orders[:1]
+    (order,) = (await keyed.made.operations.archive.oldest("b00", None, order_id)).orders[:1]
     assert order.order_id == order_id
-    await keyed.made.archive.remove(order)
+    await keyed.made.operations.archive.remove(order)
     assert await keyed.rows(unique) == []
     assert await keyed.store.load(order_id) is None
 
@@ -150,8 +150,8 @@ async def test_a_removal_that_was_cut_short_after_the_keys_is_finished_by_the_ne
     """What is gone already does not keep the order."""
     order_id = await keyed.order(unique)
     await keyed.store.table.submit("b00", [Delete(key) for key in await keyed.rows(unique)])
-    (order,) = (await keyed.made.archive.oldest("b00", None, order_id)).orders[:1]
-    await keyed.made.archive.remove(order)
+    (order,) = (await keyed.made.operations.archive.oldest("b00", None, order_id)).orders[:1]
+    await keyed.made.operations.archive.remove(order)
     assert await keyed.store.load(order_id) is None
 
 

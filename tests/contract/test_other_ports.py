@@ -56,17 +56,17 @@ def alert(number: int) -> Event:
 async def test_alerts_are_kept_once_and_shown_newest_first(made):
     """An alert that arrives again is the same alert."""
     for number in (1, 3, 2, 3):
-        await made.alert_log.record(alert(number))
-    newest = await made.alert_log.newest(2)
+        await made.operations.alert_log.record(alert(number))
+    newest = await made.operations.alert_log.newest(2)
     assert [logged.event for logged in newest] == [alert(3), alert(2)]
-    assert [logged.event for logged in await made.alert_log.newest(100)] == [
+    assert [logged.event for logged in await made.operations.alert_log.newest(100)] == [
         alert(3),
         alert(2),
         alert(1),
     ]
-    assert [logged.event for logged in await made.alert_log.newest(100, newest[-1].key)] == [
-        alert(1)
-    ]
+    assert [
+        logged.event for logged in await made.operations.alert_log.newest(100, newest[-1].key)
+    ] == [alert(1)]
 
 
 async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(made):
@@ -74,64 +74,77 @@ async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(made)
     name = f"w{uuid4().hex[:20]}"
     for version, text, kept in ((1, "one", "one"), (1, "other", "one"), (2, "other", "other")):
         row = {f"{name}|{version}": {"Fingerprint": text}}
-        assert await first(made.adapters.table("agents"), "workflows", row) == {"Fingerprint": kept}
+        assert await first(made.engine.adapters.table("agents"), "workflows", row) == {
+            "Fingerprint": kept
+        }
 
 
 async def test_an_alert_that_comes_again_with_another_time_is_kept_once(made):
     """Its event id says that it is the same, to any process; it may come again once it is removed."""
     event = replace(alert(-900), event_id=str(uuid4()))
     for late in (0, 5):
-        another = AlertLog(made.alert_log._table)
+        another = AlertLog(made.operations.alert_log._table)
         await another.record(replace(event, at=event.at + seconds(late)))
     assert [
         logged.event
-        for logged in await made.alert_log.newest(100)
+        for logged in await made.operations.alert_log.newest(100)
         if logged.event.event_id == event.event_id
     ] == [event]
-    assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
-    await made.alert_log.record(event)
+    assert await made.operations.alert_log.remove_before(event.at + seconds(1), 1000) == 1
+    await made.operations.alert_log.record(event)
     assert [
         logged.event
-        for logged in await made.alert_log.newest(100)
+        for logged in await made.operations.alert_log.newest(100)
         if logged.event.event_id == event.event_id
     ] == [event]
-    assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
+    assert await made.operations.alert_log.remove_before(event.at + seconds(1), 1000) == 1
 
 
 async def test_of_several_who_acknowledge_an_alert_the_first_stands(made):
     """Also when both do it at once, and when the alert comes again."""
-    await made.alert_log.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
-    (key,) = [logged.key for logged in await made.alert_log.newest(100) if logged.event == event]
+    await made.operations.alert_log.record(
+        event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e")
+    )
+    (key,) = [
+        logged.key
+        for logged in await made.operations.alert_log.newest(100)
+        if logged.event == event
+    ]
     words = [Acknowledgement(by=by, at=NOW, note="'; -- <b>") for by in ("grace", "alan")]
-    await asyncio.gather(*(made.alert_log.acknowledge(key, word) for word in words))
-    await made.alert_log.record(event)
-    (kept,) = [logged for logged in await made.alert_log.newest(100) if logged.key == key]
+    await asyncio.gather(*(made.operations.alert_log.acknowledge(key, word) for word in words))
+    await made.operations.alert_log.record(event)
+    (kept,) = [
+        logged for logged in await made.operations.alert_log.newest(100) if logged.key == key
+    ]
     assert kept.acknowledged in words
-    assert await made.alert_log.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
-    assert kept in await made.alert_log.newest(100)
-    assert not await made.alert_log.acknowledge("no such key", words[0])
+    assert await made.operations.alert_log.acknowledge(
+        key, Acknowledgement(by="linus", at=NOW, note="late")
+    )
+    assert kept in await made.operations.alert_log.newest(100)
+    assert not await made.operations.alert_log.acknowledge("no such key", words[0])
 
 
 async def test_a_submission_key_is_bound_once(made):
     """Of many claims of one key the first stands, whatever the key looks like."""
     key = "k/\\#?\u00e9" * 10
     claims = [
-        made.submission_keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)
+        made.engine.submission_keys.claim(key, f"order-{number}", f"print-{number}")
+        for number in range(5)
     ]
     assert len(set(await asyncio.gather(*claims))) == 1
 
 
 async def test_a_submission_key_is_forgotten_by_its_age(made):
     """Those that were bound before a time, and no others."""
-    began, old, young = made.adapters.clock(), str(uuid4()), str(uuid4())
-    await made.submission_keys.claim(old, "order-1", "p")
-    await made.submission_keys.remove_before(began)
-    assert await made.submission_keys.claim(old, "order-2", "p") == ("order-1", "p")
-    between = made.adapters.clock() + seconds(0.000001)
-    await made.submission_keys.claim(young, "order-3", "p")
-    assert await made.submission_keys.remove_before(between) >= 1
-    assert await made.submission_keys.claim(old, "order-2", "p") == ("order-2", "p")
-    assert await made.submission_keys.claim(young, "order-4", "p") == ("order-3", "p")
+    began, old, young = made.engine.adapters.clock(), str(uuid4()), str(uuid4())
+    await made.engine.submission_keys.claim(old, "order-1", "p")
+    await made.engine.submission_keys.remove_before(began)
+    assert await made.engine.submission_keys.claim(old, "order-2", "p") == ("order-1", "p")
+    between = made.engine.adapters.clock() + seconds(0.000001)
+    await made.engine.submission_keys.claim(young, "order-3", "p")
+    assert await made.engine.submission_keys.remove_before(between) >= 1
+    assert await made.engine.submission_keys.claim(old, "order-2", "p") == ("order-2", "p")
+    assert await made.engine.submission_keys.claim(young, "order-4", "p") == ("order-3", "p")
 
 
 def effect(key: str, action: str) -> Effect:
@@ -141,7 +154,7 @@ def effect(key: str, action: str) -> Effect:
 
 
 def ledger_of(made):
-    return Ledger(made.adapters.table("simulator"))
+    return Ledger(made.engine.adapters.table("simulator"))
 
 
 @pytest.mark.proves("AGT-7")
@@ -266,7 +279,7 @@ async def test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed(pair):
 async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_azurite):
     """Ids, body and addressing arrive; a burst goes out in batches and complete."""
     order_ids = [f"b00-{number:026d}" for number in range(300)]
-    bus = on_azurite.adapters.bus
+    bus = on_azurite.engine.adapters.bus
     await asyncio.gather(
         *(bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids)
     )
@@ -303,8 +316,8 @@ async def test_the_certificates_are_read_once_for_all_queues(services, monkeypat
 
 async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
     """It is in nobody's way until then."""
-    due = on_azurite.adapters.clock() + seconds(0.5)
-    await on_azurite.adapters.bus.send(
+    due = on_azurite.engine.adapters.clock() + seconds(0.5)
+    await on_azurite.engine.adapters.bus.send(
         [replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)]
     )
     (arrived,) = await received_from(services, "scheduler-requests", 1)
@@ -338,7 +351,7 @@ NOT_IN_XML = ["\x00", "\x0b", "\ufffe", "\uffff", "\ud800"]
 @pytest.mark.parametrize("character", NOT_IN_XML, ids=ascii)
 async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, made, character):
     """The sender hears of it; the messages after it come out."""
-    submissions = made.adapters.queue("order-submissions")
+    submissions = made.engine.adapters.queue("order-submissions")
     with pytest.raises(InvalidError, match="no queue can hold"):
         await submissions.put(f"a{character}b")
     await submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
@@ -356,7 +369,7 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, m
 @pytest.mark.proves("SUB-4")
 async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
     """Azure drops one after seven days unless it says otherwise, and with it an order that was accepted."""
-    submissions = on_azurite.adapters.queue("order-submissions")
+    submissions = on_azurite.engine.adapters.queue("order-submissions")
     await submissions.put("x")
     since = await submissions.oldest()
     async with QueueClient.from_connection_string(
@@ -371,7 +384,10 @@ async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
 
 async def test_a_text_that_is_put_off_is_there_for_nobody_before(services, on_azurite):
     """And is kept meanwhile."""
-    submissions, clock = on_azurite.adapters.queue("order-submissions"), on_azurite.adapters.clock
+    submissions, clock = (
+        on_azurite.engine.adapters.queue("order-submissions"),
+        on_azurite.engine.adapters.clock,
+    )
     due = clock() + seconds(2)
     await submissions.put("later", seconds(2))
     assert (await submissions.waiting(), await submissions.oldest()) == (1, None)
@@ -390,7 +406,7 @@ async def test_a_text_that_is_put_off_is_there_for_nobody_before(services, on_az
 
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
     """The official client sends CloudEvents; they arrive in base64, one to a message."""
-    await on_azurite.adapters.events.publish([alert(7), alert(8)])
+    await on_azurite.engine.adapters.events.publish([alert(7), alert(8)])
     arrived = await take_events(services)
     assert [(event["id"], event["specversion"], event["data"]) for event in arrived] == [
         ("a:7", "1.0", {"n": 7}),
@@ -429,10 +445,10 @@ async def test_an_agent_instance_is_known_by_what_it_said_last(made):
 
     before, after, other = health("i1", 0), health("i1", 2), health("i2", 0)
     for published in (before, other):
-        await made.agent_health.publish(published)
-    await made.agent_health.publish(after, before)
-    assert await made.agent_health.since(NOW) == [other, after]
-    assert await made.agent_health.since(NOW + FRESH + seconds(1)) == [after]
+        await made.engine.agent_health.publish(published)
+    await made.engine.agent_health.publish(after, before)
+    assert await made.engine.agent_health.since(NOW) == [other, after]
+    assert await made.engine.agent_health.since(NOW + FRESH + seconds(1)) == [after]
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
@@ -441,11 +457,11 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     opened = AgentHealth(agent="payment", instance="o1", at=NOW, open_until=NOW + seconds(60))
     asked = replace(opened, instance="o2", asked_until=NOW + seconds(70))
     for health in (opened, asked):
-        await made.agent_health.publish(health)
-    assert await made.agent_health.since(NOW + seconds(59)) == [opened, asked]
-    assert await made.agent_health.since(NOW + seconds(61)) == [asked]
-    await made.agent_health.remove_before(NOW + seconds(61))
-    assert await made.agent_health.since(NOW) == [asked]
+        await made.engine.agent_health.publish(health)
+    assert await made.engine.agent_health.since(NOW + seconds(59)) == [opened, asked]
+    assert await made.engine.agent_health.since(NOW + seconds(61)) == [asked]
+    await made.engine.agent_health.remove_before(NOW + seconds(61))
+    assert await made.engine.agent_health.since(NOW) == [asked]
 
 
 @pytest.mark.proves("OPR-9")
@@ -463,16 +479,16 @@ async def test_a_hold_takes_the_place_of_the_one_before_and_vanishes_by_itself(m
     other = replace(first, agent="shipping")
     report = AgentHealth(agent="payment", instance="i1", at=now)
     longer = replace(first, at=now + seconds(1), asked_until=now + seconds(90), held_by="ada")
-    await made.agent_health.publish(report)
+    await made.engine.agent_health.publish(report)
     for hold in (first, other, longer):
-        await made.agent_health.hold(hold)
-    assert await made.agent_health.since(now) == [report, other, longer]
-    assert await made.agent_health.since(now + seconds(61)) == [longer]
+        await made.engine.agent_health.hold(hold)
+    assert await made.engine.agent_health.since(now) == [report, other, longer]
+    assert await made.engine.agent_health.since(now + seconds(61)) == [longer]
     ended = replace(longer, at=now + seconds(5), asked_until=now + seconds(5))
-    await made.agent_health.hold(ended)
-    assert await made.agent_health.since(now + seconds(30)) == [other]
-    await made.agent_health.remove_before(now + seconds(90))
-    assert await made.agent_health.since(NOW) == []
+    await made.engine.agent_health.hold(ended)
+    assert await made.engine.agent_health.since(now + seconds(30)) == [other]
+    await made.engine.agent_health.remove_before(now + seconds(90))
+    assert await made.engine.agent_health.since(NOW) == []
 
 
 GARBAGE = f"{sortable(NOW)}|garbage|1"
@@ -493,20 +509,20 @@ def garbage_alerts():
 async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
     told = AgentHealth(agent="reads", instance="i1", at=NOW, running=1)
-    await made.agent_health.publish(told)
-    await made.alert_log.record(event := alert(77))
-    await made.agent_health._table.submit("health", [Put(GARBAGE, {"SchemaVersion": 99})])
+    await made.engine.agent_health.publish(told)
+    await made.operations.alert_log.record(event := alert(77))
+    await made.engine.agent_health._table.submit("health", [Put(GARBAGE, {"SchemaVersion": 99})])
     rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
-    await made.alert_log._table.submit("alerts", [Put(*row) for row in rows.items()])
-    assert told in await made.agent_health.since(NOW)
-    await made.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
-    assert await made.sweeps.last() is None
-    found = await made.alert_log.newest(1000)
+    await made.operations.alert_log._table.submit("alerts", [Put(*row) for row in rows.items()])
+    assert told in await made.engine.agent_health.since(NOW)
+    await made.engine.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
+    assert await made.engine.sweeps.last() is None
+    found = await made.operations.alert_log.newest(1000)
     assert event in [row.event for row in found]
     assert not [rows[row.key] for row in found if row.key in rows]
-    assert event.event_id in str(await made.operators.alerts.list(AlertsPage()))
-    await made.alert_log._table.submit("alerts", [Delete(key) for key in rows])
-    await made.agent_health._table.submit("health", [Delete(GARBAGE)])
+    assert event.event_id in str(await made.operations.services.alerts.list(AlertsPage()))
+    await made.operations.alert_log._table.submit("alerts", [Delete(key) for key in rows])
+    await made.engine.agent_health._table.submit("health", [Delete(GARBAGE)])
 
 
 async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(made):
@@ -518,31 +534,33 @@ async def test_the_figures_of_processes_stand_side_by_side_until_they_are_remove
         Figures(at=NOW + seconds(60), failed=2),
     )
     for figures in (one, other, later):
-        await made.figures.add(figures)
-    found = await made.figures.between(NOW, NOW + seconds(60))
+        await made.engine.figures.add(figures)
+    found = await made.engine.figures.between(NOW, NOW + seconds(60))
     assert sorted(found, key=lambda figures: figures.processed) == [one, other]
-    await made.figures.remove_before(NOW + seconds(60))
-    assert await made.figures.between(NOW, NOW + seconds(120)) == [later]
+    await made.engine.figures.remove_before(NOW + seconds(60))
+    assert await made.engine.figures.between(NOW, NOW + seconds(120)) == [later]
 
 
 @pytest.mark.proves("SUP-7")
 async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(made):
     """Also if several say it at once; a sweep changes nothing of it."""
     said = await asyncio.gather(
-        *(made.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2))
+        *(made.engine.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2))
     )
     assert len(set(said)) == 1
-    await made.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
-    assert await made.sweeps.awaited_since(NOW + seconds(9)) == said[0]
+    await made.engine.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
+    assert await made.engine.sweeps.awaited_since(NOW + seconds(9)) == said[0]
 
 
 @pytest.mark.proves("SUP-7")
 async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(made):
     for start in (NOW, NOW + seconds(60)):
         last = Sweep(at=start, instance="v1", recovered=0)
-        await made.sweeps.record(last)
-        assert await made.sweeps.last() == last
-        said = [await made.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)]
+        await made.engine.sweeps.record(last)
+        assert await made.engine.sweeps.last() == last
+        said = [
+            await made.engine.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)
+        ]
         assert said == [start + seconds(9)] * 2
 
 
@@ -551,20 +569,22 @@ async def source(made):
     """A queue that is no other test's; what is kept of it is removed at the end."""
     name = f"src-{uuid4().hex[:8]}"
     yield name
-    await made.poison_store.remove_before(name, NOW + seconds(3600), 100)
+    await made.engine.poison_store.remove_before(name, NOW + seconds(3600), 100)
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(made, source):
     """However often a crash has it kept: with all that is known of it. Another delivery is another message."""
     second, first = (Arrival(at=NOW + seconds(number), number="7") for number in (2, 1))
-    assert await made.poison_store.page(source, 10) == []
+    assert await made.engine.poison_store.page(source, 10) == []
     for arrival in (second, first, second):
-        await made.poison_store.put(
+        await made.engine.poison_store.put(
             source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do"
         )
-    await made.poison_store.put(source, b"{broken", "Invalid JSON", replace(second, number="8"))
-    one, *others = await made.poison_store.page(source, 10)
+    await made.engine.poison_store.put(
+        source, b"{broken", "Invalid JSON", replace(second, number="8")
+    )
+    one, *others = await made.engine.poison_store.page(source, 10)
     assert (one.source, one.body, one.reason, one.at) == (
         source,
         b"{broken",
@@ -574,23 +594,23 @@ async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(m
     assert (one.correlation_id, one.shortened) == ("order-1:payment:1:do", False)
     assert {message.correlation_id for message in others} == {"order-1:payment:1:do", None}
     assert len(others) == 2
-    assert await made.poison_store.page(source, 1) == [one]
-    assert await made.poison_store.page(source, 10, one.message_id) == others
-    assert await made.poison_store.get(source, one.message_id) == one
+    assert await made.engine.poison_store.page(source, 1) == [one]
+    assert await made.engine.poison_store.page(source, 10, one.message_id) == others
+    assert await made.engine.poison_store.get(source, one.message_id) == one
 
 
 @pytest.mark.proves("SUB-4")
 async def test_a_poison_message_is_removed_and_nothing_else(made, source):
     """Also where somebody else has removed it; by itself, or with all that arrived before a time."""
     for number in range(4):
-        await made.poison_store.put(source, b"x", "r", Arrival(at=NOW + seconds(number)))
-    _, second, third, fourth = await made.poison_store.page(source, 10)
+        await made.engine.poison_store.put(source, b"x", "r", Arrival(at=NOW + seconds(number)))
+    _, second, third, fourth = await made.engine.poison_store.page(source, 10)
     for _ in range(2):
-        await made.poison_store.remove(source, second.message_id)
+        await made.engine.poison_store.remove(source, second.message_id)
     with pytest.raises(UnknownMessageError):
-        await made.poison_store.get(source, second.message_id)
-    assert await made.poison_store.remove_before(source, third.at, 100) == 1
-    assert await made.poison_store.page(source, 10) == [third, fourth]
+        await made.engine.poison_store.get(source, second.message_id)
+    assert await made.engine.poison_store.remove_before(source, third.at, 100) == 1
+    assert await made.engine.poison_store.page(source, 10) == [third, fourth]
 
 
 UNWIELDY = {
@@ -605,10 +625,10 @@ UNWIELDY = {
 @pytest.mark.parametrize("label", UNWIELDY)
 async def test_a_poison_message_is_kept_whole(made, source, label):
     """Whatever its bytes, and whatever the reason."""
-    await made.poison_store.put(
+    await made.engine.poison_store.put(
         source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128
     )
-    (kept,) = await made.poison_store.page(source, 10)
+    (kept,) = await made.engine.poison_store.page(source, 10)
     assert (kept.body, kept.reason, kept.correlation_id) == (UNWIELDY[label], "why?\x00", "c" * 128)
 
 
@@ -616,8 +636,10 @@ async def test_a_poison_message_is_kept_whole(made, source, label):
 async def test_what_no_row_can_hold_is_kept_shortened(made, source):
     """It says so, and blocks nothing; only Service Bus Premium takes such messages."""
     body = random.Random(1).randbytes(10**6)
-    await made.poison_store.put(source, body, "\U0001f375" * 10_000, Arrival(at=NOW), "c" * 128)
-    (kept,) = await made.poison_store.page(source, 10)
+    await made.engine.poison_store.put(
+        source, body, "\U0001f375" * 10_000, Arrival(at=NOW), "c" * 128
+    )
+    (kept,) = await made.engine.poison_store.page(source, 10)
     assert kept.shortened
     assert body.startswith(kept.body)
     assert len(kept.body) > 256 * 1024
@@ -625,7 +647,7 @@ async def test_what_no_row_can_hold_is_kept_shortened(made, source):
 
 async def test_a_queue_that_does_not_exist_is_away(on_azurite, services):
     """What is there answers; what is not is of no use."""
-    await on_azurite.adapters.queue("order-submissions").waiting()
+    await on_azurite.engine.adapters.queue("order-submissions").waiting()
     async with QueueClient.from_connection_string(
         services.storage_connection_string, "missing"
     ) as queue:

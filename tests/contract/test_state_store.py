@@ -426,7 +426,7 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
     on_azurite,
 ):
     """The history row of its next version is there: who commits with it, at the same time, is committed."""
-    store = on_azurite.store
+    store = on_azurite.engine.store
     ids = await three_in(store, "b84")
     await overwrite(store, "b84", history_key(ids[1], 2), Event="left over")
     claims = [claim(await store.load(order_id), f"claim-{order_id}") for order_id in ids]
@@ -459,12 +459,12 @@ async def test_a_time_without_a_zone_is_refused(made):
 @pytest.mark.proves("FLT-7")
 async def test_an_answer_that_was_lost_is_not_taken_for_a_lost_race(on_azurite, transport):
     """Azurite commits, the answer is lost on the way: the order was claimed once, and its request is sent."""
-    order = await recorded(on_azurite.store)
-    transitions = Transitions(on_azurite.store, in_memory_bus := Sent(), utc_now, new_id)
+    order = await recorded(on_azurite.engine.store)
+    transitions = Transitions(on_azurite.engine.store, in_memory_bus := Sent(), utc_now, new_id)
     transport.lose_answers = 1
     await transitions.apply(order.order_id, scheduler.claim)
     assert transport.lose_answers == 0
-    assert (await on_azurite.store.load(order.order_id)).step("payment").counts.attempts == 1
+    assert (await on_azurite.engine.store.load(order.order_id)).step("payment").counts.attempts == 1
     assert len(in_memory_bus.messages) == 1
 
 
@@ -482,12 +482,14 @@ async def test_orders_of_one_bucket_are_committed_together(on_azurite, transport
     """Many concurrent commits in a bucket take far fewer transactions, and one that conflicts fails alone."""
     ids = [f"b97-{number:026d}" for number in range(40)]
     transport.requests.clear()
-    await asyncio.gather(*(on_azurite.store.commit(submission(order_id)) for order_id in ids))
+    await asyncio.gather(
+        *(on_azurite.engine.store.commit(submission(order_id)) for order_id in ids)
+    )
     assert len(transport.requests) <= 6
     fresh = [f"b97-{number:026d}" for number in range(100, 110)]
     outcomes = await asyncio.gather(
         *(
-            on_azurite.store.commit(submission(order_id))
+            on_azurite.engine.store.commit(submission(order_id))
             for order_id in [*fresh[:5], ids[0], *fresh[5:]]
         ),
         return_exceptions=True,
@@ -500,12 +502,14 @@ async def test_orders_of_one_bucket_are_committed_together(on_azurite, transport
 async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, transport):
     """Half of a group conflicts: all others are written, in not many more requests than there are orders."""
     taken = [f"b96-{number:026d}" for number in range(10)]
-    await asyncio.gather(*(on_azurite.store.commit(submission(order_id)) for order_id in taken))
+    await asyncio.gather(
+        *(on_azurite.engine.store.commit(submission(order_id)) for order_id in taken)
+    )
     fresh = [f"b96-{number:026d}" for number in range(100, 110)]
     mixed = [order_id for pair in zip(taken, fresh, strict=True) for order_id in pair]
     transport.requests.clear()
     outcomes = await asyncio.gather(
-        *(on_azurite.store.commit(submission(order_id)) for order_id in mixed),
+        *(on_azurite.engine.store.commit(submission(order_id)) for order_id in mixed),
         return_exceptions=True,
     )
     assert [not isinstance(outcome, Exception) for outcome in outcomes] == [
@@ -534,21 +538,23 @@ async def test_an_order_that_is_refused_takes_no_other_of_its_group_along(on_azu
     """Whichever of them it is, and whether or not the error says so: it alone is refused, the others are recorded."""
     prefix = f"b95-{new_id()[4:-4]}"
     taken, *fresh = [f"{prefix}{number:04d}" for number in range(6)]
-    await on_azurite.store.commit(submission(taken))
+    await on_azurite.engine.store.commit(submission(taken))
     group = [*fresh[:place], taken, *fresh[place:]]
-    outcomes = await at_once(*(on_azurite.store.commit(submission(order_id)) for order_id in group))
+    outcomes = await at_once(
+        *(on_azurite.engine.store.commit(submission(order_id)) for order_id in group)
+    )
     assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [
         outcome == taken for outcome in group
     ]
     for order_id in fresh:
-        assert await on_azurite.store.load(order_id), order_id
+        assert await on_azurite.engine.store.load(order_id), order_id
 
 
 @pytest.mark.proves("ALR-1")
 @pytest.mark.usefixtures("error_names_the_operation")
 async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azurite):
     """Beside a note, an event, a confirmation or an alert that comes again, each new one is kept."""
-    store, alerts = on_azurite.store, on_azurite.alert_log
+    store, alerts = on_azurite.engine.store, on_azurite.operations.alert_log
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
     events = [
@@ -588,7 +594,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
 @pytest.mark.proves("SUB-2")
 async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along(on_azurite):
     """What goes wrong before anything is sent is its own matter, too."""
-    table = on_azurite.store.table
+    table = on_azurite.engine.store.table
     rows = [Insert(new_id(), {"Value": value}) for value in (1, 2, 2**40, 3)]
     outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]

@@ -66,7 +66,7 @@ def read(services, tmp_path):
 
 async def test_another_subscriber_handles_every_event_once(services, on_azurite, queue, read):
     """By its stable id: one that Event Grid delivers again, also to a later run, is not handled again."""
-    publish = on_azurite.adapters.events.publish
+    publish = on_azurite.engine.adapters.events.publish
     await publish([REJECTED, WAITING, REJECTED])
     (printed, faults), expected = (
         await read(),
