@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(abspath $(BIN)):$(PATH)
+# Where Python finds the packages below tools/.
+export PYTHONPATH := $(abspath tools)$(if $(PYTHONPATH),:$(PYTHONPATH))
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -42,7 +44,7 @@ help:
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
 	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'
 
-run: $(VENV)/.installed local/node_modules/.installed
+run: $(VENV)/.installed tools/functions_alone/node_modules/.installed
 	@exec $(BIN)/python -m development run
 
 func: $(VENV)/.installed
@@ -51,10 +53,10 @@ func: $(VENV)/.installed
 operator: $(VENV)/.installed
 	@$(BIN)/python -m operations $(ARGS)
 
-test: $(VENV)/.installed-dev local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
+test: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled browser
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: $(VENV)/.installed-dev local/node_modules/.installed browser
+soak: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed browser
 	@$(if $(ARGS),$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS),$(BIN)/python -m tests.soak $(SLICE))
 
 check: $(VENV)/.installed-dev engine/pages/node_modules/.installed
@@ -83,16 +85,16 @@ explore: $(VENV)/.installed-dev
 differential: $(VENV)/.installed-dev
 	@$(BIN)/python -m development.differential --base '$(or $(BASE),HEAD)' $(ARGS)
 
-mutants: $(VENV)/.installed-dev local/node_modules/.installed
+mutants: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 pattern: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.pattern
 
-pictures: $(VENV)/.installed-dev local/node_modules/.installed browser
+pictures: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed browser
 	@$(BIN)/python -m tests.pictures
 
-bench: $(VENV)/.installed-dev local/node_modules/.installed
+bench: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)
 
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
@@ -133,7 +135,7 @@ $(VENV)/.compiled: | $(VENV)/.installed-dev
 
 $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed-dev
 	@echo '[setup] installing what is deployed, and no more, into $(VENV)/clean (10 seconds, the first time only)'
-	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
+	@PYTHONPATH=".:$$PYTHONPATH" $(BIN)/python tests/support/deployed_package.py
 	@touch $@
 
 # The program selects the browser, here and in the tests.
@@ -151,8 +153,8 @@ engine/pages/node_modules/.installed: engine/pages/package-lock.json | $(VENV)/.
 	@cd engine/pages && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed
+tools/functions_alone/node_modules/.installed: tools/functions_alone/package-lock.json | $(VENV)/.installed
 	@$(REFUSE_LINK)
-	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (some seconds, the first time only)'
-	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@echo '[setup] installing Azurite and the AMQP library into tools/functions_alone/node_modules (some seconds, the first time only)'
+	@cd tools/functions_alone && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -18,7 +18,7 @@ from bench.legend import LEGEND
 from bench.phases import Result
 from bench.prices import LIST, of_an_order
 from bench.workflows import VARIANTS
-from local.proxies import bypass_proxies
+from functions_alone.proxies import bypass_proxies
 
 PHASES = ("throughput", "latency", "crash")
 

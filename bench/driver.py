@@ -24,7 +24,7 @@ from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.keys import LAST, bucket_of
 from engine.domain.messages import Submission
-from local.process import Process
+from functions_alone.process import Process
 
 SUBMITTERS = 8
 QUIET_SECONDS = 2.0

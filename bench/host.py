@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.calls import SWITCH, Calls
 from bench.spies import install
-from local.host.__main__ import main
+from functions_alone.host.__main__ import main
 
 if __name__ == "__main__":
     folder = Path(os.environ["BENCH_FOLDER"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import psutil
 
 from development.stack import Stack
-from local.process import Process
+from functions_alone.process import Process
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

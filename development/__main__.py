@@ -20,12 +20,12 @@ from development.settings import SLOWDOWN_FILE, TIMES, WATCHED, app_settings
 from development.stack import Stack, StackConfig
 from development.submit import submit
 from engine.declarations.business import Business
-from local.faults import Fault
-from local.host.connection import RefusedConnections
-from local.ports import Ports, StackError
-from local.proxies import bypass_proxies
-from local.supervise import until_signal
-from local.terminal import Terminal
+from functions_alone.faults import Fault
+from functions_alone.host.connection import RefusedConnections
+from functions_alone.ports import Ports, StackError
+from functions_alone.proxies import bypass_proxies
+from functions_alone.supervise import until_signal
+from functions_alone.terminal import Terminal
 
 HELP = """Start Azurite, a Service Bus broker, the functions host, and stand-ins for Event Grid, a mail server and two chats.
 

@@ -12,8 +12,8 @@ import click
 
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from local.faults import Fault, text_of
-from local.ports import StackError
+from functions_alone.faults import Fault, text_of
+from functions_alone.ports import StackError
 
 MAIN = ROOT / "infra/main.bicep"
 PINNED = "0.49.2"

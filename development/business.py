@@ -13,8 +13,8 @@ import azure.functions as func
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Business
-from local.faults import Fault
-from local.ports import StackError
+from functions_alone.faults import Fault
+from functions_alone.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
 """The business of this deployment; `python -m development.declared --deploy` chooses another."""

@@ -4,6 +4,7 @@ Those of the engine stand in `pyproject.toml`. Those of a business follow from t
 """
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -28,7 +29,7 @@ OF_THE_FRONT = (
 """The rooms on which only the front door of a business stands."""
 HIDDEN = (
     *("engine.azure", "engine.decisions", "engine.features", "engine.history_words"),
-    *("local", "development", "bootstrap", "testkit"),
+    *("functions_alone", "development", "bootstrap", "testkit"),
 )
 """What a business does not import, beside the roles and the other businesses.
 
@@ -155,7 +156,9 @@ def main() -> int:
 def _run(what: str, command: Sequence[str]) -> int:
     """Run a check, and say so first: it may take minutes; return 1 if it finds something."""
     print(f"[check] {what}", flush=True)
-    return int(subprocess.run(command, cwd=ROOT, check=False).returncode != 0)  # noqa: S603
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603
+    return int(ran.returncode != 0)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from development.faults import DevelopmentCode
-from local.faults import Fault
-from local.ports import StackError
+from functions_alone.faults import Fault
+from functions_alone.ports import StackError
 
 DEPLOYMENT = {
     "subscriptionId": "00000000-0000-0000-0000-000000000001",

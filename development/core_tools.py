@@ -20,10 +20,10 @@ from development.servicebus_config import ROOT, emulator_config
 from development.stack import ALERTS
 from engine.declarations.business import Agent
 from engine.domain.messages import bus_queues
-from local.connections import storage_connection_string
-from local.faults import Fault, text_of
-from local.ports import Ports, StackError
-from local.proxies import bypass_proxies
+from functions_alone.connections import storage_connection_string
+from functions_alone.faults import Fault, text_of
+from functions_alone.ports import Ports, StackError
+from functions_alone.proxies import bypass_proxies
 
 TEMPLATE = ROOT / "local.settings.template.json"
 SETTINGS = ROOT / "local.settings.json"
@@ -130,9 +130,14 @@ def start_all(environ: dict[str, str], data: Path) -> int:
 def _stand_ins(ports: Ports) -> Iterator[Sequence[str]]:
     """Yield the commands that play Event Grid, and the channels to people."""
     module = (sys.executable, "-m")
-    yield *module, "local.eventgrid", f"--port={ports.eventgrid_port}", f"--queue={ALERTS}"
+    yield (
+        *module,
+        "functions_alone.eventgrid",
+        f"--port={ports.eventgrid_port}",
+        f"--queue={ALERTS}",
+    )
     places = (f"--port={ports.channels_port}", f"--smtp-port={ports.smtp_port}")
-    yield *module, "local.channels", *places
+    yield *module, "functions_alone.channels", *places
 
 
 def _run(*command: str, environ: Mapping[str, str]) -> int:

@@ -19,8 +19,8 @@ from development.settings import simulated
 from engine.declarations.business import Agent, Business
 from engine.declarations.credentials import Setting
 from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
-from local.faults import Fault, text_of
-from local.ports import StackError
+from functions_alone.faults import Fault, text_of
+from functions_alone.ports import StackError
 
 COMMAND = "python -m development.declared --write"
 LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 2000, "defaultMessageTimeToLive": "PT1H"}

@@ -1,10 +1,10 @@
 """The faults that keep `make run`, `make func` or a deployment from starting, besides those of the local platform."""
 
-from local.faults import Code
+from functions_alone.faults import Code
 
 
 class DevelopmentCode(Code):
-    """See `local.faults.Code`."""
+    """See `functions_alone.faults.Code`."""
 
     HOSTS_INVALID = (
         "hosts-invalid",

@@ -16,8 +16,8 @@ from development import bicep, compiler
 from development.faults import DevelopmentCode
 from development.pages import with_section
 from development.servicebus_config import ROOT
-from local.faults import Fault, text_of
-from local.ports import StackError
+from functions_alone.faults import Fault, text_of
+from functions_alone.ports import StackError
 
 Compiled = Mapping[str, Any]
 """The compiled template, as Resource Manager takes it."""

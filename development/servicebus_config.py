@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.domain.messages import ANSWERS, DEAD_LETTERS
-from local.broker_config import configuration
+from functions_alone.broker_config import configuration
 
 ROOT = Path(__file__).parent.parent
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from engine.declarations.business import Agent
-from local.connections import service_bus_connection_string, storage_connection_string
-from local.ports import HOST, Ports
+from functions_alone.connections import service_bus_connection_string, storage_connection_string
+from functions_alone.ports import HOST, Ports
 
 WATCHED = {"FAILURE_THRESHOLD": "25"}
 """What `make run` sets besides: while a service hangs, a reader has two minutes to mend it after the first failure."""

@@ -23,8 +23,8 @@ from development.conditions import Json, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Business
-from local.faults import Fault
-from local.ports import StackError
+from functions_alone.faults import Fault
+from functions_alone.ports import StackError
 
 INFRA = ROOT / "infra"
 KEPT = ROOT / "tests/deployment/snapshots"

@@ -1,5 +1,6 @@
 """The app on the embedded stack, with the queues, tables and settings that it wants to be there."""
 
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,13 @@ from development.servicebus_config import ROOT, config
 from development.settings import app_settings
 from engine.declarations.business import Agent
 from engine.domain.messages import bus_queues
-from local import stack as platform
-from local.data_folder import Layout
-from local.host.host_json import HOST_JSON
-from local.ports import Ports
+from functions_alone import stack as platform
+from functions_alone.data_folder import Layout
+from functions_alone.host.host_json import HOST_JSON
+from functions_alone.ports import Ports
 
+MODULES = os.pathsep.join((str(ROOT), str(ROOT / "tools")))
+"""Where a host finds modules, after the app's own folder: an author's package comes before one of the tools."""
 ALERTS = "operator-alerts"
 """The queue to which Event Grid delivers."""
 LAYOUT = Layout(oldest=9, newest=9, remedy="empty the folder with `make clean`")
@@ -91,7 +94,7 @@ def _whole(config: StackConfig, settings: Mapping[str, str]) -> platform.StackCo
         app=config.app or app_of(config.business),
         hosts=config.hosts,
         functions=config.functions,
-        settings={**settings, "PYTHONPATH": str(ROOT), HOST_JSON: str(ROOT / "host.json")},
+        settings={**settings, "PYTHONPATH": MODULES, HOST_JSON: str(ROOT / "host.json")},
         queues=config.queues(),
         make=provision,
         topic=platform.Topic(key=settings["EVENT_GRID_KEY"], queue=ALERTS),

@@ -30,7 +30,7 @@ from engine.domain.table import (
     name_of,
     rows,
 )
-from local.faults import Fault, text_of
+from functions_alone.faults import Fault, text_of
 
 COMMAND = "python -m development.state_diagrams --write"
 OVERVIEW, DETAILS = "docs/architecture.md", "docs/step-states.md"

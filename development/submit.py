@@ -10,8 +10,8 @@ from ulid import ULID
 
 from engine.domain.keys import buckets
 from engine.domain.messages import Submission
-from local.connections import storage_connection_string
-from local.ports import Ports
+from functions_alone.connections import storage_connection_string
+from functions_alone.ports import Ports
 
 BUCKETS = 8
 

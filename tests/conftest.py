@@ -8,11 +8,15 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 gc.disable()  # what is loaded stays: to look through it for garbage took half of the time in which tests are collected
-pytest.register_assert_rewrite("tests.support", "local.tests.support")
+pytest.register_assert_rewrite("tests.support", "functions_alone.tests.support")
+
+TOOLS = str(Path(__file__).parents[1] / "tools")
+"""What a process needs on its path that runs one of the tools; `make` puts it there too."""
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (TOOLS, os.environ.get("PYTHONPATH"))))
 
 from development.stack import Stack, StackConfig  # noqa: E402
-from local.proxies import bypass_proxies  # noqa: E402
-from local.tests.support.starts import STARTED, count_starts  # noqa: E402
+from functions_alone.proxies import bypass_proxies  # noqa: E402
+from functions_alone.tests.support.starts import STARTED, count_starts  # noqa: E402
 from tests.slices import FINISHED, SLICES, faults, slices_of  # noqa: E402
 from tests.support.client import QUICK  # noqa: E402 - what is asserted is rewritten from here on
 from tests.support.progress import Progress, folder_of  # noqa: E402
@@ -23,7 +27,7 @@ ALL_OF_THEM = 8
 
 LONGEST = (
     "tests/system/test_long_outages.py",
-    "local/tests/conformance/test_settling.py",
+    "tools/functions_alone/tests/conformance/test_settling.py",
     "tests/scale/test_poisoned_neighbours.py",
     "tests/scale/test_what_waits.py",
     "shared stack 1",
@@ -66,10 +70,10 @@ TOGETHER = {
     "browser": "shared stack 3",
     "stack": "services 1",
     "contract": "services 1",
-    "local/broker": "services 2",
-    "local/conformance": "services 2",
-    "local/host": "services 3",
-    "local/stack": "services 3",
+    "functions_alone/broker": "services 2",
+    "functions_alone/conformance": "services 2",
+    "functions_alone/host": "services 3",
+    "functions_alone/stack": "services 3",
 }
 """Files and folders whose tests use one stack, and so one worker. Any other file has one too, but for those of `APART`."""
 

@@ -45,7 +45,11 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/unit/engine/declarations/test_activities.py",
         "tests/unit/engine/workflow/test_steps.py",
     ),
-    "platform": ("local/tests", "tests/stack/test_busy_machine.py", "tests/stack/test_runner.py"),
+    "platform": (
+        "tools/functions_alone/tests",
+        "tests/stack/test_busy_machine.py",
+        "tests/stack/test_runner.py",
+    ),
     "sizes": (
         "tests/contract",
         "tests/system/test_alert_storm.py",
@@ -68,7 +72,7 @@ SLICES: Mapping[str, Sequence[str]] = {
     NIGHTLY: (
         "samples/claims/test_explored.py::test_nothing_is_paid_unapproved_by_two_processes_of_every_kind",
         "samples/claims_with_approvals/test_grown.py::test_nothing_is_paid_unasked_whatever_goes_wrong",
-        "local/tests/broker/test_broker_soak.py",
+        "tools/functions_alone/tests/broker/test_broker_soak.py",
         "tests/deployment/test_another_business.py::test_what_reads_the_business_passes_with_many_agents",
         "tests/exploration/test_services_as_they_are.py::test_nothing_happens_twice_whatever_operators_do",
         "tests/exploration/test_trial.py::test_what_waits_may_be_erased",

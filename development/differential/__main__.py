@@ -13,7 +13,7 @@ from development.differential.comparison import Comparison, compare
 from development.differential.differences import DIFFERENCES, RENAMED, Difference
 from development.differential.trees import checked_out, started
 from development.servicebus_config import ROOT
-from local.ports import StackError
+from functions_alone.ports import StackError
 
 SHOWN = 20
 """How many kinds of differences are shown."""

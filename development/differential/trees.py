@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from local.faults import Fault
-from local.ports import StackError
+from functions_alone.faults import Fault
+from functions_alone.ports import StackError
 
 PACKAGE = "development/differential"
 OF_ITS_COMMIT = (f"{PACKAGE}/side.py", f"{PACKAGE}/neutral.py", "tests/exploration/courses.py")
@@ -73,7 +73,7 @@ def _git(commit: str, *arguments: str) -> bytes:
 
 def started(tree: Path, module: str, *arguments: str) -> "subprocess.Popen[str]":
     """Start a module of this tree in a process that sees no other tree; what it prints can be read."""
-    roots: Sequence[Path] = (tree, tree / "tests", tree / "tests/support")
+    roots: Sequence[Path] = (tree, tree / "tools", tree / "tests", tree / "tests/support")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, roots)),
         "PYTHONHASHSEED": "0",

@@ -8,7 +8,7 @@ import pytest
 
 from development.settings import app_settings
 from engine.azure.settings import Settings
-from local.ports import Ports
+from functions_alone.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions

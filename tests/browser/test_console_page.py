@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.async_api import expect
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.browsers import KEY
 from tests.support.failing import fault
 from tests.support.submitting import new_order_id, submit

@@ -9,7 +9,7 @@ import pytest
 from azure.storage.queue.aio import QueueClient
 from playwright.async_api import expect
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.browsers import KEY
 from tests.support.client import PATIENT
 from tests.support.stacks import running

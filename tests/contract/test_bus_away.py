@@ -13,7 +13,7 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import AgentRequest
-from local.tests.support.gateways import Gateway
+from functions_alone.tests.support.gateways import Gateway
 from testkit.memory import in_memory
 from tests.support.builders import seconds
 

@@ -10,11 +10,11 @@ from engine.azure.channels.opening import open_channels
 from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
-from local.channels import application
-from local.inbox import ChannelFault, ChannelName, Inbox, Mode
-from local.mail_server import MailServer
-from local.ports import Ports
-from local.site import Site
+from functions_alone.channels import application
+from functions_alone.inbox import ChannelFault, ChannelName, Inbox, Mode
+from functions_alone.mail_server import MailServer
+from functions_alone.ports import Ports
+from functions_alone.site import Site
 from shop.business import SHOP
 from tests.support.apps import SETTINGS
 from tests.support.digests import DIGEST_ID, digest

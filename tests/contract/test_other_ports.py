@@ -33,8 +33,8 @@ from engine.storage.outbox import EVENT
 from engine.storage.poison import Arrival
 from engine.storage.sweeps import Sweep
 from engine.storage.tables import Delete, Put, first
-from local.tests.support.delivered_events import take_events
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.delivered_events import take_events
+from functions_alone.tests.support.waiting import eventually
 from operations.api.requests import AlertsPage
 from samples.simulator.ledger import Ledger
 from samples.simulator.rules import Effect, Fault, FaultInForce

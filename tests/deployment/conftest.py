@@ -9,7 +9,7 @@ import pytest
 from development import bicep, snapshots
 from development.business import DEPLOYED
 from development.settings import app_settings
-from local.ports import Ports
+from functions_alone.ports import Ports
 from tests.support.deployed_package import AZURE_PYTHON, PYTHON, build
 from tests.support.deployed_resources import deployment
 from tests.support.deploying import AGENTS, BUSINESS, VARIANTS, everything, functions_with, index

@@ -11,9 +11,9 @@ from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
-from local.faults import LocalCode
-from local.host.host_json import HOST_JSON
-from local.ports import Ports
+from functions_alone.faults import LocalCode
+from functions_alone.host.host_json import HOST_JSON
+from functions_alone.ports import Ports
 from shop.business import SHOP
 
 REQUIRED = {
@@ -43,9 +43,17 @@ def test_the_app_does_not_start_and_says_why():
         app_settings(Ports(), "k", "k", SHOP.agents) | WRONG | SECRETS | {"INVENTORY_URL": ""}
     ) | {HOST_JSON: "host.json", "BUSINESS": TRIED}
     environment = {
-        name: value for name, value in os.environ.items() if name in ("PATH", "HOME")
+        name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "PYTHONPATH")
     } | settings
-    command = [sys.executable, "-m", "local.host", "--app-dir", str(ANOTHER_APP), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "functions_alone.host",
+        "--app-dir",
+        str(ANOTHER_APP),
+        "--port",
+        "0",
+    ]
     ran = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
     )

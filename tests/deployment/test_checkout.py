@@ -15,7 +15,7 @@ READ_BY_A_SHELL = [
     *("Makefile", ".ci/run", "azure.yaml", "requirements.txt", "requirements-local.txt"),
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/support/*.sh")),
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("infra/hooks/*.*")),
-    *(str(path.relative_to(ROOT)) for path in ROOT.glob("local/*.mjs")),
+    *(str(path.relative_to(ROOT)) for path in ROOT.glob("tools/functions_alone/*.mjs")),
 ]
 OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 

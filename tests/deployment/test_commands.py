@@ -28,7 +28,7 @@ def made(target, arguments):
         for stamp in (
             f"{sys.prefix}/.installed",
             f"{sys.prefix}/.installed-dev",
-            "local/node_modules/.installed",
+            "tools/functions_alone/node_modules/.installed",
         )
     ]
     command = ["make", *stamps, target, f"VENV={sys.prefix}", f"ARGS={arguments}"]
@@ -206,7 +206,7 @@ rm -rf node_modules/*
 """
 
 
-@pytest.mark.parametrize("part", ["local", "engine/pages"])
+@pytest.mark.parametrize("part", ["tools/functions_alone", "engine/pages"])
 def test_a_linked_folder_of_npm_packages_is_refused(copy, part):
     """(newcomer) npm empties it, and another checkout may use what the link leads to."""
     (copy / part).mkdir(parents=True)

@@ -10,7 +10,7 @@ import pytest
 from development import bicep
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from local.ports import StackError
+from functions_alone.ports import StackError
 
 STAND_IN = """#!{python}
 import sys

@@ -20,13 +20,13 @@ from development.business import DEPLOYED
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT, emulator_config, queues
 from development.settings import app_settings
-from development.stack import Stack, StackConfig
+from development.stack import MODULES, Stack, StackConfig
 from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
-from local.faults import Fault
-from local.ports import Ports
-from local.tests.support.waiting import PATIENCE_SECONDS
+from functions_alone.faults import Fault
+from functions_alone.ports import Ports
+from functions_alone.tests.support.waiting import PATIENCE_SECONDS
 from shop.business import SHOP
 from tests.support.deploying import AGENTS, index
 
@@ -83,7 +83,7 @@ def test_only_this_machine_reaches_the_emulators():
 
 def test_azurite_is_the_one_that_is_tested():
     """The same version in Docker as in the embedded stack."""
-    lock = json.loads((ROOT / "local/package-lock.json").read_text())
+    lock = json.loads((ROOT / "tools/functions_alone/package-lock.json").read_text())
     assert COMPOSE["azurite"]["image"].endswith(
         f":{lock['packages']['node_modules/azurite']['version']}"
     )
@@ -157,7 +157,7 @@ def fake(folder, *names):
 
 def test_everything_that_is_missing_is_named(tmp_path):
     """With nothing there, one run names all of it, and nothing is started."""
-    environ = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environ = {"PATH": str(tmp_path), "PYTHONPATH": MODULES}
     command = [sys.executable, "-m", "development.core_tools"]
     ran = subprocess.run(
         command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False

@@ -111,7 +111,10 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     named = re.findall(r"`([\w/.]+)::(\w+)`", EMBEDDED)
     assert len(named) > 20
     for file, test in named:
-        places = [ROOT / tests / shortened.get(file, file) for tests in ("local/tests", "tests")]
+        places = [
+            ROOT / tests / shortened.get(file, file)
+            for tests in ("tools/functions_alone/tests", "tests")
+        ]
         text = "".join(place.read_text() for place in places if place.exists())
         assert re.search(rf"def {test}\(", text), f"{file}::{test}"
     lines = [line for line in EMBEDDED.splitlines() if line.startswith("|")]

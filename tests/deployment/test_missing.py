@@ -141,18 +141,22 @@ def test_npms_browser_is_got_again_for_another_version(tmp_path, age_seconds, ca
 def test_without_npm_make_uses_the_one_of_its_environment(tmp_path):
     """Nothing is on the path but what `make` itself calls."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    local = tmp_path / "local"
-    local.mkdir()
-    (local / "package.json").write_text('{"name": "nothing", "version": "1.0.0"}')
-    (local / "package-lock.json").write_text(
+    platform = tmp_path / "tools/functions_alone"
+    platform.mkdir(parents=True)
+    (platform / "package.json").write_text('{"name": "nothing", "version": "1.0.0"}')
+    (platform / "package-lock.json").write_text(
         '{"name": "nothing", "version": "1.0.0", "lockfileVersion": 3, "packages": {}}'
     )
-    (local / "node_modules").mkdir()
+    (platform / "node_modules").mkdir()
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     for name in ("sh", "echo", "touch", "mkdir", "rm", "python3"):
         (bin_folder / name).symlink_to(shutil.which(name))
-    command = [shutil.which("make"), "local/node_modules/.installed", f"VENV={sys.prefix}"]
+    command = [
+        shutil.which("make"),
+        "tools/functions_alone/node_modules/.installed",
+        f"VENV={sys.prefix}",
+    ]
     ran = subprocess.run(
         [*command, f"--old-file={sys.prefix}/.installed"],
         cwd=tmp_path,
@@ -162,7 +166,7 @@ def test_without_npm_make_uses_the_one_of_its_environment(tmp_path):
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert (local / "node_modules/.installed").exists()
+    assert (platform / "node_modules/.installed").exists()
 
 
 def test_without_faketime_the_test_of_a_jumping_clock_is_skipped(tmp_path):

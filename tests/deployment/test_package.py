@@ -13,14 +13,14 @@ import yaml
 from development.business import DEPLOYED, packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
-from local.ports import Ports
+from functions_alone.ports import Ports
 from tests.support.azd_ignore import AzdIgnore
 from tests.support.deployed_package import AZURE_PYTHON, clean_python, ignored
 from tests.support.deploying import AGENTS
 
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
-    "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "development/stack.py", "local/node_modules/x.js",
+    "local.settings.json", "tests/unit/test_x.py", "tools/functions_alone/stack.py", "development/stack.py", "tools/functions_alone/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
     "engine/pages/node_modules/x.js", "engine/pages/package.json", "engine/pages/package-lock.json", "engine/pages/tsconfig.json",
     "engine/pages/tests/x.test.js", "operations/console/tests/x.test.js",

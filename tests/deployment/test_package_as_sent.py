@@ -12,7 +12,7 @@ import pytest
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.runtime import packed
-from local.ports import Ports
+from functions_alone.ports import Ports
 from tests.support.deployed_package import AZURE_PYTHON, PYTHON, ignored
 from tests.support.deploying import AGENTS
 from tests.support.hooks import Project, oldest_python

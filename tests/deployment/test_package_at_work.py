@@ -14,9 +14,9 @@ import pytest
 from development.servicebus_config import ROOT
 from development.stack import StackConfig
 from engine.domain.messages import DEAD_LETTERS
-from local.host.singleton import CONTAINER
-from local.ports import Ports
-from local.tests.support.waiting import eventually
+from functions_alone.host.singleton import CONTAINER
+from functions_alone.ports import Ports
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import QUICK, Client
 from tests.support.deployed_package import DeployedStack, clean_python, tools
 from tests.support.deployed_resources import ROLE_ASSIGNMENT, type_and_name

@@ -11,8 +11,8 @@ from development.business import packages
 from development.servicebus_config import ROOT
 from development.settings import app_settings
 from engine.declarations.business import Business
-from local.host.routes import compile_route, order_of_name
-from local.ports import Ports
+from functions_alone.host.routes import compile_route, order_of_name
+from functions_alone.ports import Ports
 from tests.support.deploying import everything, index
 
 FACTS = json.loads((ROOT / "tests/data/azure_host/http.json").read_text())

@@ -11,7 +11,7 @@ from development.settings import app_settings
 from engine.azure.settings import Settings
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.responses import MAX_BODY_BYTES
-from local.ports import Ports
+from functions_alone.ports import Ports
 from tests.support.deployed_resources import declared
 from tests.support.deploying import ADDRESSES, AGENTS, SETTINGS
 

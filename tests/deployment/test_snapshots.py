@@ -14,7 +14,7 @@ from development.business import DEPLOYED
 from development.conditions import MODULE, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from local.ports import StackError
+from functions_alone.ports import StackError
 from tests.support.deployed_resources import ROLE_ASSIGNMENT, readable
 from tests.support.deploying import BUSINESS
 

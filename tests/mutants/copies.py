@@ -16,7 +16,7 @@ from typing import Self
 from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
-LINKED = (".venv", "local/node_modules")
+LINKED = (".venv", "tools/functions_alone/node_modules")
 LEFT_OUT = (
     ".git",
     ".venv*",
@@ -101,7 +101,12 @@ class Copy:
         ]
         command = [sys.executable, "-m", "pytest", *options, *tests]
         ran = subprocess.run(
-            command, cwd=self.root, env=ENVIRONMENT, capture_output=True, text=True, check=False
+            command,
+            cwd=self.root,
+            env=ENVIRONMENT | {"PYTHONPATH": str(self.root / "tools")},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if ran.returncode == 0:
             return Result(verdict="SURVIVED")

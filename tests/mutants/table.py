@@ -3,8 +3,12 @@
 from tests.mutants.mutant import Mutant, Where
 
 UNIT, APP, CONTRACT = "tests/unit/", "tests/app/test_", "tests/contract/test_"
-INFRA, BROWSER, HOST = "tests/deployment/test_", "tests/browser/test_", "local/tests/host/test_"
-BROKER = "local/tests/broker/test_broker_queue_rules.py"
+INFRA, BROWSER, HOST = (
+    "tests/deployment/test_",
+    "tests/browser/test_",
+    "tools/functions_alone/tests/host/test_",
+)
+BROKER = "tools/functions_alone/tests/broker/test_broker_queue_rules.py"
 PAGES = f"{UNIT}engine/pages/test_triggers.py::test_what_is_pure_of_the_pages_does_what_its_own_tests_say"
 EXACT_TIMES = f"{BROKER}::test_queue_rules_hold_at_exact_times"
 DEPLOYED = "tests/deployment/snapshots/default.json"
@@ -532,7 +536,7 @@ EDGE = (
     ),
     Mutant(
         fault="the local host opens what needs a key",
-        file="local/host/http.py",
+        file="tools/functions_alone/host/http.py",
         old="return bool(self._key) and hmac.compare_digest(given.encode(), self._key)",
         new="return bool(given)",
         tests=(f"{HOST}http_trigger.py::test_keys",),
@@ -540,7 +544,7 @@ EDGE = (
     ),
     Mutant(
         fault="the local host removes a message before it is in the poison queue",
-        file="local/host/storage_queue.py",
+        file="tools/functions_alone/host/storage_queue.py",
         old="        try:\n            await self._poison.send_message(held.message.content)",
         new="        await self._delete(held)\n"
         "        try:\n            await self._poison.send_message(held.message.content)",
@@ -551,7 +555,7 @@ EDGE = (
     ),
     Mutant(
         fault="the local host settles a message while its lock is being renewed",
-        file="local/host/storage_queue.py",
+        file="tools/functions_alone/host/storage_queue.py",
         old="            await held.renewing  # it changes the receipt that settling needs\n",
         new="            pass\n",
         tests=(
@@ -564,7 +568,7 @@ EDGE = (
     ),
     Mutant(
         fault="the broker counts no failed delivery",
-        file="local/broker/queue.mjs",
+        file="tools/functions_alone/broker/queue.mjs",
         old="  #failed(message, now) {\n    message.deliveryCount += 1;\n",
         new="  #failed(message, now) {\n",
         tests=(EXACT_TIMES,),
@@ -572,7 +576,7 @@ EDGE = (
     ),
     Mutant(
         fault="a write that is cut short loses a message on its way to the dead letters",
-        file="local/broker/journal.mjs",
+        file="tools/functions_alone/broker/journal.mjs",
         old="if (!held) gone.push({ queue: queue.name, gone: message.sequence });",
         new="if (!held) records.add({ queue: queue.name, gone: message.sequence });",
         tests=(EXACT_TIMES,),
@@ -580,7 +584,7 @@ EDGE = (
     ),
     Mutant(
         fault="the broker takes a body that was cut short for a whole one",
-        file="local/broker/records.mjs",
+        file="tools/functions_alone/broker/records.mjs",
         old="        if (reader.line() === null) return;\n",
         new="        reader.line();\n",
         tests=(EXACT_TIMES,),

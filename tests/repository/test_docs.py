@@ -9,7 +9,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.domain.statuses import STATUS_INFO, Outcome, ProcessState, StepState
-from local.ports import Ports
+from functions_alone.ports import Ports
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_BYTES = 1_000_000

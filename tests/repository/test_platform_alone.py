@@ -1,23 +1,26 @@
-"""Nothing below `local/` imports or names the app that is developed beside it."""
+"""Nothing below `tools/functions_alone/` imports or names the app that is developed beside it."""
 
 import json
 import re
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from development.servicebus_config import ROOT, queues
 from development.settings import app_settings
+from development.stack import MODULES
 from engine.azure.settings import Settings
 from engine.domain.messages import bus_queues
-from local.ports import Ports
+from functions_alone.ports import Ports
+from functions_alone.tests.support.host_process import HostProcess
 from shop.business import SHOP
 
 ITS_OWN = {"AzureWebJobsStorage", "LOCAL_FUNCTION_KEY"}
 """Settings that Azure's host has too, or that the platform gives its own host."""
 LEFT_OUT = {"node_modules", "__pycache__", "build", "functions_alone.egg-info"}
 KINDS = {".py", ".mjs", ".md", ".toml", ".json"}
-PARTS = [path for path in (ROOT / "local").iterdir() if path.name not in LEFT_OUT]
+PARTS = [path for path in (ROOT / "tools/functions_alone").iterdir() if path.name not in LEFT_OUT]
 FILES = [
     path
     for path in sorted(chain(PARTS, *(part.rglob("*") for part in PARTS)))
@@ -27,7 +30,8 @@ FILES = [
 ]
 STORAGE = json.loads((ROOT / "infra/storage.json").read_text())
 ROOMS = sorted(
-    path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "local"
+    {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    | {path.parent.name for path in ROOT.glob("tools/*/__init__.py")} - {"functions_alone"}
 )
 NAMES = {
     *(queue["name"] for kind in queues().values() for queue in kind),
@@ -61,9 +65,41 @@ def test_the_platform_names_nothing_of_the_app():
         ("from engine.domain.submitted_order import Order\n", ["engine"]),
         ('QUEUE = "operator-alerts"', ["operator", "operator-alerts"]),
         ('values["STEP_TIMEOUT_SECONDS"]', ["STEP_TIMEOUT_SECONDS"]),
-        ("from local.process import Process\n", []),
+        ("from functions_alone.process import Process\n", []),
     ],
 )
 def test_what_would_be_named_is_seen(text, named):
     """Else the test above could not fail."""
     assert named_in(text) == named
+
+
+APP = """
+import azure.functions as func
+from bench.greeting import FROM as bench
+from development.greeting import FROM as development
+from tools.greeting import FROM as tools
+
+app = func.FunctionApp()
+
+@app.route(route="greeting", auth_level=func.AuthLevel.ANONYMOUS)
+def greeting(req: func.HttpRequest) -> str:
+    return f"{bench} {development} {tools}"
+"""
+
+
+@pytest.mark.parametrize("names", [("bench", "development"), ("bench", "development", "tools")])
+def test_an_app_imports_its_own_packages(tmp_path, names):
+    """(bugs2 63) Also where a package below `tools`, or that folder, has the name; `tools` may be a folder too."""
+    for name in ("bench", "development", "tools"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "greeting.py").write_text("FROM = __file__")
+    for name in names:
+        (tmp_path / name / "__init__.py").touch()
+    (tmp_path / "function_app.py").write_text(APP)
+    (tmp_path / "host.json").write_text('{"version": "2.0"}')
+    host = HostProcess(tmp_path, {"PYTHONPATH": MODULES}, app=tmp_path)
+    try:
+        answer = host.ready().call("/api/greeting")
+    finally:
+        host.stop()
+    assert [Path(place).parents[1] for place in answer.body.decode().split()] == [tmp_path] * 3

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from development.servicebus_config import ROOT
-from local.ports import Ports
-from local.tests.support.dead_proxy import DEAD_PROXY
-from local.tests.support.runner import Runner, environment_of
-from local.tests.support.starts import STARTED
+from functions_alone.ports import Ports
+from functions_alone.tests.support.dead_proxy import DEAD_PROXY
+from functions_alone.tests.support.runner import Runner, environment_of
+from functions_alone.tests.support.starts import STARTED
 
 
 @pytest.fixture

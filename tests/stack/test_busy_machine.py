@@ -12,8 +12,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from local.ports import Ports
-from local.tests.support.waiting import eventually
+from functions_alone.ports import Ports
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import SERVICES
 from tests.support.reading import follow
 from tests.support.scale import NIGHTLY

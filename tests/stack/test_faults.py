@@ -8,8 +8,8 @@ from development.faults import DevelopmentCode
 from development.settings import SLOWDOWN_FILE, WATCHED
 from development.stack import LAYOUT, Stack, StackConfig
 from engine.azure.settings import Settings
-from local.faults import Fault, LocalCode
-from local.ports import StackError
+from functions_alone.faults import Fault, LocalCode
+from functions_alone.ports import StackError
 
 STEP = {"STEP_TIMEOUT_SECONDS": "8"}
 

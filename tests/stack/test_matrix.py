@@ -21,9 +21,9 @@ import pytest
 
 from development.pace import seconds_of_work
 from development.servicebus_config import ROOT
-from local.ports import Ports
-from local.tests.support.runner import Runner
-from local.tests.support.waiting import PATIENCE_SECONDS
+from functions_alone.ports import Ports
+from functions_alone.tests.support.runner import Runner
+from functions_alone.tests.support.waiting import PATIENCE_SECONDS
 from tests.support.prerequisites import faketime_library
 from tests.support.scale import NIGHTLY
 
@@ -138,7 +138,7 @@ class Shop:
         children = self.runner.children()
         if part in marks:
             return next(child for child in children if marks[part] in " ".join(child.cmdline()))
-        host = next(child for child in children if "local.host" in child.cmdline())
+        host = next(child for child in children if "functions_alone.host" in child.cmdline())
         if part == "host":
             return host
         (fork_server,) = host.children()

@@ -10,8 +10,8 @@ from azure.storage.queue.aio import QueueServiceClient
 from development.provision import provision
 from development.servicebus_config import ROOT, queues
 from development.stack import Stack, StackConfig
-from local.faults import LocalCode
-from local.ports import StackError
+from functions_alone.faults import LocalCode
+from functions_alone.ports import StackError
 
 WRONG = {"LEASE_SECONDS": "3", "BUCKETS": "none"}
 

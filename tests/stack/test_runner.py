@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from development.__main__ import main, run_until_signal
 from development.business import TRIED, named
-from local.ports import Ports
-from local.tests.support.dead_proxy import DEAD_PROXY
-from local.tests.support.runner import alive, environment_of
-from local.tests.support.waiting import eventually, until
+from functions_alone.ports import Ports
+from functions_alone.tests.support.dead_proxy import DEAD_PROXY
+from functions_alone.tests.support.runner import alive, environment_of
+from functions_alone.tests.support.waiting import eventually, until
 from tests.support.scale import in_soak
 
 
@@ -48,7 +48,7 @@ async def test_it_runs_until_ctrl_c(start_runner):
     await eventually(partial(is_healthy, runner))
     await an_alert_arrives(runner)
     azurite, broker, host = sorted(
-        runner.children(), key=lambda child: "local.host" in child.cmdline()
+        runner.children(), key=lambda child: "functions_alone.host" in child.cmdline()
     )
     before = runner.descendants()
     host.kill()

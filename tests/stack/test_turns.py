@@ -3,8 +3,8 @@
 from itertools import pairwise
 from pathlib import Path
 
-from local.tests.support.host_process import HostProcess
-from local.tests.support.waiting import until
+from functions_alone.tests.support.host_process import HostProcess
+from functions_alone.tests.support.waiting import until
 
 APP = Path(__file__).parent / "turns"
 

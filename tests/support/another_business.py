@@ -12,7 +12,7 @@ from tests.mutants.copies import LEFT_OUT
 
 SHOWN = 'auth=ClientCredentials("BANK_TOKEN_URL", "BANK_CLIENT", "BANK_SECRET")'
 READS_DEPLOYED = re.compile(r"\bDEPLOYED\b|^(?:from|import) deploying\b", re.MULTILINE)
-LINKED = ("local/node_modules", "engine/pages/node_modules")
+LINKED = ("tools/functions_alone/node_modules", "engine/pages/node_modules")
 
 
 def copy_of_tree(folder: Path) -> Path:
@@ -64,7 +64,10 @@ def readers_of_deployed(root: Path) -> list[str]:
 
 def run(root: Path, *arguments: str) -> str:
     """Run Python in a copy and return its output; fails the test if the exit code is not 0."""
-    environment = os.environ | {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
+    environment = os.environ | {
+        "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache"),
+        "PYTHONPATH": str(root / "tools"),
+    }
     for name in [name for name in environment if name.startswith(("PYTEST", "COV"))]:
         del environment[name]
     command = [sys.executable, *arguments]

@@ -4,7 +4,7 @@ from azure.functions import FunctionApp, HttpRequest
 from playwright.async_api import Request, Route
 from yarl import URL
 
-from local.host.routes import compile_route, order_of_name
+from functions_alone.host.routes import compile_route, order_of_name
 
 
 class Answering:

@@ -15,7 +15,7 @@ from engine.azure.settings import Settings
 from engine.declarations.business import Agent, Business
 from engine.http.openapi import Route
 from engine.pages.triggers import BusinessPage, Pages
-from local.ports import Ports
+from functions_alone.ports import Ports
 from operations.console.triggers import STATIC as CONSOLE
 from shop.business import SHOP
 from shop.service import ShopService

@@ -10,8 +10,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from local.connections import storage_connection_string
-from local.ports import HOST, Ports
+from functions_alone.connections import storage_connection_string
+from functions_alone.ports import HOST, Ports
 
 KEPT = ("host", "content-length", "transfer-encoding", "connection", "content-encoding")
 """Headers that are not passed on."""

@@ -10,7 +10,7 @@ from azure.servicebus.aio import ServiceBusClient
 
 from development.stack import Stack
 from engine.domain.messages import ANSWERS
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import Client
 from tests.support.failing import ended
 from tests.support.submitting import new_order_id, submit

@@ -10,7 +10,7 @@ import pytest
 from azure.data.tables.aio import TableServiceClient
 
 from development.stack import Stack
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "3",

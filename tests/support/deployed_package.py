@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 import click
 import cronsim
 
-import local
+import functions_alone
 from development.install import install
 from development.servicebus_config import ROOT
 from development.stack import Stack, StackConfig
-from local.process import Process
+from functions_alone.process import Process
 from tests.support import recording
 from tests.support.azd_ignore import AzdIgnore
 
@@ -81,7 +81,7 @@ def _kept(make: Callable[[Path], None], *reasons: str) -> Path:
 
 def tools(folder: Path) -> Path:
     """Fill a folder with the embedded host, what it needs besides the app's packages, and what records calls."""
-    for package in (local, click, cronsim):
+    for package in (functions_alone, click, cronsim):
         source = Path(str(package.__file__)).parent
         shutil.copytree(
             source, folder / source.name, ignore=shutil.ignore_patterns("node_modules", "tests")

@@ -11,7 +11,7 @@ from development.business import DEPLOYED, TRIED, load_app, named
 from development.settings import simulated
 from engine.domain.messages import bus_queues
 from engine.domain.submitted_order import OnFailure
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import events
 from tests.support.giving_up import give_up
 from tests.support.recording import Call

@@ -1,6 +1,6 @@
 """Orders on the order workflow of which a step fails, and what stands of them at the remote services."""
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import events
 from tests.support.submitting import new_order_id, submit
 

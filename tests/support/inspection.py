@@ -14,7 +14,7 @@ from azure.storage.queue.aio import QueueServiceClient
 from development.stack import Stack
 from engine.concurrency import run_all
 from engine.domain.messages import DEAD_LETTERS, bus_queues
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import Client
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from local.tests.support.starts import STARTED
+from functions_alone.tests.support.starts import STARTED
 from tests.support.browsers import missing
 
 
 def folder_of(nodeid: str) -> str:
     """Return the folder below `tests` that a test belongs to; that of the platform is named with it."""
-    first, second, *more = nodeid.partition("::")[0].split("/")
+    first, second, *more = nodeid.removeprefix("tools/").partition("::")[0].split("/")
     return f"{first}/{more[0]}" if second == "tests" else second
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from development.install import write_command
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 END = "-- end of answer --"

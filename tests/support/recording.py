@@ -125,7 +125,7 @@ def _before(owner: type, method: str, note: Any) -> None:
 
 
 if __name__ == "__main__":
-    from local.host.__main__ import main
+    from functions_alone.host.__main__ import main
 
     install(Path(os.environ["CALLS_FOLDER"]))
     main()

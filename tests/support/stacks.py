@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from development.stack import Stack, StackConfig
-from local.process import Process
+from functions_alone.process import Process
 from tests.support.client import Client
 
 APP = Path(__file__).parents[1] / "system/app"

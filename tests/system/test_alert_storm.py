@@ -23,8 +23,8 @@ from engine.concurrency import run_all
 from engine.decisions.changes import Event
 from engine.domain.statuses import ORDER_FAILED
 from engine.storage.orders import OrderStore
-from local.ports import HOST, Ports
-from local.tests.support.waiting import eventually
+from functions_alone.ports import HOST, Ports
+from functions_alone.tests.support.waiting import eventually
 from tests.support.between import Between, storage_through
 from tests.support.client import PATIENT
 from tests.support.inspection import until_processed

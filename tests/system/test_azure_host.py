@@ -12,7 +12,7 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 
 from engine.domain.messages import SCHEDULER_REQUESTS
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, KILLED, PATIENT
 from tests.support.inspection import poisoned, processed, until_processed
 from tests.support.scale import NIGHTLY

@@ -10,7 +10,7 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.apps import app
 from tests.support.builders import orders, some, steps
 from tests.support.client import KILLED, PATIENT, events

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from local.ports import HOST
-from local.tests.support.waiting import eventually
+from functions_alone.ports import HOST
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import KILLED, PATIENT
 from tests.support.inspection import states_of
 from tests.support.stacks import APP, FUNCTIONS, names, running

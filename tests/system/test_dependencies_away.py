@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from azure.storage.queue.aio import QueueClient
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.away import frozen, stopped
 from tests.support.client import DONE, PATIENT, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, processed, until_processed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from local.ports import Ports
-from local.tests.support.waiting import eventually
+from functions_alone.ports import Ports
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, PATIENT, QUICK
 from tests.support.doors import CommandLine
 from tests.support.reading import Shell, answered, asks_only, steps, with_operators

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from scheduler.service import WAKE_UP_TIME
 from tests.support.client import DONE, claims_and_recoveries_alternate, events
 from tests.support.failing import fault

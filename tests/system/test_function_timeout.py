@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, PATIENT, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, until_processed
 from tests.support.stacks import FUNCTIONS, names, running

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 
 pytestmark = pytest.mark.soak
 

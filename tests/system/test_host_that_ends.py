@@ -3,9 +3,9 @@
 import psutil
 import pytest
 
-from local.faults import LocalCode
-from local.stack import HOST_IS_READY
-from local.tests.support.waiting import eventually
+from functions_alone.faults import LocalCode
+from functions_alone.stack import HOST_IS_READY
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, KILLED, QUICK
 from tests.support.inspection import until_processed
 from tests.support.stacks import running, workers_of

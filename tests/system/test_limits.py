@@ -10,7 +10,7 @@ from engine.azure.connections import Connections
 from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.storage.alert_log import AlertLog
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from scheduler.service import WAKE_UP_TIME
 from tests.support.client import QUICK
 from tests.support.inspection import orders_of, states_of, until_processed, until_recorded

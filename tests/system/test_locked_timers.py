@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import QUICK
 from tests.support.stacks import number_of, running, workers_of
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 
 from development.stack import Stack
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.away import frozen, stopped
 from tests.support.client import DONE, GIVES, QUICK, TAKES, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, processed, states_of, unfinished

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, KILLED, PATIENT, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, processed, until_processed
 from tests.support.scale import both_sizes

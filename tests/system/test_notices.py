@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.failing import fault
 from tests.support.private_queue import REPLY_TO, STORY, Mailbox
 from tests.support.submitting import new_order_id, submit

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import KILLED, PATIENT
 from tests.support.inspection import processed
 from tests.support.private_queue import REPLY_TO, STORY, Mailbox

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from engine.concurrency import run_all
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, claims_and_recoveries_alternate, events
 from tests.support.doors import Http, doors
 from tests.support.failing import OPERATIONS, ended, fault, place, standing, steps_of

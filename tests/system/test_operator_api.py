@@ -19,7 +19,7 @@ import operations.api.triggers
 import shop.triggers
 from engine.http.openapi import description
 from engine.runtime.api import http_functions
-from local.tests.support.waiting import PATIENCE_SECONDS, eventually
+from functions_alone.tests.support.waiting import PATIENCE_SECONDS, eventually
 from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.doors import CommandLine

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.doors import CommandLine
 from tests.support.failing import fault, steps_of
 from tests.support.submitting import new_order_id, submit

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
 from tests.support.client import KILLED, claims_and_recoveries_alternate, events

@@ -16,7 +16,7 @@ from engine.azure.settings import Settings
 from engine.azure.tables.transactions import TableTransactions
 from engine.domain.messages import bus_queues
 from engine.storage.poison import Arrival, PoisonStore, id_of
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from operations.api.poison import GIVEN_UP
 from shop.business import SHOP
 from tests.support.client import DONE, events

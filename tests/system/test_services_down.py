@@ -11,8 +11,8 @@ from statistics import median
 
 import pytest
 
-from local.ports import Ports
-from local.tests.support.waiting import eventually
+from functions_alone.ports import Ports
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import QUICK, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, states_of, until_processed, until_recorded
 from tests.support.stacks import APP, FUNCTIONS, names, running

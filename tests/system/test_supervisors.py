@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import QUICK, claims_and_recoveries_alternate, events
 from tests.support.inspection import orders_of, states_of
 from tests.support.stacks import FUNCTIONS, names, number_of, pid_of, running, workers_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from tests.support.client import DONE, KILLED, QUICK, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, states_of, until_processed
 from tests.support.stacks import running

@@ -8,7 +8,7 @@ import pytest
 
 from bench.usage import usage
 from development.business import named
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from testkit import Trial
 from tests.support.by_hand import CLAIMS_BY_HAND, STORM
 from tests.support.inspection import processed

@@ -11,7 +11,7 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.concurrency import run_all
 from engine.decisions.changes import Change, HistoryEntry
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from shop.business import ORDER_1
 from tests.support.apps import app
 from tests.support.builders import orders, some, steps

@@ -19,9 +19,9 @@ from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import MAX_RETRY_AFTER_SECONDS, SCHEDULER_REQUESTS, STEP_NAME
 from engine.runtime.functions import answering
-from local.host.index import index_functions
-from local.host.settings import AppSettings
-from local.ports import Ports
+from functions_alone.host.index import index_functions
+from functions_alone.host.settings import AppSettings
+from functions_alone.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions

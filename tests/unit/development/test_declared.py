@@ -16,8 +16,8 @@ from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from engine.declarations.business import Agent
 from engine.declarations.credentials import ApiKey, ClientCredentials
-from local.faults import Fault
-from local.ports import StackError
+from functions_alone.faults import Fault
+from functions_alone.ports import StackError
 from samples.claims.business import CLAIMS
 from shop.business import SHOP
 from tests.support.deploying import AGENTS

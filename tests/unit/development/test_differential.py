@@ -13,7 +13,7 @@ from development.differential.courses import make
 from development.differential.differences import DIFFERENCES, MISSING, Difference
 from development.differential.side import decided
 from development.faults import DevelopmentCode
-from local.ports import StackError
+from functions_alone.ports import StackError
 
 T1, T2, T3, T4 = (f"2026-01-31T08:15:0{second}+00:00" for second in range(1, 5))
 AGENTS = [{"name": name, "offers": "pay"} for name in ("pay", "second")]

@@ -3,8 +3,8 @@
 import pytest
 
 from development.faults import DevelopmentCode
-from local.faults import LocalCode
-from local.tests.support.rendering import missing_from_text
+from functions_alone.faults import LocalCode
+from functions_alone.tests.support.rendering import missing_from_text
 
 
 @pytest.mark.parametrize("code", DevelopmentCode)

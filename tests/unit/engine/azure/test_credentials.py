@@ -32,7 +32,7 @@ from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import HEADER, Form
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import TransientError
-from local.ports import Ports
+from functions_alone.ports import Ports
 from shop.business import SHOP
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds

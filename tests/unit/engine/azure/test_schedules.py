@@ -7,12 +7,12 @@ from development.settings import app_settings
 from engine.azure.schedules import schedule_faults, span_faults
 from engine.azure.settings import SCHEDULES, Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
-from local.host.host_json import HostJson, seconds_of
-from local.host.index import index_functions
-from local.host.settings import AppSettings
-from local.host.timer import parse_schedule
-from local.ports import Ports
-from local.tests.support.ncrontab import ROWS, SPAN
+from functions_alone.host.host_json import HostJson, seconds_of
+from functions_alone.host.index import index_functions
+from functions_alone.host.settings import AppSettings
+from functions_alone.host.timer import parse_schedule
+from functions_alone.ports import Ports
+from functions_alone.tests.support.ncrontab import ROWS, SPAN
 from shop.business import SHOP
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap, functions

@@ -13,7 +13,7 @@ from engine.azure.connect import connect
 from engine.azure.settings import Settings
 from engine.azure.slowdown import slowdown_in
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
-from local.ports import Ports
+from functions_alone.ports import Ports
 from shop.business import SHOP
 from testkit.memory import in_memory
 from tests.support.agency import CALL_TIMEOUT, MARGIN, Agency

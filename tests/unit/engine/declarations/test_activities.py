@@ -36,7 +36,7 @@ from engine.workflow import (
     Workflow,
     business,
 )
-from local.ports import Ports
+from functions_alone.ports import Ports
 from samples.simulator.samples import sample_order
 from testkit.memory import in_memory
 from tests.support.agency import Agency

@@ -25,7 +25,7 @@ from engine.domain.states import Completed, Deferred
 from engine.http.answers import Said
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
 from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, business
-from local.ports import Ports
+from functions_alone.ports import Ports
 from operations.api.poison import shown
 from operations.api.requests import OperatorRequest
 from testkit import Trial

@@ -12,7 +12,7 @@ from engine.domain.errors import UnavailableError
 from engine.domain.statuses import ProcessState
 from engine.storage import figures
 from engine.storage.figures import Durations, Figures, Tally, figures_of
-from local.tests.support.waiting import eventually
+from functions_alone.tests.support.waiting import eventually
 from operations.api.overview import MAX_STEPS
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase

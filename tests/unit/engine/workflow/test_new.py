@@ -16,7 +16,7 @@ from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode
 from engine.domain.statuses import ProcessState
 from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
-from local.ports import Ports
+from functions_alone.ports import Ports
 from testkit.memory import in_memory
 from tests.support.apps import bootstrap
 from tests.support.submitting import new_order_id

@@ -14,7 +14,7 @@ from engine.azure.remote import HttpRemoteService
 from engine.declarations.service_forms import Route
 from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest
-from local.host.routes import encoded_anew, percent_decoded
+from functions_alone.host.routes import encoded_anew, percent_decoded
 from samples.simulator.ledger import Ledger
 from samples.simulator.rules import Call, Fault, action_of, call_of, simulated
 from samples.simulator.service import FAULT_CACHE_SECONDS, Simulator

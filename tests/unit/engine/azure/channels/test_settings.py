@@ -9,7 +9,7 @@ from engine.azure.channels.addresses import Encryption, SmtpServer, smtp_server
 from engine.azure.channels.settings import EXPECTED
 from engine.azure.settings import Settings, SettingsError
 from engine.declarations.faults import Fault, FaultCode
-from local.ports import Ports
+from functions_alone.ports import Ports
 from shop.business import SHOP
 
 MAIL = {

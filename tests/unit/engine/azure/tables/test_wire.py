@@ -14,7 +14,7 @@ from engine.azure.tables.transactions import TableTransactions
 from engine.azure.tables.wire import body_of, part_of
 from engine.domain.errors import UnavailableError
 from engine.storage.tables import Delete, Insert, Put, Replace
-from local.ports import HOST
+from functions_alone.ports import HOST
 
 OPERATIONS = [
     Insert("a", {"X": "1"}),

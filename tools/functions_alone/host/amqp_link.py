@@ -1,0 +1,120 @@
+"""One receiving link of the Service Bus SDK, driven frame by frame.
+
+`receive_messages` waits 200 ms for more after its first message, holds the socket while it waits, so that nothing
+can be settled meanwhile, and hands messages back that arrive between two calls. A host needs none of that: it
+keeps exactly as much credit open as it has room, takes what arrives at once, and settles in between. This module
+does so through a few attributes of the SDK that are not public, and is the only one that touches them. The lock
+file pins azure-servicebus, so check these at each upgrade: of the receiver `_handler` and `_build_received_message`;
+of the handler `_received_messages`, `_connection`, `_link` and `settle_messages_async`; of the link its credit,
+state and flow, `_incoming_transfer`, `_first_frame` and `_received_payload`.
+"""
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+from azure.servicebus import ServiceBusReceivedMessage
+from azure.servicebus.aio import ServiceBusReceiver
+
+from functions_alone.host.errors import LinkLostError
+
+RENEW_TIMEOUT_SECONDS = 5.0
+# How long to look for a further frame when one has just come.
+NEXT_FRAME_SECONDS = 0.001
+
+
+class Link:
+    """All calls must come from one task: the SDK lets only one coroutine use the socket at a time."""
+
+    def __init__(
+        self, receiver: ServiceBusReceiver, *, on_undecodable: Callable[[Exception], None]
+    ) -> None:
+        """`on_undecodable` is called for each delivery that the SDK cannot decode; the link abandons it."""
+        self._receiver = receiver
+        self._on_undecodable = on_undecodable
+
+    async def open(self) -> None:
+        """Connect and attach; raises the SDK's errors."""
+        await self._receiver.__aenter__()
+        self._handler = self._receiver._handler  # noqa: SLF001 - see above
+        self._messages = self._handler._received_messages  # noqa: SLF001 - see above
+        self._tolerate_undecodable()
+
+    def _tolerate_undecodable(self) -> None:
+        """Abandon a delivery that the SDK cannot decode.
+
+        The SDK raises from whatever call happens to read the frame, as if the connection were lost.
+        """
+        link: Any = self._handler._link  # noqa: SLF001 - see above
+        decode = link._incoming_transfer  # noqa: SLF001 - see above
+
+        async def tolerant(frame: Any) -> None:
+            try:
+                await decode(frame)
+            except Exception as error:  # noqa: BLE001 - a value of an unknown type is a TypeError, and so on
+                # The SDK keeps the frames of this message, and would put them before the next one.
+                link._received_payload = bytearray()  # noqa: SLF001 - see above
+                first = link._first_frame  # noqa: SLF001 - see above
+                self._on_undecodable(error)
+                await self._abandon(delivery_id=first[1], delivery_tag=first[2])
+
+        # No message came before this: the SDK attaches with a credit of 0, and `allow` gives the first.
+        link._incoming_transfer = tolerant  # noqa: SLF001 - see above
+
+    async def _abandon(self, *, delivery_id: int, delivery_tag: bytes) -> None:
+        """Let the broker count the delivery: after `maxDeliveryCount` of them it dead-letters the message."""
+        await self._handler.settle_messages_async(
+            delivery_id, delivery_tag, "modified", delivery_failed=True
+        )
+
+    async def close(self) -> None:
+        """Hand back what was not started, then disconnect."""
+        await self._receiver.close()
+
+    @property
+    def buffered(self) -> int:
+        """Number of messages that arrived and were not taken."""
+        return int(self._messages.qsize())
+
+    async def allow(self, count: int) -> None:
+        """Let the broker send `count` messages more; tells it only when that makes a difference."""
+        link = self._handler._link  # noqa: SLF001 - see above
+        credit = link.current_link_credit if link is not None else 0
+        if link is not None and count != credit and (credit <= count // 2 or count == 0):
+            await link.flow(link_credit=count)
+
+    async def wait(self, seconds: float, frames: int = 1) -> None:
+        """Process up to `frames` frames, waiting `seconds` for each; raises when the connection is gone."""
+        handler = self._handler
+        if not await handler.client_ready_async():
+            if not self._is_attached():
+                raise LinkLostError("the broker closed the link")
+            return  # the token is being renewed; the SDK has read a frame for that
+        connection: Any = handler._connection  # noqa: SLF001 - see above
+        await connection.listen(wait=seconds, batch=frames)
+
+    def _is_attached(self) -> bool:
+        link = self._handler._link  # noqa: SLF001 - see above
+        return link is not None and link.get_state().name == "ATTACHED"
+
+    def take(self, limit: int) -> list[ServiceBusReceivedMessage]:
+        """Return up to `limit` of the messages that have arrived."""
+        taken: list[ServiceBusReceivedMessage] = []
+        while len(taken) < limit:
+            try:
+                frame = self._messages.get_nowait()
+            except queue.Empty:
+                break
+            taken.append(self._receiver._build_received_message(frame))  # noqa: SLF001 - see above
+        return taken
+
+    async def settle(self, message: ServiceBusReceivedMessage, *, succeeded: bool) -> None:
+        """Complete or abandon; raises the SDK's errors, such as for a lost lock."""
+        if succeeded:
+            await self._receiver.complete_message(message)
+        else:
+            await self._receiver.abandon_message(message)
+
+    async def renew(self, message: ServiceBusReceivedMessage) -> None:
+        """Renew a message's lock; raises the SDK's errors."""
+        await self._receiver.renew_message_lock(message, timeout=RENEW_TIMEOUT_SECONDS)

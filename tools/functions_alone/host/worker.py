@@ -1,0 +1,196 @@
+"""What happens in a worker process: it loads the app, and runs functions when the host says so."""
+
+import asyncio
+import contextvars
+import gc
+import importlib
+import io
+import logging
+import os
+import socket
+import sys
+import traceback
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import iscoroutinefunction
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from azure.functions.decorators.function_app import FunctionRegister
+from azure.functions.meta import Datum
+
+from functions_alone.faults import Fault, LocalCode
+from functions_alone.host.channel import Channel
+from functions_alone.host.errors import HostError
+from functions_alone.host.http_answer import http_answer
+from functions_alone.host.index import (
+    RETURNED,
+    Function,
+    HttpTrigger,
+    IndexedFunction,
+    index_functions,
+)
+from functions_alone.host.outputs import Out, produced
+from functions_alone.host.settings import AppSettings
+
+LOADING = 0
+"""The number of the answer that has the functions, or the faults because of which there are none."""
+ENTRY = "function_app.py"
+
+_log = logging.getLogger("functions_alone.host.worker")
+
+
+@dataclass(kw_only=True)
+class Context:
+    """One invocation, and what a function gets that asks for a parameter named `context`."""
+
+    function_name: str
+    invocation_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    function_directory: str = "."
+    # Nothing with a retry policy is started, and no trace reaches this host.
+    trace_context: None = None
+    retry_context: None = None
+    running: bool = True
+
+
+_invocation: contextvars.ContextVar[Context] = contextvars.ContextVar("invocation")
+
+
+def main(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) -> NoReturn:
+    """Serve until the host is gone; nothing is tidied up at the end, as in Azure."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what is left at the end is lost
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_is_told)
+    try:
+        asyncio.new_event_loop().run_until_complete(_serve(app_dir, only, connection))
+    except SystemExit as error:
+        os._exit(error.code if isinstance(error.code, int) else 1)
+    os._exit(0)
+
+
+def _is_told(_: logging.LogRecord) -> bool:
+    """Tell whether a line comes before its invocation has ended: Azure drops those that come after."""
+    invocation = _invocation.get(None)
+    return invocation is None or invocation.running
+
+
+async def _serve(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) -> None:
+    worker = Worker()
+    channel = await Channel.over(connection, worker.received, lambda: os._exit(0))
+    gc.disable()  # what an app loads stays: looking through it for garbage takes an eighth of the start
+    channel.send((LOADING, *_load(worker, app_dir, only)))
+    gc.freeze()
+    gc.enable()
+    worker.channel = channel
+    await asyncio.Event().wait()
+
+
+def _load(worker: "Worker", app_dir: Path, only: frozenset[str] | None) -> tuple[bool, object]:
+    try:
+        app = find_app(import_app(app_dir))
+        functions = index_functions(app.get_functions(), AppSettings(values=os.environ), only)
+    except HostError as error:
+        return False, error.faults
+    except Exception as error:  # noqa: BLE001 - whatever an app does when it is imported
+        traceback.print_exc()
+        return False, [Fault(LocalCode.APP_FAILED, ENTRY, {"error": type(error).__name__})]
+    worker.functions = {function.name: function for function in functions}
+    return True, [
+        Function(name=function.name, trigger=function.trigger, outputs=function.outputs)
+        for function in functions
+    ]
+
+
+class Worker:
+    """Runs functions: async ones on the loop, the others in a thread. Failures are logged once, here."""
+
+    channel: Channel
+
+    def __init__(self) -> None:
+        self.functions: Mapping[str, IndexedFunction] = {}
+        threads = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
+        self._pool = ThreadPoolExecutor(
+            int(threads) if threads else None, thread_name_prefix="function"
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def received(self, call: tuple[int, str, Datum, Mapping[str, Datum] | None]) -> None:
+        """Begin a call of the host."""
+        number, name, datum, metadata = call
+        task = asyncio.get_running_loop().create_task(
+            self._run(number, self.functions[name], datum, metadata)
+        )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(
+        self,
+        number: int,
+        function: IndexedFunction,
+        datum: Datum,
+        metadata: Mapping[str, Datum] | None,
+    ) -> None:
+        """Run a function and send what becomes of it; one that raises `CancelledError` gets no answer, as in Azure."""
+        invocation = Context(function_name=function.name)
+        _invocation.set(invocation)
+        succeeded, result = False, None
+        try:
+            result = await self._result(function, invocation, datum, metadata)
+            succeeded = True
+        except Exception:  # noqa: BLE001 - whatever a function raises
+            _log.exception("function %s failed", function.name)
+        invocation.running = False
+        self.channel.send((number, succeeded, result))
+
+    async def _result(
+        self,
+        function: IndexedFunction,
+        invocation: Context,
+        datum: Datum,
+        metadata: Mapping[str, Datum] | None,
+    ) -> object:
+        arguments = {function.argument: function.decode(datum, trigger_metadata=metadata)}
+        outs = {output.name: Out() for output in function.outputs if output.name != RETURNED}
+        arguments |= outs
+        if function.takes_context:
+            arguments["context"] = invocation
+        if iscoroutinefunction(function.handler):
+            result = await function.handler(**arguments)
+        else:
+            result = await self._in_thread(function.handler, arguments)
+        values = produced(function.outputs, outs, result)
+        answer = http_answer(result) if isinstance(function.trigger, HttpTrigger) else None
+        return answer, values
+
+    async def _in_thread(self, handler: Callable[..., Any], arguments: Mapping[str, Any]) -> object:
+        run = partial(contextvars.copy_context().run, handler, **arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+
+
+def import_app(app_dir: Path) -> ModuleType:
+    """Import `function_app.py` with its folder as working directory, as Azure does."""
+    if not (app_dir / ENTRY).is_file():
+        raise HostError(Fault(LocalCode.APP_MISSING, str(app_dir)))
+    os.chdir(app_dir)
+    sys.path.insert(0, str(app_dir))
+    try:
+        return importlib.import_module("function_app")
+    except Exception as error:
+        if hasattr(
+            error, "faults"
+        ):  # it names what is wrong: where in the code that was seen is no help
+            raise HostError(Fault(LocalCode.APP_REFUSED, ENTRY, {"reason": str(error)})) from error
+        raise
+
+
+def find_app(module: ModuleType) -> FunctionRegister:
+    """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
+    found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
+    if len(found) != 1:
+        raise HostError(Fault(LocalCode.APP_NOT_UNIQUE, ENTRY, {"count": len(found)}))
+    return next(iter(found.values()))

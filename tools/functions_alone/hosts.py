@@ -1,0 +1,34 @@
+"""What the runner knows of its hosts, in a file: each of them can tell of all, also of one that was killed."""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from functions_alone.process import Process
+
+
+class HostsFile:
+    """The file; to be written anew whenever a host has started or ended."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ended: dict[str, tuple[int, str]] = {}
+        """By name, which process of a host ended last, and when."""
+
+    def write(self, hosts: Iterable[Process]) -> None:
+        """Tell of these hosts; where nothing can be written, nobody learns of a change."""
+        told = [self._told(host) for host in hosts if host.pid]
+        draft = self.path.with_suffix(".new")
+        with suppress(OSError):
+            draft.write_text(json.dumps(told))
+            draft.replace(self.path)
+
+    def _told(self, host: Process) -> Mapping[str, Any]:
+        pid, ended_at = self._ended.get(host.name, (0, None))
+        if not host.alive and pid != host.pid:
+            ended_at = datetime.now(UTC).isoformat()
+            self._ended[host.name] = host.pid, ended_at
+        return {"name": host.name, "pid": host.pid, "runs": host.alive, "endedAt": ended_at}
