@@ -12,7 +12,7 @@ export PYTHONPATH := $(abspath tools)$(if $(PYTHONPATH),:$(PYTHONPATH))
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func operator test check bicep soak explore differential mutants pattern pictures bench clean lock
+.PHONY: help run func operator test check bicep soak explore differential mutants pattern pictures bench prices simulation way concurrency clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -40,6 +40,12 @@ help:
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
 	@echo 'make bench    run orders through the embedded stack, with one process and with one for each'
 	@echo '              function; one JSON line (ARGS="--orders 200 --shape one")'
+	@echo 'make prices   compute what a month costs, from a dated price list (ARGS=--write: into the'
+	@echo '              documents)'
+	@echo 'make simulation   compute what an order costs at rates that one machine cannot reach'
+	@echo '              (ARGS="--rate 500 --instances 10")'
+	@echo 'make way      print the functions through which an order passes'
+	@echo 'make concurrency   measure how many calls over HTTP an instance can take at the same time'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
 	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'
@@ -96,6 +102,12 @@ pictures: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed b
 
 bench: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)
+
+prices simulation: $(VENV)/.installed-dev
+	@$(BIN)/python -m bench.$@ $(ARGS)
+
+way concurrency: $(VENV)/.installed-dev tools/functions_alone/node_modules/.installed
+	@$(BIN)/python -m bench.$@ $(ARGS)
 
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:

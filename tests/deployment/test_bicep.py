@@ -651,12 +651,12 @@ def test_without_a_client_id_nothing_of_a_sign_in_is_left(deployments):
 
 
 def test_an_instance_takes_many_http_calls_at_a_time(deployed):
-    """As many as one core does in time, as `python -m bench.concurrency` has measured it.
+    """As many as one core does in time, as `make concurrency` has measured it.
 
     Azure's own number is one for Python, so a page of thirty modules would start as many instances.
     learn.microsoft.com/azure/azure-functions/functions-concurrency, "HTTP trigger concurrency".
     """
-    measured = (ROOT / "bench/measured/concurrency/one-core.jsonl").read_text().splitlines()
+    measured = (ROOT / "tools/bench/measured/concurrency/one-core.jsonl").read_text().splitlines()
     scale = functions_of(deployed)["scaleAndConcurrency"]
     number = chosen([json.loads(line) for line in measured])
     assert scale["triggers"] == {"http": {"perInstanceConcurrency": number}}

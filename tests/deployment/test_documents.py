@@ -140,7 +140,7 @@ def test_what_the_page_about_disasters_switches_is_there(functions):
 
 def test_what_the_page_says_of_costs_is_computed_from_prices_and_counts():
     """By the script, so that neither another price nor another count is forgotten there; each price has a source."""
-    assert written(DEPLOY) == DEPLOY, "python -m bench.prices --write"
+    assert written(DEPLOY) == DEPLOY, "make prices ARGS=--write"
     assert re.fullmatch(r"20\d\d-[01]\d", LIST["published"])
     assert all(
         price["source"].startswith("https://azure.microsoft.com/") for price in PRICES.values()
@@ -247,7 +247,7 @@ def number(cell):
 
 def test_what_the_page_about_scale_says_of_an_order_was_measured():
     """Each number is that of the line of the benchmark which is kept."""
-    line = json.loads((ROOT / "bench/measured/shop.json").read_text())
+    line = json.loads((ROOT / "tools/bench/measured/shop.json").read_text())
     counted = rows(SCALE, "an order of the shop")
     assert len(counted) > 8
     for what, one, per_function in counted:

@@ -18,7 +18,7 @@ def fast() -> datetime:
 
 clock.utc_now = fast
 spec = spec_from_file_location(
-    "measured_function_app", Path(__file__).parents[3] / "bench/app/function_app.py"
+    "measured_function_app", Path(__file__).parents[3] / "tools/bench/app/function_app.py"
 )
 assert spec
 assert spec.loader

@@ -10,7 +10,7 @@ from development.servicebus_config import ROOT
 from tests.support.bench_lines import COMPARED, WITHIN, counts_of
 
 RECORDED = [
-    json.loads(path.read_text()) for path in sorted((ROOT / "bench/measured").glob("*.json"))
+    json.loads(path.read_text()) for path in sorted((ROOT / "tools/bench/measured").glob("*.json"))
 ]
 """Lines of `make bench`; docs/scale.md says with which commands they were made."""
 LISTS_RECORDED = 1

@@ -1,4 +1,4 @@
-"""What one order of the shop passes through on its happy path: `python -m bench.way` names the functions, and counts.
+"""What one order of the shop passes through on its happy path: `make way` names the functions, and counts.
 
 What is called at the start of a process, by timers, and once a second for all orders is apart; the remote services are
 a server of this script.

@@ -1,4 +1,4 @@
-"""What an order costs, and what is full first, by a small model in virtual time: `python -m bench.simulation --help`.
+"""What an order costs, and what is full first, by a small model in virtual time: `make simulation ARGS=--help`.
 
 The model has the functions with their processes and queues, the rules by which they write, send and look, and Azure's
 limits. Nothing fails in it, and the agents always have room. How long a hop takes is a guess: while orders come at a

@@ -1,4 +1,4 @@
-"""How many HTTP calls an instance may take at a time: `python -m bench.concurrency`.
+"""How many HTTP calls an instance may take at a time: `make concurrency`.
 
 One process of the app, with its embedded host, stands on one core, as an instance of 2 GB does on
 Azure; what stands for Azure, and who calls, have the others. So many calls as are tried are under

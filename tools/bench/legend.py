@@ -21,7 +21,7 @@ LEGEND = {
     "samples": "latency: orders measured",
     "cores": "throughput: cores taken by hosts (worker), Azurite and broker (engine), us (driver), others",
     "client_cpu_ms, azurite_cpu_ms, broker_cpu_ms": "CPU for each order, of hosts, Azurite and broker",
-    "order_usd": "what an order costs on Azure by bench/prices.json, in dollars: one by one, and many at once",
+    "order_usd": "what an order costs on Azure by tools/bench/prices.json, in dollars: one by one, and many at once",
     "host_mb": "memory of the largest host with its workers",
     "table_*, blob_*, storage_queue_*, service_bus_*, event_grid_*": "operations for each order",
     "host_*": "operations for each order that the platform makes for the app",

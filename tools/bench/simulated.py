@@ -48,7 +48,7 @@ class Setup:
     lists_due: int = 2
     """How many lists of what is due are read in a bucket: of running orders, and of waiting ones.
 
-    What is recorded in `bench/measured/` was counted with the first alone.
+    What is recorded in `tools/bench/measured/` was counted with the first alone.
     """
     limits: Limits = Limits()
 

@@ -1,4 +1,4 @@
-"""What a month costs, from counted operations and a dated price list: `python -m bench.prices`.
+"""What a month costs, from counted operations and a dated price list: `make prices`.
 
 It prints the tables of docs/deploy.md; `--write` puts them there. Prices are in prices.json, the
 operations of an order in measured/shop.json, of an HTTP call in measured/concurrency.
@@ -17,10 +17,10 @@ import click
 from bench.concurrency import chosen
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs/deploy.md"
+PAGE = HERE.parents[1] / "docs/deploy.md"
 LIST: Mapping[str, Any] = json.loads((HERE / "prices.json").read_text())
 PRICES: Mapping[str, Mapping[str, Any]] = LIST["prices"]
-BEGIN, END = "<!-- begin: python -m bench.prices --write, {} -->\n", "<!-- end: {} -->\n"
+BEGIN, END = "<!-- begin: make prices ARGS=--write, {} -->\n", "<!-- end: {} -->\n"
 
 HOURS = 730
 """Of a month, as Azure counts."""

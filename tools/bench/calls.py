@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
-ROOT = Path(__file__).parent.parent
-APART = ("bench", "development", "tools", "tests", ".venv")
+ROOT = Path(__file__).parents[2]
+APART = ("development", "tools", "tests", ".venv")
 """The embedded platform, and what measures."""
 PARTS_OF_FUNCTIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<module>")
 SUFFIX, BEGIN = ".calls", "begin"
