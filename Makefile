@@ -9,10 +9,11 @@ DATA := $(or $(DATA_DIR),.data)
 export PATH := $(abspath $(BIN)):$(PATH)
 # Where Python finds the packages below tools/.
 export PYTHONPATH := $(abspath tools)$(if $(PYTHONPATH),:$(PYTHONPATH))
+MAKEFLAGS += --no-print-directory
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func operator test check bicep soak explore differential mutants pattern pictures bench prices simulation way concurrency clean lock
+.PHONY: help run func submit operator test check types declared diagrams bicep snapshots parameters soak explore differential mutants pattern pictures bench prices simulation way concurrency clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -20,6 +21,7 @@ help:
 	@echo '              (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system; the same as'
 	@echo '              .venv/bin/operators list (ARGS="--help": all of them)'
+	@echo 'make submit ORDER=...   put an order, a JSON object, on the queue of the running system'
 	@echo 'make test     run all tests but the slow ones of make soak; no Docker, no Azure'
 	@echo '              (ARGS="-k sweep" for some; TEST_BROWSER=npm: with the browser from npm, although'
 	@echo '              this machine has one)'
@@ -27,9 +29,15 @@ help:
 	@echo '              (SLICE="kills pages" for some: tests/slices.py has their names; NIGHTLY=1 for'
 	@echo '              the largest sizes)'
 	@echo 'make check    lint, types, import rules; every finished statement of the pattern has a test'
+	@echo 'make types    of make check, the types and the import rules'
+	@echo 'make declared compare what is deployed with the business (ARGS=--write: write it;'
+	@echo '              ARGS="--deploy claims.business:CLAIMS": deploy another one)'
+	@echo 'make diagrams compare the state diagrams with the tables of states (ARGS=--write: draw them)'
 	@echo 'make bicep    build and lint the Bicep template with Microsoft'"'"'s compiler, and compare what it'
 	@echo '              would deploy with tests/deployment/snapshots (BICEP=/path/to/bicep; or that of'
 	@echo '              azd or az)'
+	@echo 'make snapshots   of make bicep, the snapshots (ARGS=--write: write them)'
+	@echo 'make parameters   of make bicep, the parameters in the documents (ARGS=--write: write them)'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does'
 	@echo '              the smaller ones; ARGS="pair" for some)'
 	@echo 'make differential BASE=commit   compare the decisions about orders with those of a commit'
@@ -80,6 +88,18 @@ check: $(VENV)/.installed-dev engine/pages/node_modules/.installed
 		--ignore-path engine/pages/.prettierignore engine/pages/static engine/pages/tests \
 		operations/console/static operations/console/tests shop/page shop/tests
 
+types: $(VENV)/.installed-dev
+	@$(BIN)/python -m development.checks
+
+declared snapshots parameters: $(VENV)/.installed
+	@$(BIN)/python -m development.$@ $(ARGS)
+
+diagrams: $(VENV)/.installed
+	@$(BIN)/python -m development.state_diagrams $(ARGS)
+
+submit: $(VENV)/.installed
+	@$(BIN)/python -m development submit $(ARGS) -- "$$ORDER"
+
 bicep: $(VENV)/.installed
 	@$(BIN)/python -m development.bicep
 	@$(BIN)/python -m development.snapshots
@@ -123,7 +143,7 @@ lock: $(VENV)/.installed
 	@$(LOCK) --group dev -c requirements-local.txt -o requirements-dev.txt
 
 # The environment is made anew if its Python is missing or does not fit; an editor may have made it.
-$(VENV)/.installed: requirements-local.txt development/install.py
+$(VENV)/.installed: requirements-local.txt tools/development/install.py
 	@python='$(PYTHON)'; $(BIN)/python -c '$(FITS)' 2>/dev/null || { \
 		"$$python" -c 'import venv, ensurepip; $(FITS)' 2>/dev/null || { \
 			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \

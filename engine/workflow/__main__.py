@@ -13,10 +13,10 @@ from engine.workflow.new import NewBusinessError, create, sample
 NEXT = """Made {package}/ and {test}: edit {package}/business.py.
 
 run it      BUSINESS={business} make run
-  an order  .venv/bin/python -m development submit '{sample}'
+  an order  make submit ORDER='{sample}'
 draw it     .venv/bin/python -m engine.workflow draw {business}
 check it    make check && make test ARGS={test}
-deploy it   .venv/bin/python -m development.declared --deploy {business}
+deploy it   make declared ARGS="--deploy {business}"
             and then docs/deploy.md"""
 
 

@@ -55,7 +55,7 @@ def _settings() -> List[Setting]:
     try:
         settings: List[Setting] = json.loads(SERVICES.read_text(encoding="utf-8"))["settings"]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        facts = {"reason": error, "command": "python -m development.declared --write"}
+        facts = {"reason": error, "command": "make declared ARGS=--write"}
         place = str(SERVICES.relative_to(ROOT))
         raise HookError(Fault("file-unreadable", place, facts)) from error
     return settings

@@ -140,8 +140,8 @@ COPIED = (
     "Makefile",
     "requirements-local.txt",
     "requirements-dev.txt",
-    "development/__init__.py",
-    "development/install.py",
+    "tools/development/__init__.py",
+    "tools/development/install.py",
     "infra/hooks/uv.txt",
 )
 TOO_OLD = "#!/bin/sh\nexit 1\n"

@@ -10,6 +10,7 @@ import pytest
 from development import bicep
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
+from development.stack import MODULES
 from functions_alone.ports import StackError
 
 STAND_IN = """#!{python}
@@ -35,7 +36,7 @@ def run(**environment):
     return subprocess.run(
         [sys.executable, "-m", "development.bicep"],
         cwd=ROOT,
-        env={"PATH": "", "HOME": "/nowhere"} | environment,
+        env={"PATH": "", "HOME": "/nowhere", "PYTHONPATH": MODULES} | environment,
         capture_output=True,
         text=True,
         check=False,

@@ -30,7 +30,7 @@ from functions_alone.tests.support.waiting import PATIENCE_SECONDS
 from shop.business import SHOP
 from tests.support.deploying import AGENTS, index
 
-COMPOSE = yaml.safe_load((ROOT / "development/compose.yaml").read_text())["services"]
+COMPOSE = yaml.safe_load((ROOT / "tools/development/compose.yaml").read_text())["services"]
 OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomepage": "true"}
 
 
@@ -238,9 +238,9 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
         assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
         await queue.get_queue_properties()  # it is there again
     assert said.read_text().splitlines() == [
-        "docker compose -f development/compose.yaml up --detach --wait",
+        "docker compose -f tools/development/compose.yaml up --detach --wait",
         "func start",
-        "docker compose -f development/compose.yaml down --volumes",
+        "docker compose -f tools/development/compose.yaml down --volumes",
     ]
     assert json.loads((tmp_path / "data/Config.json").read_text()) == emulator_config()
     for name in of_stand_ins:

@@ -56,7 +56,7 @@ def test_the_emulators_configuration_fits_its_schema():
 @pytest.mark.parametrize(
     ("schema", "paths"),
     [
-        ("vendor.compose-spec", [ROOT / "development/compose.yaml"]),
+        ("vendor.compose-spec", [ROOT / "tools/development/compose.yaml"]),
         ("vendor.github-workflows", WORKFLOWS),
         ("vendor.dependabot", [ROOT / ".github/dependabot.yml"]),
         ("vendor.github-issue-forms", FORMS),

@@ -20,7 +20,7 @@ from tests.support.deploying import AGENTS
 
 NEVER = [
     ".env", ".venv/bin/python", ".git/config", ".azure/test/.env", ".github/workflows/checks.yml", ".data/broker/state",
-    "local.settings.json", "tests/unit/test_x.py", "tools/functions_alone/stack.py", "development/stack.py", "tools/functions_alone/node_modules/x.js",
+    "local.settings.json", "tests/unit/test_x.py", "tools/functions_alone/stack.py", "tools/development/stack.py", "tools/functions_alone/node_modules/x.js",
     "tools/bench/driver.py", "docs/deploy.md", "README.md", "engine/azure/__pycache__/x.pyc", "infra/main.bicep",
     "engine/pages/node_modules/x.js", "engine/pages/package.json", "engine/pages/package-lock.json", "engine/pages/tsconfig.json",
     "engine/pages/tests/x.test.js", "operations/console/tests/x.test.js",

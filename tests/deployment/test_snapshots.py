@@ -14,6 +14,7 @@ from development.business import DEPLOYED
 from development.conditions import MODULE, conditions
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
+from development.stack import MODULES
 from functions_alone.ports import StackError
 from tests.support.deployed_resources import ROLE_ASSIGNMENT, readable
 from tests.support.deploying import BUSINESS
@@ -170,7 +171,7 @@ def test_a_compiler_that_ends_is_named_with_its_words(tmp_path):
 def test_the_command_fails_without_a_compiler():
     """It could compare nothing."""
     command = [sys.executable, "-m", "development.snapshots"]
-    environment = {"PATH": "", "HOME": "/nowhere"}
+    environment = {"PATH": "", "HOME": "/nowhere", "PYTHONPATH": MODULES}
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # fmt: skip
     assert ran.returncode == 1
     assert f"[{DevelopmentCode.BICEP_MISSING}]" in ran.stderr

@@ -2,9 +2,9 @@
 
 `python -m tests.exploration.courses OUT --states 3000` explores each world breadth first up
 to so many states, then follows random courses of events, and writes each decision that was made there as a neutral
-move (`development/differential`). What people may do is then tried in each of the orders' states.
+move (`tools/development/differential`). What people may do is then tried in each of the orders' states.
 
-Like `development/differential/side.py` it knows the records and functions of its commit, and the run takes that of the
+Like `tools/development/differential/side.py` it knows the records and functions of its commit, and the run takes that of the
 base. It need not work on any other commit: only neutral moves leave it.
 """
 

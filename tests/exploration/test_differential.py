@@ -136,13 +136,13 @@ CHANGED = (
     ),
     changed(
         "a column of the neutral form has another value",
-        "development/differential/neutral.py",
+        "tools/development/differential/neutral.py",
         '"FailureCount": counts.failures',
         '"FailureCount": counts.attempts',
     ),
     changed(
         "a row of the neutral form is left out",
-        "development/differential/neutral.py",
+        "tools/development/differential/neutral.py",
         'yield from _first("!waiting"',
         'yield from () and _first("!waiting"',
     ),

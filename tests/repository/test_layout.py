@@ -54,6 +54,6 @@ def fingerprint():
 def test_rows_change_with_the_number_of_the_layout_alone():
     """Otherwise a start on data of an older commit fails somewhere, and nobody names `make clean`.
 
-    If this fails: raise both numbers of `LAYOUT` in `development/stack.py`, then set `ROWS` to the fingerprint.
+    If this fails: raise both numbers of `LAYOUT` in `tools/development/stack.py`, then set `ROWS` to the fingerprint.
     """
     assert fingerprint() == ROWS

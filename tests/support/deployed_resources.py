@@ -1,4 +1,4 @@
-"""What the template deploys, as Microsoft's compiler works it out: `development/snapshots.py`."""
+"""What the template deploys, as Microsoft's compiler works it out: `tools/development/snapshots.py`."""
 
 import json
 import re

@@ -27,7 +27,7 @@ SETTINGS = {setting.name: setting for agent in AGENTS for setting in agent.setti
 REQUIRED = {setting.name for agent in AGENTS for setting in agent.settings if setting.required}
 """Those without which the app does not start, unless the services are simulated."""
 VARIANTS = ("default", "isolated", "demonstration")
-"""The sets of `development/snapshots.py` in which the app works as it comes; it has no rights but those of its calls."""
+"""The sets of `tools/development/snapshots.py` in which the app works as it comes; it has no rights but those of its calls."""
 RESPONSES = "status-example"
 """A private response queue, to which the app only sends."""
 GRACE = {"operator": "grace", "note": "the cause is mended"}

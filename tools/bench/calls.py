@@ -7,7 +7,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 ROOT = Path(__file__).parents[2]
-APART = ("development", "tools", "tests", ".venv")
+APART = ("tools", "tests", ".venv")
 """The embedded platform, and what measures."""
 PARTS_OF_FUNCTIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<module>")
 SUFFIX, BEGIN = ".calls", "begin"

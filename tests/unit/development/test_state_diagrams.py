@@ -15,7 +15,7 @@ PLACES = (state_diagrams.OVERVIEW, state_diagrams.DETAILS)
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_document_holds_what_the_tables_draw(place):
-    """Each diagram, and the table of all states: `python -m development.state_diagrams --write`."""
+    """Each diagram, and the table of all states: `make diagrams ARGS=--write`."""
     page = (ROOT / place).read_text()
     assert page == state_diagrams.written(place, page), state_diagrams.COMMAND
 

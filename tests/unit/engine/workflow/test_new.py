@@ -123,9 +123,9 @@ def test_the_command_says_what_comes_next(root, monkeypatch):
     assert said.exit_code == 0, said.output
     for line in (
         "BUSINESS=bike_rental.business:BIKE_RENTAL make run",
-        f"python -m development submit '{new.sample()}'",
+        f"make submit ORDER='{new.sample()}'",
         "make test ARGS=tests/unit/test_bike_rental.py",
-        "python -m development.declared --deploy bike_rental.business:BIKE_RENTAL",
+        'make declared ARGS="--deploy bike_rental.business:BIKE_RENTAL"',
     ):
         assert line in said.output
     again = command(__main__.main, ["new", "bike-rental"])

@@ -17,7 +17,7 @@ from functions_alone.faults import Fault
 from functions_alone.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
-"""The business of this deployment; `python -m development.declared --deploy` chooses another."""
+"""The business of this deployment; `make declared ARGS="--deploy …"` chooses another."""
 TRIED = "shop.business:SHOP"
 """The business on which tests and measurements run, whatever is deployed."""
 ENTRY = "function_app.py"

@@ -8,7 +8,7 @@ from typing import Any
 from engine.domain.messages import ANSWERS, DEAD_LETTERS
 from functions_alone.broker_config import configuration
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def queues() -> dict[str, Any]:

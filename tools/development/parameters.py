@@ -1,6 +1,6 @@
 """Writes the tables of parameters and options into docs/deploy.md, from the descriptions in the compiled template.
 
-`python -m development.parameters` compares them, `--write` writes them. It needs Bicep.
+`make parameters` compares them, `--write` writes them. It needs Bicep.
 """
 
 import json
@@ -21,7 +21,7 @@ from functions_alone.ports import StackError
 
 Compiled = Mapping[str, Any]
 """The compiled template, as Resource Manager takes it."""
-COMMAND = "python -m development.parameters --write"
+COMMAND = "make parameters ARGS=--write"
 PAGE = ROOT / "docs/deploy.md"
 PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
 """How azd's file of parameters names the variable that it passes on, and its default."""

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-UV_REQUIREMENTS = Path(__file__).parents[1] / "infra/hooks/uv.txt"
+UV_REQUIREMENTS = Path(__file__).parents[2] / "infra/hooks/uv.txt"
 BIN = Path(sys.prefix) / "bin"
 COMMAND = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
@@ -57,7 +57,7 @@ def install(*arguments: str | Path, python: str | Path = sys.executable) -> None
 def write_command(folder: Path, python: str | Path = sys.executable) -> None:
     """Write the command `operators` into a folder of programs."""
     command = folder / "operators"
-    command.write_text(COMMAND.format(python=python, root=str(Path(__file__).resolve().parents[1])))
+    command.write_text(COMMAND.format(python=python, root=str(Path(__file__).resolve().parents[2])))
     command.chmod(0o755)
 
 

@@ -120,7 +120,7 @@ def _finished(tree: Path, module: str, *arguments: str, tell: Callable[[str], No
 def main(base: str, *, full: bool, quiet: bool) -> None:
     """Compare the decisions of this tree with those of a commit.
 
-    Each side runs in a process of its own. A difference is allowed if development/differential/differences.py
+    Each side runs in a process of its own. A difference is allowed if tools/development/differential/differences.py
     lists it. The exit code is 1 if there is another one; the report shows the shortest course to each kind.
     """
     tell: Callable[[str], None] = (lambda _: None) if quiet else _to_terminal

@@ -1,6 +1,6 @@
 """Writes the state diagrams of the documents from the tables of states and events in `engine/domain`.
 
-`python -m development.state_diagrams` compares them, `--write` writes them.
+`make diagrams` compares them, `--write` writes them.
 """
 
 import inspect
@@ -32,7 +32,7 @@ from engine.domain.table import (
 )
 from functions_alone.faults import Fault, text_of
 
-COMMAND = "python -m development.state_diagrams --write"
+COMMAND = "make diagrams ARGS=--write"
 OVERVIEW, DETAILS = "docs/architecture.md", "docs/step-states.md"
 Arrow = tuple[str, str, str]
 """The state before, the state after, and the event."""

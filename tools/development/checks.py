@@ -1,4 +1,4 @@
-"""Types and import rules of the engine and of every business, wherever it lies: `python -m development.checks`.
+"""Types and import rules of the engine and of every business, wherever it lies: `make types`.
 
 Those of the engine stand in `pyproject.toml`. Those of a business follow from the names of its modules.
 """

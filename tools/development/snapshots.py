@@ -29,7 +29,7 @@ from functions_alone.ports import StackError
 INFRA = ROOT / "infra"
 KEPT = ROOT / "tests/deployment/snapshots"
 COMPILED, SOURCES = "template", "sources"
-COMMAND = "python -m development.snapshots --write"
+COMMAND = "make snapshots ARGS=--write"
 SHOWN = 5
 """Differences that are printed of a file."""
 GROUP = re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/")

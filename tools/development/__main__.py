@@ -129,7 +129,7 @@ def _to_order(business: Business, url: str) -> str:
         if endpoint.open:
             address = f"{url}/api/workflows/{endpoint.workflow}/orders"
             return f"Place an order:\n\n  curl -s {address} -d {payload}"
-    return f"Submit an order:\n\n  .venv/bin/python -m development submit {payload}"
+    return f"Submit an order:\n\n  make submit ORDER={payload.replace('$', '$$')}"
 
 
 async def run_until_signal(show: Callable[[str], None]) -> None:

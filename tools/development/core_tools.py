@@ -27,7 +27,7 @@ from functions_alone.proxies import bypass_proxies
 
 TEMPLATE = ROOT / "local.settings.template.json"
 SETTINGS = ROOT / "local.settings.json"
-COMPOSE = ("docker", "compose", "-f", str(ROOT / "development/compose.yaml"))
+COMPOSE = ("docker", "compose", "-f", str(ROOT / "tools/development/compose.yaml"))
 DOCKER_SECONDS = 30
 MAX_CONNECTIONS = 10
 """What Microsoft's Service Bus emulator allows; nobody can set it otherwise."""

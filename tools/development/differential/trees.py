@@ -16,9 +16,11 @@ from development.servicebus_config import ROOT
 from functions_alone.faults import Fault
 from functions_alone.ports import StackError
 
-PACKAGE = "development/differential"
-OF_ITS_COMMIT = (f"{PACKAGE}/side.py", f"{PACKAGE}/neutral.py", "tests/exploration/courses.py")
-"""The modules that know the records of their commit. A base from before they were written gets their first version.
+PACKAGE, FORMER = "tools/development/differential", "development/differential"
+"""Where the package lies, and where commits have it from before there was `tools/`."""
+COURSES = "tests/exploration/courses.py"
+OF_ITS_COMMIT = ("side.py", "neutral.py")
+"""The modules of the package that know the records of their commit. A base from before they were written gets their first version.
 
 So it matters that their first version stays in the history, and reads the moves of today (`side.FORM`).
 """
@@ -37,21 +39,23 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def _add_package(tree: Path, commit: str) -> None:
-    own = {name: _own_or_first(tree, commit, name) for name in OF_ITS_COMMIT}
-    shutil.rmtree(tree / PACKAGE, ignore_errors=True)
-    shutil.copytree(ROOT / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    place = PACKAGE if (tree / "tools/development").exists() else FORMER
+    first = {f"{place}/{name}": f"{FORMER}/{name}" for name in OF_ITS_COMMIT} | {COURSES: COURSES}
+    own = {name: _own_or_first(tree, commit, name, first[name]) for name in first}
+    shutil.rmtree(tree / place, ignore_errors=True)
+    shutil.copytree(ROOT / PACKAGE, tree / place, ignore=shutil.ignore_patterns("__pycache__"))
     for name, text in own.items():
         (tree / name).write_bytes(text)
 
 
-def _own_or_first(tree: Path, commit: str, name: str) -> bytes:
+def _own_or_first(tree: Path, commit: str, name: str, first: str) -> bytes:
     """Return the module as the commit has it; or its first version, or the one that is not committed yet."""
     path = tree / name
     if path.exists():
         return path.read_bytes()
-    added = _git(commit, "log", "--diff-filter=A", "--format=%H", "HEAD", "--", name).split()
+    added = _git(commit, "log", "--diff-filter=A", "--format=%H", "HEAD", "--", first).split()
     return (
-        _git(commit, "show", f"{added[-1].decode()}:{name}")
+        _git(commit, "show", f"{added[-1].decode()}:{first}")
         if added
         else (ROOT / name).read_bytes()
     )

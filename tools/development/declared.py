@@ -1,4 +1,4 @@
-"""What a deployment needs to know of its business: `python -m development.declared` compares it, `--write` writes it.
+"""What a deployment needs to know of its business: `make declared` compares it, `--write` writes it.
 
 `--deploy claims.business:CLAIMS` deploys another business, and writes everything for that one.
 """
@@ -22,7 +22,7 @@ from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, 
 from functions_alone.faults import Fault, text_of
 from functions_alone.ports import StackError
 
-COMMAND = "python -m development.declared --write"
+COMMAND = "make declared ARGS=--write"
 LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 2000, "defaultMessageTimeToLive": "PT1H"}
 """The properties of an agent's queues."""
 OF_ANSWERS = {"name": ANSWERS, **LIKE, "deadLetteringOnMessageExpiration": True}
@@ -209,7 +209,7 @@ def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
 
 
 QUEUES = "infra/queues.json"
-CHOICE, APP = "development/business.py", ENTRY
+CHOICE, APP = "tools/development/business.py", ENTRY
 """What names the business that is deployed."""
 FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
     QUEUES: _queues,
