@@ -61,7 +61,6 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/system/test_operator_actions.py",
         "tests/system/test_operator_api.py",
         "tests/system/test_queries.py",
-        "tests/system/test_what_a_flow_costs.py",
         "tests/scale/test_agents_away.py",
         "tests/scale/test_closed_gateway.py",
         "tests/scale/test_fair_scheduling.py",
@@ -79,7 +78,6 @@ SLICES: Mapping[str, Sequence[str]] = {
         "tests/exploration/test_unattended_worlds.py::test_nothing_is_broken_in_any_state_of_a_largest_world",
         "tests/stack/test_busy_machine.py::test_a_busy_machine_fails_no_order",
         "tests/system/test_own_workflow.py::test_all_unit_tests_pass_in_what_the_page_leads_to",
-        "tests/system/test_simulated_counts.py",
     ),
 }
 """The soak tests of each slice: folders, files, or functions such as `tests/a/test_b.py::test_c`."""

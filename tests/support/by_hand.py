@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.declarations.business import Payload
-from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
+from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
 from engine.workflow import COOLDOWN, UNDO
@@ -210,4 +210,3 @@ SAME = {
     "return": (SHOP, RETURN, TEA, OF_SHOP),
 }
 """By workflow: the business, the same workflow by hand, a payload, and its functions by hand."""
-CLAIMS_BY_HAND = replace(CLAIMS, workflows=Workflows(CLAIM), payload=OF_CLAIMS)

@@ -1,10 +1,6 @@
 """The line of the benchmark."""
 
-import inspect
 import json
-import re
-from collections import Counter
-from fnmatch import fnmatch
 from types import SimpleNamespace
 from unittest.mock import AsyncMock
 
@@ -13,11 +9,7 @@ from click.testing import CliRunner
 
 from bench import __main__ as bench
 from bench import phases
-from bench.concurrency import chosen
 from bench.driver import Final, RemoteLedger
-from bench.legend import LEGEND
-from bench.phases import per_order
-from bench.prices import Line, of_an_order
 
 FIXED = ("orders_per_s", "p50_ms", "table_entities", "lost", "recovery_s")
 
@@ -49,65 +41,6 @@ def test_a_shape_alone_stands_where_it_stands_beside_the_other(monkeypatch, shap
     line = line_of(monkeypatch, "--shape", shape)
     assert line["lost"] == top
     assert (line["each"] and {"lost": line["each"]["lost"]}) == nested
-
-
-def test_as_many_calls_share_an_instance_as_a_slow_core_does_in_half_a_second():
-    """Twice what was measured, since Azure's core may be slower; with more at a time each would wait for the others."""
-    lines = [
-        {"at_once": 16, "cpu_ms": 10},
-        {"at_once": 25, "cpu_ms": 10},
-        {"at_once": 26, "cpu_ms": 10},
-    ]
-    assert chosen(lines) == 25
-
-
-@pytest.mark.parametrize(
-    ("units", "used", "dollars"),
-    [
-        (10_000_000, 0, 0),
-        (13_000_000, 0, 0),
-        (14_000_000, 0, 0.80),
-        (10_000_000, 13_000_000, 8),
-        (10_000_000, 5_000_000, 1.60),
-    ],
-)
-def test_a_line_costs_what_is_not_free_any_more(units, used, dollars):
-    """Thirteen million operations of Service Bus are included in a month, and each million more costs 80 cents."""
-    line = Line("Service Bus", "", "service_bus_operation", units, used)
-    assert line.dollars == pytest.approx(dollars)
-
-
-def test_what_an_order_costs_follows_from_what_was_counted():
-    """Twice as many table transactions cost twice as much of tables, and of the log of who made them."""
-    counted = {
-        "service_bus_messages": 9,
-        "service_bus_received": 9,
-        "host_service_bus_settlements": 9,
-        "table_transactions": 20,
-        "client_cpu_ms": 30,
-    }
-    more = of_an_order(counted | {"table_transactions": 40}, "", "client_cpu_ms")
-    cost = of_an_order(counted, "", "client_cpu_ms")
-    for name, dollars in cost.items():
-        more_of_tables = 20 * (0.00036 / 10_000 + 2.30 / 1_000_000)
-        assert more[name] - dollars == pytest.approx(more_of_tables, rel=0.01)
-    assert cost["usd_one_by_one"] - cost["usd_at_once"] == pytest.approx(
-        (16 - 0.030 - 6 * 0.00525) * 2 * 0.000026, rel=0.01
-    )
-
-
-def test_every_figure_is_explained():
-    """A line of fifty names says nothing to whoever has not written them."""
-    names = [name for key in LEGEND for name in key.split(", ")]
-    shown = CliRunner().invoke(bench.main, ["--legend"]).stdout
-    figures = {*per_order(Counter(), 1, 0), *bench.FIGURES, *figures_of(phases)}
-    assert [figure for figure in figures if not any(fnmatch(figure, name) for name in names)] == []
-    assert all(name in shown for name in names)
-
-
-def figures_of(module):
-    """The names in the results that its functions return."""
-    return re.findall(r'^        "(\w+)":', inspect.getsource(module), re.MULTILINE)
 
 
 @pytest.mark.parametrize(
