@@ -25,16 +25,6 @@ BUS_FAULT = f"{UNIT}engine/azure/messaging/test_bus.py::test_a_message_that_cann
 
 ROLES = (
     Mutant(
-        statement="SCH-2",
-        fault="a request is sent before its claim is committed",
-        file="engine/storage/transitions.py",
-        old="                if not await self._commit(change):",
-        new="                await self._send(change)\n                if not await self._commit(change):",
-        tests=(
-            f"{UNIT}engine/storage/test_transitions.py::test_a_claim_that_was_not_written_sends_nothing",
-        ),
-    ),
-    Mutant(
         statement="FLT-7",
         fault="a write whose answer was lost counts as a lost race",
         file="engine/storage/transitions.py",
@@ -84,14 +74,6 @@ ROLES = (
         new="        await self._table.submit_separately(bucket, [Delete(key) for key in history])\n"
         "        if state_key(order.order_id) in others:",
         tests=(f"{APP}removals.py::test_an_order_is_there_with_its_whole_history_or_is_gone",),
-    ),
-    Mutant(
-        statement="ALR-2",
-        fault="all notices of one transition have the same id",
-        file="engine/storage/outbox.py",
-        old=":{after.version}:{number}",
-        new=":{after.version}",
-        tests=(f"{APP}notices.py::test_the_sender_is_told_what_happens_and_nothing_else",),
     ),
     Mutant(
         statement="ALR-2",
@@ -169,24 +151,6 @@ ROLES = (
         ),
     ),
     Mutant(
-        statement="SUP-5",
-        fault="every supervisor sweeps, elected or not",
-        file="supervisor/service.py",
-        old="if not await self.leadership.acquire():",
-        new="if await self.leadership.acquire() is None:",
-        tests=(
-            f"{UNIT}supervisor/test_service.py::test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept",
-        ),
-    ),
-    Mutant(
-        statement="FLT-5",
-        fault="a sweep goes on after its lease was lost",
-        file="supervisor/service.py",
-        old="while self.leadership.held():",
-        new="while found or self.leadership.held():",
-        tests=(f"{UNIT}supervisor/test_service.py::test_a_sweep_ends_where_the_lease_was_lost",),
-    ),
-    Mutant(
         statement="FLT-7",
         fault="a sweep that met an outage counts as one that came to its end",
         file="supervisor/service.py",
@@ -224,16 +188,6 @@ ROLES = (
         new="            raise",
         tests=(
             f"{UNIT}scheduler/test_triggers.py::test_a_reply_that_cannot_be_acted_on_comes_again_alone",
-        ),
-    ),
-    Mutant(
-        statement="AGT-4",
-        fault="an agent replies when its time is up",
-        file="agents/service.py",
-        old="        if not self._is_too_late(request):\n            message",
-        new="        if reply:\n            message",
-        tests=(
-            f"{UNIT}agents/test_service.py::test_an_answer_is_passed_on_until_a_margin_before_complete_by",
         ),
     ),
     Mutant(
