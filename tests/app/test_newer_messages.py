@@ -157,13 +157,6 @@ async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
     assert next(iter(fields)) in message.reason
 
 
-async def test_a_reply_of_a_newer_version_comes_again_whatever_its_names_are(world):
-    """With the longest, its id is none too long for Service Bus."""
-    longest = {"step": "s" * 41, "action": "a" * 16, "attempt": 10**9 - 1, "schemaVersion": 2}
-    (again,), poison = await received(world, with_(REPLY, **longest), None)
-    assert (len(again.message_id) <= 128, poison) == (True, [])
-
-
 @pytest.mark.proves("FLT-6")
 @pytest.mark.parametrize("until", [None, "soon", "2030-01-01T00:00:00Z"])
 async def test_a_reply_that_would_come_again_for_ever_is_kept(world, until):

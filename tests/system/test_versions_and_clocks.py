@@ -1,14 +1,13 @@
-"""Two hosts that differ: an old version of the app, its clock ahead, beside the new one that has the true time."""
+"""Two hosts that differ: one with other workflows and a clock that is ahead, beside one that has the true time."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.support.client import DONE, QUICK, claims_and_recoveries_alternate, events
+from tests.support.client import DONE, QUICK, claims_and_recoveries_alternate
 from tests.support.inspection import orders_of, poisoned, until_processed
 from tests.support.stacks import APP, FUNCTIONS, is_by, names, running
-from tests.support.submitting import submit_new
 
 AHEAD = timedelta(seconds=1)
 """What app_ahead adds to the time."""
@@ -41,36 +40,6 @@ async def side_by_side(tmp_path_factory):
     async with running(folder, app=APP, functions=new, settings=SETTINGS) as (stack, client):
         old = await stack.start_host(OLD, app=Path(__file__).parent / "app_ahead")
         yield stack, client, old
-
-
-@pytest.mark.proves("FLT-12")
-async def test_old_and_new_hosts_work_side_by_side(side_by_side):
-    """The old one does its part, but for orders on a workflow that only the new one knows: it hands back their
-    submissions, and leaves them alone."""
-    stack, client, old = side_by_side
-    new_ones, made_by_old, handed_back = [], set(), False
-    for _ in range(ROUNDS):
-        if not handed_back:
-            new_ones += await submit_new(stack, 2, workflow="restock")
-        fresh = await submit_new(stack, 3, workflow="payment-only")
-        await until_processed(client, fresh)
-        histories = [order["history"] for order in await orders_of(client, fresh)]
-        made_by_old |= {
-            entry["event"] for history in histories for entry in history if is_by(old, entry)
-        }
-        handed_back = "there is no workflow restock" in old.output()
-        if handed_back and made_by_old >= {"submitted", "claimed", "processed"}:
-            break
-    else:
-        pytest.fail(
-            f"in {ROUNDS} rounds of orders, of which any host may take any, the old one only made {made_by_old}"
-            f"{'' if handed_back else ', and handed none back'}"
-        )
-    await until_processed(client, new_ones)
-    assert await poisoned(stack) == []
-    for order in await orders_of(client, new_ones):
-        assert events(order) == ["submitted", "claimed", "processed"]
-        assert not any(is_by(old, entry) for entry in order["history"])
 
 
 @pytest.mark.proves("FLT-9", "SUP-3")
