@@ -55,29 +55,11 @@ async def test_a_refusal_that_is_remembered_is_repeated_for_its_key_alone(world)
     assert await world.effects("o1") == (3, ["authorise"])
 
 
-async def test_what_was_done_is_not_refused_under_its_key(world):
-    """The first answer counts."""
-    first = await world.call()
-    await world.fault("remember")
-    assert await world.call() == first
-
-
 async def test_an_undone_key_stays_undone(world):
     """It is not refused for another reason."""
     await world.call("void")
     await world.fault("remember")
     assert (await world.call()).status == 410
-
-
-async def test_a_forgotten_key_has_a_second_effect(world):
-    """The ledger shows both: this is what a customer would pay twice."""
-    await world.fault("forget", latencyMs=1000)
-    await world.call()
-    assert (await world.call()).status == 200
-    assert (await world.effects())[1] == ["authorise"]
-    world.now += seconds(1.1)
-    await world.call()
-    assert (await world.effects())[1] == ["authorise", "authorise"]
 
 
 @pytest.mark.parametrize("mode", ["none", "slow"])

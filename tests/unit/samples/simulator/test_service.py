@@ -6,7 +6,6 @@ import pytest
 
 from engine.domain.errors import UnavailableError
 from samples.simulator.ledger import Ledger
-from samples.simulator.rules import BUSY_FOR_SECONDS
 from samples.simulator.service import FAULT_CACHE_SECONDS
 from testkit.memory import of_columns
 from tests.support.builders import seconds
@@ -34,15 +33,6 @@ class WatchedLedger(Ledger):
 def watched():
     """A world that counts what is read."""
     return World(WatchedLedger())
-
-
-@pytest.mark.proves("AGT-7")
-async def test_a_repetition_gets_the_stored_result(world):
-    """Same key, same action: the first answer again, one effect, two calls."""
-    first, second = await world.call(), await world.call(skus=("CUP",))
-    assert (first.status, second.status) == (200, 200)
-    assert first.result == second.result
-    assert await world.effects("o1") == (2, ["authorise"])
 
 
 @pytest.mark.parametrize(
@@ -98,18 +88,6 @@ async def test_a_token_is_refused_for_the_first_call_of_every_key(world):
     assert await world.effects() == (5, ["authorise"] * 2)
 
 
-async def test_a_busy_service_asks_for_the_pause_of_its_fault(world):
-    """By default a few seconds; nothing happens meanwhile."""
-    await world.fault("busy", retryAfter=7)
-    answer = await world.call()
-    assert (answer.status, answer.retry_after) == (429, seconds(7))
-    await world.fault("busy")
-    assert (await world.call()).retry_after == seconds(BUSY_FOR_SECONDS)
-    assert await world.effects() == (2, [])
-    await world.fault("none")
-    assert (await world.call()).retry_after is None
-
-
 @pytest.mark.parametrize(("mode", "effects"), [("hang", []), ("late", []), ("slow", ["authorise"])])
 async def test_what_happens_happens_before_the_answer_is_held_back(world, mode, effects):
     """A call is counted, and its effect there unless it is late, while the caller waits; other calls go on."""
@@ -147,42 +125,6 @@ async def test_a_caller_who_gave_up_changes_nothing(world):
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
     assert await world.effects() == (1, ["authorise"])
-
-
-async def test_a_fault_lapses_by_itself(world):
-    """`for` seconds after it was set, a fault is neither in force nor shown."""
-    (shown,) = await world.fault("down", **{"for": 2})
-    assert (shown["mode"], shown["for"]) == ("down", 2)
-    assert (await world.call()).status == 503
-    world.now += seconds(2)
-    assert (await world.call()).status == 200
-    assert await world.host.faults("payment") == {"faults": []}
-
-
-async def test_faults_for_different_calls_stand_side_by_side(world):
-    """Each meets its own calls, the one without `match` all others, and each is lifted by itself."""
-    await world.fault("reject", match={"sku": "TEA"})
-    await world.fault("hang", match={"orderId": "o2"})
-    assert len(await world.fault("down")) == 3
-
-    async def statuses():
-        calls = [("o1", "TEA"), ("o2", "CUP"), ("o3", "CUP")]
-        return [
-            (await world.call(key=f"{order}:payment", skus=(sku,))).status for order, sku in calls
-        ]
-
-    assert await statuses() == [422, 504, 503]
-    assert len(await world.fault("none", match={"orderId": "o2"})) == 2
-    assert await statuses() == [422, 503, 503]
-    assert await world.fault("none") == []
-    assert await statuses() == [200, 200, 200]
-
-
-async def test_a_fault_meets_one_service(world):
-    """The others go on."""
-    await world.fault("down", service="inventory")
-    assert (await world.call()).status == 200
-    assert (await world.call("reserve", service="inventory")).status == 503
 
 
 async def test_a_fault_is_in_force_on_every_host_when_its_put_has_answered(watched):
@@ -233,21 +175,3 @@ async def test_a_reading_that_failed_is_not_kept(watched):
         await watched.call()
     watched.ledger.away = False
     assert (await watched.call()).status == 200
-
-
-async def test_the_report_can_be_of_one_order(world):
-    """Calls and effects are then those of the order alone; times are text that sorts."""
-    await world.call(key="o1:payment")
-    world.now += seconds(1)
-    await world.call(key="o2:payment")
-    await world.fault("down")
-    await world.call(key="o2:payment")
-    assert await world.effects("o1") == (1, ["authorise"])
-    assert await world.effects("o2") == (2, ["authorise"])
-    report = await world.host.report("payment", None)
-    assert report["calls"] == 3
-    assert [effect["idempotencyKey"] for effect in report["effects"]] == [
-        "o1:payment",
-        "o2:payment",
-    ]
-    assert report["effects"][0]["at"] == "2026-01-31T08:15:00+00:00"
