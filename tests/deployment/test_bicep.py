@@ -238,21 +238,6 @@ def test_a_channel_to_people_has_settings_if_it_is_on(any_deployed):
     assert set(any_deployed.settings) & set().union(*CHANNELS.values()) == wanted
 
 
-def test_what_people_are_sent_goes_where_it_was_chosen(deployments):
-    """Addresses as they are given, a Key Vault reference too; rules as JSON; the sender that the domain has."""
-    deployed = deployments["channels"]
-    settings, given = deployed.settings, deployed.parameters
-    assert settings["ALERT_RECIPIENTS"] == given["operatorEmail"].replace(" ", "")
-    for name in ("teamsWebhookUrl", "slackWebhookUrl", "smtpUrl", "smtpSender"):
-        variable = re.sub("(?=[A-Z])", "_", name).upper()
-        assert settings[variable] == given[name]
-    assert json.loads(settings["ALERT_RULES"]) == deployed.option("monitoring", "alertRules") != []
-    assert settings["ALERT_INTERVAL_SECONDS"] == "1800"
-    service, domain = deployed.one(SERVICE), deployed.one("/emailServices/domains")
-    assert settings["MAIL_ENDPOINT"] == f"https://<{service.id}.hostName>"
-    assert settings["MAIL_SENDER"] == f"DoNotReply@<{domain.id}.fromSenderDomain>"
-
-
 def settings_identity(site):
     """The identity as which the app calls everything, but for the one that fetches its package."""
     packages = site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]
@@ -394,13 +379,6 @@ def at(properties, path):
     for part in path.split("."):
         properties = properties[int(part) if part.isdigit() else part]
     return properties
-
-
-def test_the_app_is_on_the_plan_that_the_docs_are_about(any_deployed):
-    """Flex Consumption; another one would take the properties of this one for none."""
-    plan = any_deployed.one("Web/serverfarms")
-    assert plan.sku == {"name": "FC1", "tier": "FlexConsumption"}
-    assert (any_deployed.site.kind, plan.properties["reserved"]) == ("functionapp,linux", True)
 
 
 def test_the_site_names_nothing_that_flex_consumption_refuses(any_deployed):
@@ -667,38 +645,6 @@ def functions_of(deployed):
     return deployed.site.properties["functionAppConfig"]
 
 
-def test_a_new_version_lets_run_what_runs_if_that_is_wanted(deployments):
-    """The default is the platform's; the other is in preview.
-
-    learn.microsoft.com/azure/azure-functions/flex-consumption-site-updates
-    """
-    assert functions_of(deployments["default"])["siteUpdateStrategy"] == {"type": "Recreate"}
-    rolling = functions_of(deployments["tuned"])["siteUpdateStrategy"]
-    assert rolling == {"type": "RollingUpdate"}
-
-
-@pytest.mark.parametrize(("name", "wanted"), [("default", False), ("tuned", True)])
-def test_the_app_is_in_several_zones_if_that_is_wanted(deployments, name, wanted):
-    """The state has zones by itself; instances cost as always ready.
-
-    learn.microsoft.com/azure/reliability/reliability-functions
-    """
-    plan = deployments[name].one("Microsoft.Web/serverfarms")
-    assert plan.properties["zoneRedundant"] is wanted
-
-
-def test_a_setting_that_is_given_takes_the_place_of_the_templates(deployments):
-    """Whatever it is: settings are written as a whole, so that one set by hand is gone after the next deployment."""
-    tuned = deployments["tuned"]
-    given = tuned.option("app", "settings")
-    assert given.items() <= tuned.settings.items()
-    usual = deployments["default"].settings
-    retention = {"RETENTION_DAYS": str(tuned.option("data", "retentionDays"))}
-    changed = {name: value for name, value in given.items() if name in usual} | retention
-    assert "BUCKETS" in changed
-    assert {name: tuned.settings[name] for name in usual} == usual | changed
-
-
 def test_the_length_of_a_queue_is_read_with_a_right_on_the_namespace(any_deployed):
     """On a queue alone it was seen not to be enough: Azure/azure-functions-host, issue 8261."""
     owner = MICROSOFTS["serviceBusDataOwner"]
@@ -724,24 +670,6 @@ def test_alerts_go_to_everybody_who_is_named(deployments):
     receivers = [*group["emailReceivers"], *group["webhookReceivers"]]
     assert len({item["name"] for item in receivers}) == len(receivers) == 4
     assert all(item["useCommonAlertSchema"] for item in receivers)
-
-
-def test_the_log_is_kept_as_long_as_the_docs_say(deployments, template):
-    """Each table by itself: Application Insights' have 90 days otherwise, and the access log has the workspace's.
-
-    learn.microsoft.com/azure/azure-monitor/logs/data-retention-configure
-    """
-    deployed = deployments["tuned"]
-    workspace = deployed.one("Microsoft.OperationalInsights/workspaces")
-    assert workspace.properties["retentionInDays"] == 400
-    tables = deployed.of_type("Microsoft.OperationalInsights/workspaces/tables")
-    assert {"AppTraces", "AppRequests", "AppDependencies", "AppExceptions"} <= {
-        resource.name for resource in tables
-    }
-    for resource in tables:
-        assert resource.properties == {"retentionInDays": 45, "totalRetentionInDays": 45}
-    loop = loop_of(template, "monitoring", "tables")
-    assert ONE_AFTER_ANOTHER.items() <= loop.copy.items()
 
 
 def site_config(deployed):
@@ -803,12 +731,6 @@ def test_who_reads_the_orders_is_logged(deployments):
             resource["category"]: resource["enabled"] for resource in log.properties["logs"]
         }
         assert categories == dict.fromkeys(("StorageRead", "StorageWrite", "StorageDelete"), is_on)
-
-
-def test_finished_orders_are_removed_some_day_unless_somebody_wants_to_keep_them(deployments):
-    """What anybody can add to must not grow for ever."""
-    assert deployments["default"].settings["RETENTION_DAYS"] == "365"
-    assert deployments["tuned"].settings["RETENTION_DAYS"] == "0"
 
 
 def test_no_client_can_keep_an_alert_fired_and_so_mute_it(deployments):
@@ -925,18 +847,6 @@ def test_the_app_believes_who_signed_in_where_the_platform_asks_and_only_there(a
     assert properties["globalValidation"]["requireAuthentication"] is signs_in
     assert ("azureActiveDirectory" in properties["identityProviders"]) == signs_in
     assert (snapshots.SIGN_IN in json.dumps(properties)) == signs_in
-
-
-def test_behind_front_door_a_sign_in_leads_back_to_it(deployments):
-    """Nobody reaches the app's own address then."""
-    proxies = {
-        name: deployments[name].one("sites/config", "authsettingsV2").properties["httpSettings"]["forwardProxy"]
-        for name in ("demonstration", "restricted")
-    }  # fmt: skip
-    assert proxies == {
-        "demonstration": {"convention": "NoProxy"},
-        "restricted": {"convention": "Standard"},
-    }
 
 
 def test_alerts_reach_the_operators(any_deployed):
