@@ -1,9 +1,6 @@
-"""A second business: the page that makes it, `docs/your-own-workflow.md`, followed to the letter; and then worse."""
+"""A second business: the page that makes it, `docs/your-own-workflow.md`, followed to the letter."""
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,12 +10,11 @@ import pytest
 from functions_alone.tests.support.waiting import eventually
 from samples.claims.business import CLAIMS
 from tests.support.another_business import copy_of_tree
-from tests.support.client import KILLED, claims_and_recoveries_alternate, events
 from tests.support.doors import CommandLine
-from tests.support.failing import ended, steps_of
+from tests.support.failing import ended
 from tests.support.reading import follow, steps
 from tests.support.stacks import running
-from tests.support.submitting import new_order_id, submit
+from tests.support.submitting import new_order_id
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
@@ -33,7 +29,6 @@ STORM = {
     "amount": "950.00",
     "description": "A storm took the roof",
 }
-DONE = ["approve", "assess", "pay", "screen"]
 BUSINESS = "samples.claims.business:CLAIMS"
 PATIENT = {"FAILURE_THRESHOLD": "20", "COOLDOWN_SECONDS": "2"}
 """No claim is given up because the machine is slow, and none rests for long."""
@@ -44,7 +39,7 @@ async def claims(tmp_path_factory):
     """What `BUSINESS=samples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
     folder = tmp_path_factory.mktemp("stack")
     async with running(
-        folder, business=BUSINESS, agents=CLAIMS.agents, settings=KILLED | PATIENT
+        folder, business=BUSINESS, agents=CLAIMS.agents, settings=PATIENT
     ) as stack_and_client:
         yield stack_and_client
 
@@ -94,23 +89,6 @@ async def test_the_page_leads_to_a_running_business(claims, copy):
     assert contents(copy / PLACE, "*") == contents(ROOT / PLACE, "*")
 
 
-@pytest.mark.soak
-def test_all_unit_tests_pass_in_what_the_page_leads_to(copy):
-    """None of them needs more of the claims than the page makes."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/unit", "tests/app"]
-    ran = subprocess.run(
-        command, cwd=copy, env=os.environ, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stdout[-4000:]
-
-
-async def fault(client, agent, mode, order_id, action):
-    """Let one operation of one claim fail, or be well again."""
-    body = {"mode": mode, "latencyMs": 500, "match": {"orderId": order_id, "action": action}}
-    status, answer = await client.request("PUT", f"/simulator/{agent}/faults", json=body)
-    assert status == 200, answer
-
-
 async def actions(client, order_id):
     return await client.actions(order_id, [agent.name for agent in CLAIMS.agents])
 
@@ -148,34 +126,6 @@ async def test_the_check_of_a_deployment_works_with_claims(claims):
         "bank": [],
     }
     assert told["marks"] == []
-
-
-IN_TURN = (
-    "fraud completed",
-    "approve attempt 1 started",
-    "approve completed",
-    "pay attempt 1 started",
-)
-
-
-@pytest.mark.soak
-@pytest.mark.proves("SCH-10")
-async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(claims):
-    """Each once, however long one of them takes, and nothing is owed in the end."""
-    stack, client = claims
-    order_id = new_order_id()
-    await fault(client, "bank", "slow", order_id, "screen")
-    await submit(stack, order_id, payload=STORM)
-    order = await ended(client, order_id)
-    assert (order["processState"], order["workflow"]) == ("Processed", "claim")
-    assert await actions(client, order_id) == DONE
-    told = "; ".join(entry["detail"] for entry in order["history"])
-    assert "assess attempt 1 started at assessor; fraud attempt 1 started at bank" in told
-    assert re.findall("|".join(IN_TURN), told) == list(IN_TURN)
-    assert await client.agenda_of(order_id) == []
-    _, found = await client.request("GET", "/api/operator/orders?key=C-20&limit=500")
-    assert order_id in {entry["orderId"] for entry in found["orders"]}
-    assert order["keys"] == [STORM["claimNumber"]]
 
 
 ENDPOINT = "/api/workflows/claim/orders"
@@ -216,88 +166,4 @@ async def is_approving(client, order_id):
     return order and next(row for row in order["steps"] if row["name"] == "approve")["attempts"]
 
 
-HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}
-"""Steps, with agent and operation: the first is tried again at once, the second after a rest."""
-
-
-@pytest.mark.soak
-@pytest.mark.proves("SUP-3", "FLT-1")
-async def test_a_claim_that_hangs_is_recovered_and_tried_again(claims):
-    """The supervisor gives it back; what was done before is not done twice."""
-    stack, client = claims
-    orders = {step: new_order_id() for step in HANGING}
-    for step, order_id in orders.items():
-        agent, action = HANGING[step]
-        await fault(client, agent, "hang", order_id, action)
-    await submit(stack, *orders.values(), payload=STORM)
-    for step, order_id in orders.items():
-        agent, action = HANGING[step]
-        await eventually(partial(has_failed, client, order_id))
-        await fault(client, agent, "none", order_id, action)
-    for step, order_id in orders.items():
-        order = await ended(client, order_id)
-        assert order["processState"] == "Processed", order["history"]
-        assert "recovered" in events(order)
-        assert claims_and_recoveries_alternate(order)
-        hung = next(candidate for candidate in order["steps"] if candidate["name"] == step)
-        assert hung["attempts"] > 1
-        assert (hung["cooldowns"] > 0) == (step == "fraud")
-        assert await actions(client, order_id) == DONE
-
-
-async def has_failed(client, order_id):
-    order = await client.order(order_id)
-    return order and order["failureCount"] >= 1
-
-
 (CLAIM,) = CLAIMS.workflows.all
-UNDONE_BY = {step.operation: step.compensation for step in CLAIM.steps if step.compensation}
-
-
-@pytest.mark.soak
-@pytest.mark.proves("SCH-12", "UND-1", "UND-5")
-async def test_a_claim_whose_payment_is_refused_is_undone(claims):
-    """All that was done and can be taken back is: the approval withdrawn before the assessment is cancelled."""
-    stack, client = claims
-    order_id = new_order_id()
-    await fault(client, "bank", "reject", order_id, "pay")
-    await submit(stack, order_id, payload=STORM)
-    order = await ended(client, order_id)
-    assert (order["outcome"], order["reason"]) == ("undone", "pay: account closed")
-    assert steps_of(order) == {
-        "assess": "Undone",
-        "fraud": "Completed",
-        "approve": "Undone",
-        "pay": "Undone",
-    }
-    happened = await actions(client, order_id)
-    assert "pay" not in happened
-    assert [do for do, undo in UNDONE_BY.items() if do in happened and undo not in happened] == []
-    assert sorted(set(happened)) == happened
-
-
-@pytest.mark.soak
-@pytest.mark.proves("FLT-2")
-async def test_claims_in_the_middle_of_which_the_host_is_killed_end_right(claims):
-    """Another host takes them up: each is paid, once, though the answers of the first try were lost."""
-    stack, client = claims
-    orders = [new_order_id() for _ in range(3)]
-    for order_id in orders:
-        await fault(client, "assessor", "late", order_id, "approve")
-    await submit(stack, *orders, payload=STORM)
-    for order_id in orders:
-        await eventually(partial(is_approved, client, order_id))
-    await stack.kill_host()
-    await stack.start_host()
-    for order_id in orders:
-        await fault(client, "assessor", "none", order_id, "approve")
-    for order_id in orders:
-        order = await ended(client, order_id)
-        assert order["processState"] == "Processed", order["history"]
-        assert claims_and_recoveries_alternate(order), order["history"]
-        assert await actions(client, order_id) == DONE
-        assert await client.agenda_of(order_id) == []
-
-
-async def is_approved(client, order_id):
-    return "approve" in await actions(client, order_id)
