@@ -32,7 +32,7 @@ from engine.domain.states import (
     SkipReason,
     UnderWay,
 )
-from engine.domain.statuses import Direction, OrderStatus
+from engine.domain.statuses import OrderStatus
 from engine.domain.steps import Counts
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.domain.work_index import WorkItemKind
@@ -185,18 +185,6 @@ def test_an_early_answer_is_kept_and_the_steps_after_it_still_wait_for_their_tur
     trial.advance(minutes=5)
     assert (order.state, trial.effects("office")) == ("Processed", ["check", "pay"])
     assert "step-answered: approval was answered before its turn" in order.history
-
-
-@pytest.mark.proves("ANS-3")
-def test_the_same_answer_again_changes_nothing_and_another_one_is_refused():
-    """Whoever sends it twice is told that it is known."""
-    trial, order = begun()
-    trial.answer(order, "pictures", SENT)
-    version = snapshot(trial, order).version
-    trial.answer(order, "pictures", SENT)
-    assert snapshot(trial, order).version == version
-    with pytest.raises(RefusedError, match="pictures was answered already"):
-        trial.answer(order, "pictures", Pictures(urls=()))
 
 
 @pytest.mark.proves("ANS-3")
@@ -468,16 +456,6 @@ def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
 
 
 @pytest.mark.proves("SCH-12")
-def test_the_deadline_of_a_cancelled_order_is_that_of_the_agents_at_work():
-    """What was due before was withdrawn."""
-    trial, order = asked_twice(hang=True)
-    asked = Asked(operator="x", note="y")
-    cancelled = BY_NAME["cancel"].act(order, asked, trial.now).after
-    assert order.derived.complete_by == order.step("soon").complete_by
-    assert cancelled.derived.complete_by == cancelled.step("first").complete_by
-
-
-@pytest.mark.proves("SCH-12")
 def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
     """Only agents would have to answer first."""
     trial, order = asked_twice()
@@ -621,21 +599,6 @@ def test_an_order_goes_on_without_a_step_that_was_refused_early():
     assert skipped.state == Skipped(SkipReason.FAILED, refusal("no"))
 
 
-@pytest.mark.proves("ANS-3")
-def test_an_early_refusal_is_known_again_and_nothing_else_counts_after_it():
-    """Neither another one, nor an answer; nor is its deadline or its link of use."""
-    trial, order = refused_early(when=is_for_ada)
-    version = snapshot(trial, order).version
-    trial.answer(order, "approval", refusal="no")
-    assert snapshot(trial, order).version == version
-    for said in ({"content": YES}, {"refusal": "never"}):
-        with pytest.raises(RefusedError):
-            trial.answer(order, "approval", **said)
-    by_grace = Asked(operator="grace", note="again", step="approval")
-    with pytest.raises(RefusedError):
-        answers.reminded(snapshot(trial, order), by_grace, trial.now)
-
-
 @pytest.mark.proves("ANS-3", "OPR-3")
 def test_a_step_that_was_refused_early_is_asked_for_after_a_resubmit():
     """Whether it is needed, and from when on, is found out again."""
@@ -741,17 +704,6 @@ def test_it_is_explained_what_is_awaited_until_when_and_what_comes_then():
     trial.act(order, "hold")
     told = trial._world.run(trial._world.operations.orders.explain(order.id))
     assert (told.next_actor, told.if_nothing_happens) == ("operator", "It stays as it is.")
-
-
-@pytest.mark.proves("ANS-4")
-def test_a_withdrawn_answer_is_never_taken_while_the_order_goes_back_or_has_ended():
-    """Whoever is late is told why."""
-    trial, order = begun()
-    waiting = snapshot(trial, order)
-    cancelled = BY_NAME["cancel"].act(waiting, Asked(operator="x", note="y"), trial.now).after
-    assert cancelled.direction is Direction.UNDO
-    with pytest.raises(RefusedError, match="the order is taken back: cancelled by an operator"):
-        answers.answered(cancelled, sent(), "operator/x", trial.now)
 
 
 # As it is declared

@@ -2,7 +2,6 @@
 
 import json
 from base64 import b64encode
-from datetime import timedelta
 
 import pytest
 from azure.functions import FunctionApp
@@ -10,7 +9,7 @@ from azure.functions.queue import QueueMessage
 
 from engine.alerts import events as alerts
 from engine.alerts.events import ANSWER_AWAITED, ANSWER_REMINDED
-from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError
+from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.keys import bucket_of
 from engine.storage import outbox
 from engine.storage.alert_log import AlertLog
@@ -22,7 +21,7 @@ from operations.api.answers import ExtendRequest
 from operations.api.requests import OperatorRequest, OrdersPage
 from testkit import Trial
 from testkit.memory import of_columns
-from tests.support.asking import ADA, ASKING, BOTH, DAYS, SENT
+from tests.support.asking import ADA, ASKING, DAYS, SENT
 from tests.support.builders import NOW, orders
 
 GRACE = OperatorRequest(operator="grace", note="they are away")
@@ -176,43 +175,6 @@ def test_an_operator_waits_longer_for_an_answer():
     assert events(trial)[-1] == (ANSWER_AWAITED, "pictures", until.isoformat())
     trial.advance(days=15)
     assert snapshot(trial, order).step("pictures").counts.failures == 1
-
-
-@pytest.mark.proves("ANS-7")
-def test_a_reminder_now_leaves_deadline_and_count_as_they_are():
-    """It only tells again."""
-    trial, order = begun()
-    before = snapshot(trial, order)
-    assert remind(trial, order).status == "reminded"
-    after = snapshot(trial, order)
-    assert after.steps == before.steps
-    assert after.derived.complete_by == before.derived.complete_by
-    trial.advance(minutes=1)
-    assert [event[0] for event in events(trial)] == [ANSWER_AWAITED, ANSWER_REMINDED]
-
-
-@pytest.mark.proves("ANS-7")
-def test_what_makes_no_sense_is_refused_with_the_reason():
-    """A time that is past or too far, and a step that is not awaited."""
-    trial, order = begun()
-    for until in (trial.now, trial.now + 30 * DAYS + timedelta(seconds=1)):
-        with pytest.raises(InvalidError, match="within 30 days"):
-            extend(trial, order, until)
-    for act in (remind, lambda *given: extend(given[0], given[1], NOW, given[2])):
-        with pytest.raises(RefusedError, match="approval is not awaited yet: it is NotStarted"):
-            act(trial, order, "approval")
-        with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
-            act(trial, order, "check")
-
-
-def test_while_an_agent_is_at_work_too_the_order_has_the_earlier_deadline():
-    """Whichever that is."""
-    trial = Trial(BOTH)
-    trial.hang("office")
-    order = trial.submit(ADA)
-    extend(trial, order, trial.now + 9 * DAYS, "soon")
-    extended = snapshot(trial, order)
-    assert extended.derived.complete_by == extended.step("first").complete_by
 
 
 @pytest.mark.proves("ANS-7", "OPR-1")

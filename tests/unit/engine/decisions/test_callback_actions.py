@@ -11,19 +11,18 @@ from engine.decisions.operator_actions import Asked
 from engine.declarations.workflow import LONGEST_WAIT, Workflows
 from engine.domain import callback_urls as links
 from engine.domain import states
-from engine.domain.causes import Cause, Code
-from engine.domain.effects import Answered, Done, NothingSent
+from engine.domain.effects import Answered, Done
 from engine.domain.errors import InvalidError, InvalidLinkError, RefusedError
-from engine.domain.events import Recovered, RequestCancelled
+from engine.domain.events import RequestCancelled
 from engine.domain.orders import Pending
-from engine.domain.states import Completed, CoolingDown, Waiting
+from engine.domain.states import Completed, Waiting
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Counts
 from engine.features.external_events import without_personal_data
 from testkit import Trial
 from tests.support.acting import cancel, resubmit
 from tests.support.asking import ADA, ASKING, SENT
-from tests.support.builders import NOW, TOLERANCE, orders, refusal, steps, supervisor
+from tests.support.builders import NOW, orders, refusal, steps
 
 GRACE = Asked(operator="grace", note="they called", step="pictures")
 WORKFLOWS = ASKING.workflows
@@ -53,14 +52,6 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
         step = answers.answered(now, yes(order), "grace", NOW).after.step("pictures")
         assert step.state == Completed()
         assert isinstance(step.effect, effect)
-
-
-@pytest.mark.proves("ANS-1")
-def test_an_order_goes_on_from_an_answer_as_one_that_nobody_holds(order):
-    """A scheduler has to claim it, and sets the next deadline then."""
-    answered = answers.answered(order, yes(order), "grace", NOW).after
-    derived = answered.derived
-    assert (answered.state, derived.locked_by, derived.complete_by) == (Pending(), None, None)
 
 
 def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
@@ -202,37 +193,6 @@ def test_a_right_that_no_text_can_hold_is_a_wrong_one(order):
     for wrong in ("\ud800", "", "R"):
         with pytest.raises(InvalidLinkError):
             links.step_of(asked, "pictures", wrong)
-
-
-# What the supervisor decides about one that does not come
-
-
-def unanswered(order):
-    """The step after its time, what is said of it, and when that is."""
-    late = order.step("pictures").complete_by + TOLERANCE + timedelta(seconds=1)
-    change = supervisor.recover(order, late)
-    return change.after.step("pictures"), change.entry.events, late
-
-
-@pytest.mark.proves("ANS-2")
-def test_a_step_that_nobody_answers_in_time_is_counted_and_asked_for_again(order):
-    """Nothing was tried, so nothing is in doubt."""
-    step, (expired, recovered), _ = unanswered(order)
-    assert (type(step.state), step.cause) == (Waiting, Cause(Code.NO_EXTERNAL_EVENT))
-    assert (step.counts.failures, step.effect) == (1, NothingSent())
-    assert (expired.failure, recovered) == (1, Recovered())
-
-
-@pytest.mark.proves("ANS-2", "SUP-3")
-def test_a_step_that_nobody_answers_cools_down_like_any_other(order):
-    """From when its time was found to be up."""
-    rests = timedelta(hours=1)
-    last = steps.with_rules(order.step("pictures"), threshold=3, max_cooldowns=1, cooldown=rests)
-    tired = orders.with_steps(order, steps.with_counts(last, failures=2))
-    step, (expired, rest, _), late = unanswered(tired)
-    assert isinstance(step.state, CoolingDown)
-    assert (step.not_before, step.counts.failures, step.counts.cooldowns) == (late + rests, 0, 1)
-    assert (expired.failure, rest.until) == (3, late + rests)
 
 
 @pytest.mark.proves("SCH-12")

@@ -124,14 +124,6 @@ def test_a_link_answers_its_step_without_a_key():
 
 
 @pytest.mark.proves("ANS-6")
-def test_a_link_may_say_no():
-    """With a reason, which the order shows."""
-    trial, order = begun()
-    over(trial, order, refusal="there is no damage")
-    assert order.reason == "pictures: there is no damage"
-
-
-@pytest.mark.proves("ANS-6")
 def test_a_right_is_that_of_one_step_of_one_order():
     """Neither the right of another step counts, nor that of another order, nor none."""
     trial, order = begun()
