@@ -1,6 +1,5 @@
 """The page that draws the system as it runs, on a stack of two hosts, of which one is killed."""
 
-import json
 import re
 from time import monotonic
 
@@ -14,12 +13,8 @@ pytestmark = pytest.mark.soak
 
 SETTINGS = {"FAILURE_THRESHOLD": "20"}
 """Kills count as failures."""
-LOOK = "/api/operator/live"
-HIDE = """Object.defineProperty(document, "hidden", { value: true, configurable: true });
-document.dispatchEvent(new Event("visibilitychange"))"""
 SHOWS_WITHIN = 2.0
 """Seconds after which a host that was killed has to be grey."""
-A_MINUTE = 60
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +55,6 @@ async def test_a_service_is_broken_and_mended_on_its_part_of_the_picture(console
     await expect(service).to_contain_text("works")
     await client.until(order_id, "Processed")
     await expect(page.locator(".dot", has_text=f"{order_id}: it has ended")).to_have_count(1)
-
-
-async def test_a_story_is_told_to_its_end(console):
-    """By what is seen: an order stops, and goes on once a person lets it."""
-    page = await console("/live")
-    await page.get_by_role("button", name="A card is declined").click()
-    tale = page.locator(".tale")
-    await expect(tale).to_contain_text("waits for a person")
-    await expect(tale).to_contain_text("lets the order go on")
-    await expect(tale).to_contain_text("All is done, and the history")
-    await expect(tale).not_to_contain_text("needs a person")
 
 
 @pytest.mark.alone
@@ -116,45 +100,3 @@ async def test_who_wants_no_motion_sees_numbers_and_no_dots(console, two_hosts):
     assert await page.evaluate("document.getAnimations().length") == 0
     await client.fault("none")
     await client.until(order_id, "Processed")
-
-
-async def test_a_hidden_page_asks_nothing_and_an_open_one_every_second_here(visitor, console):
-    """On Azure, where no runner tells of hosts, every ten seconds, which is at most seven times.
-
-    A second that passes while an answer is on its way is not asked in: how many do so, the machine decides.
-    What lies between two looks, to the second, `operations/console/tests/live_page.test.js` proves.
-    """
-    page = await console("/live", clock=True)
-    await expect(part(page, "host-1")).to_be_visible()
-    asked = await asked_in_a_minute(visitor, page)
-    assert 7 < asked <= 61
-    await page.evaluate(HIDE)
-    await visitor.has_its_answers()
-    assert await asked_in_a_minute(visitor, page) == 0
-    assert visitor.requests == []
-
-
-async def asked_in_a_minute(visitor, page):
-    visitor.requests.clear()
-    for _ in range(A_MINUTE):
-        await page.clock.run_for(1000)
-        await visitor.has_its_answers()
-    return len(visitor.sent("GET", LOOK))
-
-
-async def test_on_azure_nothing_can_be_broken_or_killed_and_it_is_asked_every_ten_seconds(
-    visitor, console
-):
-    """Real services, and no runner: instances are told by their reports, and the page says so."""
-    page = await console("/", clock=True)
-    await page.route(
-        re.compile("/(simulator|local/host)$"),
-        lambda route: route.fulfill(status=404, body=json.dumps({"title": "There is no such"})),
-    )
-    await page.evaluate("location.hash = '#/live'")
-    await expect(part(page, "Scheduler")).to_be_visible()
-    await expect(page.get_by_role("button", name=re.compile("Break|Mend|Kill"))).to_have_count(0)
-    await expect(page.get_by_role("button", name="A card is declined")).to_have_count(0)
-    await expect(page.locator("main")).to_contain_text("An instance is grey that has said nothing")
-    assert 2 <= await asked_in_a_minute(visitor, page) <= 7
-    assert visitor.sent("GET", "/local/host") == []
