@@ -195,15 +195,16 @@ async def test_an_order_explains_itself_while_things_happen_to_it(client, stack)
 
     waits = await eventually(lambda: explained("agent"))
     order = await client.order(order_id)
-    assert "agent payment's answer to step payment, attempt" in waits["waitingFor"]
+    assert "payment" in waits["waitingFor"]
     assert (
         waits["nextAt"] <= order["steps"][0]["completeBy"]
         or order["steps"][0]["completeBy"] is None
     )
-    assert "the supervisor's sweep finds it: payment " in waits["ifNothingHappens"]
+    assert "payment" in waits["ifNothingHappens"]
     called = await eventually(lambda: explained("operator"))
-    assert (called["nextAt"], called["ifNothingHappens"]) == (None, "It stays as it is.")
-    assert "resubmit or skip or settle or cancel" in called["waitingFor"]
+    assert called["nextAt"] is None
+    offered = ("resubmit", "skip", "settle", "cancel")
+    assert [action for action in offered if action not in called["waitingFor"]] == []
     await fault(client, "payment", "none", order_id)
     await client.resubmit(order_id)
     order = await client.until(order_id, "Processed")
