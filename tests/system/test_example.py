@@ -63,12 +63,9 @@ async def test_the_customer_follows_the_order_without_seeing_internals(client):
     assert status == 200
     told = {"look", "line", "next"}
     assert set(view) == {"orderId", "processState", "placedAt", "updatedAt", "steps"} | told
-    assert (view["look"], view["line"]) == ("processed", "All done. Your parcel is on its way.")
-    assert [(step["name"], step["state"], step["words"]) for step in view["steps"]] == [
-        ("stock", "Completed", "Your tea is set aside"),
-        ("payment", "Completed", "Payment checked"),
-        ("shipment", "Completed", "Sent to you"),
-        ("capture", "Completed", "Paid"),
+    assert view["look"] == "processed"
+    assert [(step["name"], step["state"], step["look"]) for step in view["steps"]] == [
+        (name, "Completed", "processed") for name in ("stock", "payment", "shipment", "capture")
     ]
     assert {frozenset(step) for step in view["steps"]} == {
         frozenset({"name", "state", "look", "words", "more"})
