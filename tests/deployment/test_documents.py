@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from pydantic import TypeAdapter
@@ -145,18 +145,6 @@ def test_what_the_page_says_of_costs_is_computed_from_prices_and_counts():
     assert all(
         price["source"].startswith("https://azure.microsoft.com/") for price in PRICES.values()
     )
-
-
-def test_a_price_says_of_when_it_is():
-    """In the same part of the page; prices change, and these stay."""
-    when = datetime.fromisoformat(f"{LIST['published']}-01").strftime("%B %Y")
-    found = []
-    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
-        parts = re.split(r"^#+ ", text, flags=re.MULTILINE)
-        found += [(path.name, part) for part in parts if re.search(r"\$\d", part)]
-    assert {name for name, _ in found} == {"README.md", "decisions.md", "deploy.md"}
-    assert [name for name, part in found if when not in " ".join(part.split())] == []
 
 
 def of_the_shop(functions):
