@@ -16,17 +16,17 @@ from engine.domain.messages import MAX_RETRY_AFTER_SECONDS
 from engine.ports import Clock
 
 GROWS_BY, GROWS_TO = 1.5, 10
-"""Factor by which the open time grows after each failed trial, and its maximum in all.
+"""Factor by which the open time grows after each failed probe, and its maximum in all.
 
-Each trial is an attempt of an order and appears in its history, which an outage of a day should not
+Each probe is an attempt of an order and appears in its history, which an outage of a day should not
 fill.
 """
 
 LONGEST_OPEN = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
 """The longest open time, however much it has grown: a reply can ask for no longer pause (AGT-8)."""
 
-ONE_TRIES = timedelta(seconds=1)
-"""Delay of other requests while one call tries whether the circuit may close."""
+PROBE_DELAY = timedelta(seconds=1)
+"""Delay of other requests while a half-open probe decides whether the circuit closes."""
 
 
 class CircuitBreaker:
@@ -40,69 +40,69 @@ class CircuitBreaker:
         self._orders = orders
         self._open_for = open_for
         self._clock = clock
-        self._tries_failed = 0
+        self._probes_failed = 0
         self._failed: set[str] = set()
         """Orders for which the service has failed since its last success."""
-        self._trying = False
+        self._probing = False
         self.open_until: datetime | None = None
         """Until when no call is made; None while the circuit is closed."""
-        self.asked_until: datetime | None = None
+        self.throttled_until: datetime | None = None
         """Until when the service asked for that; None if it has not since its last success."""
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
         """Watch one call; raises `CircuitOpenError` before it begins if the circuit is open.
 
-        After the open time, one call at a time is a trial: its success closes the circuit.
+        After the open time, one call at a time is a half-open probe: its success closes it.
         """
-        trial = self.admit()
-        self._trying = trial
+        is_probe = self.admit()
+        self._probing = is_probe
         try:
             yield
-        except ThrottledError as asked:
-            self._waits(asked.retry_after)
+        except ThrottledError as throttled:
+            self._waits(throttled.retry_after)
             raise
         except TransientError:
-            self._fails(order_id, trial=trial)
+            self._fails(order_id, is_probe=is_probe)
             raise
         except (RejectedError, AcceptedError, AnswersLaterError):
             # The service works, and says no, or later.
-            self._works(trial=trial)
+            self._works(is_probe=is_probe)
             raise
         else:
-            self._works(trial=trial)
+            self._works(is_probe=is_probe)
         finally:
-            self._trying = self._trying and not trial
+            self._probing = self._probing and not is_probe
 
     def admit(self) -> bool:
-        """Return whether a call that began now would be the trial; raises `CircuitOpenError`."""
+        """Return whether a call that began now would be the probe; raises `CircuitOpenError`."""
         if self.open_until is None:
             return False
-        if self.asked_until and (left := self.asked_until - self._clock()) > timedelta():
+        if self.throttled_until and (left := self.throttled_until - self._clock()) > timedelta():
             raise ThrottledError("the circuit is open: the service asks not to be called", left)
         if (left := self.open_until - self._clock()) > timedelta():
             why = "the circuit is open: the service fails for one order after another"
             raise CircuitOpenError(why, left)
-        if self._trying:
+        if self._probing:
             why = "the circuit is open, and one call tries whether the service works again"
-            raise CircuitOpenError(why, ONE_TRIES)
+            raise CircuitOpenError(why, PROBE_DELAY)
         return True
 
     def _waits(self, retry_after: timedelta) -> None:
         until = self._clock() + retry_after
-        self.asked_until = max(until, self.asked_until or until)
+        self.throttled_until = max(until, self.throttled_until or until)
         self.open_until = max(until, self.open_until or until)
 
-    def _fails(self, order_id: str, *, trial: bool) -> None:
+    def _fails(self, order_id: str, *, is_probe: bool) -> None:
         self._failed.add(order_id)
-        if trial or (self.open_until is None and len(self._failed) >= self._orders):
-            growth = min(GROWS_TO, GROWS_BY**self._tries_failed)
+        if is_probe or (self.open_until is None and len(self._failed) >= self._orders):
+            growth = min(GROWS_TO, GROWS_BY**self._probes_failed)
             self.open_until = self._clock() + min(self._open_for * growth, LONGEST_OPEN)
-            self._tries_failed += 1
+            self._probes_failed += 1
 
-    def _works(self, *, trial: bool) -> None:
+    def _works(self, *, is_probe: bool) -> None:
         # A circuit that has opened during this call stays open.
-        if trial or self.open_until is None:
+        if is_probe or self.open_until is None:
             self._failed.clear()
-            self._tries_failed = 0
-            self.open_until = self.asked_until = None
+            self._probes_failed = 0
+            self.open_until = self.throttled_until = None

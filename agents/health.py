@@ -204,7 +204,7 @@ class HealthReporter:
             rate=self._rate.until(now),
             begun=begun,
             open_until=self.circuit.open_until,
-            asked_until=self.circuit.asked_until,
+            asked_until=self.circuit.throttled_until,
             faults=tuple(_grouped(self._faults, begun)),
         )
 

@@ -122,7 +122,7 @@ class Leadership:
 class CircuitBreaker:
     """The circuit of an instance of an agent: whether it is open, the world says."""
 
-    open_until = asked_until = None
+    open_until = throttled_until = None
 
     def __init__(self, tape: Tape, agent: str, slot: str) -> None:
         self._tape = tape

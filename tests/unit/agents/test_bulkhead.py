@@ -205,4 +205,4 @@ async def test_after_the_time_that_a_service_asked_for_one_call_at_a_time_tries(
     agency.now += WAIT
     agency.agent = replace(agency.agent, remote=BusyService())
     await asyncio.gather(*map(agency.agent.handle, orders(agency, 1)))
-    assert (agency.circuit.open_until, agency.circuit.asked_until) == (None, None)
+    assert (agency.circuit.open_until, agency.circuit.throttled_until) == (None, None)
