@@ -160,10 +160,10 @@ class HealthReporter:
             await self._publish()
 
     async def came_to_nothing(
-        self, request: AgentRequest, fault: str, *, at_door: bool = False
+        self, request: AgentRequest, fault: str, *, by_gateway: bool = False
     ) -> None:
         """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
-        self._faults[request.request_id] = plain(without_particulars(fault), MAX_SAID), at_door
+        self._faults[request.request_id] = plain(without_particulars(fault), MAX_SAID), by_gateway
         await self._publish()
 
     def _is_due(self) -> bool:
@@ -217,11 +217,11 @@ def _grouped(faults: dict[str, tuple[str, bool]], begun: Sequence[str]) -> Itera
     groups: dict[tuple[str, bool], list[str]] = {}
     texts: set[str] = set()
     reported = set(begun)
-    for request, (text, at_door) in reversed(faults.items()):
+    for request, (text, by_gateway) in reversed(faults.items()):
         if request not in reported:
             continue
         if len(texts) < MOST_TEXTS:
             texts.add(text)
-        groups.setdefault((text if text in texts else "", at_door), []).append(request)
-    for (text, at_door), requests in groups.items():
-        yield AttemptFault(text=text, at_door=at_door, requests=tuple(requests))
+        groups.setdefault((text if text in texts else "", by_gateway), []).append(request)
+    for (text, by_gateway), requests in groups.items():
+        yield AttemptFault(text=text, by_gateway=by_gateway, requests=tuple(requests))

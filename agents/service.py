@@ -92,7 +92,7 @@ class AgentService:
             try:
                 reply = await self._carry_out(request, again=again)
             except TransientError as fault:
-                await self._gave_up(request, str(fault), at_door=fault.at_door)
+                await self._gave_up(request, str(fault), by_gateway=fault.by_gateway)
                 return
             except AnswersLaterError:  # over its link; no reply of ours ends the step
                 told = {"agent": self.name, "request": request.request_id}
@@ -156,11 +156,11 @@ class AgentService:
             raise TransientError(OVERDUE) from accepted
         return rules.accepted(request, accepted, was_called=was_called)
 
-    async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
+    async def _gave_up(self, request: AgentRequest, why: str, *, by_gateway: bool = False) -> None:
         log.warning(
             "agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why}
         )
-        await self.health_reporter.came_to_nothing(request, why, at_door=at_door)
+        await self.health_reporter.came_to_nothing(request, why, by_gateway=by_gateway)
 
     def _is_too_late(self, request: AgentRequest) -> bool:
         if self._seconds_left(request) > 0:

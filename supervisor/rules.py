@@ -58,5 +58,5 @@ def _report_of(request: str, heard: Sequence[AgentHealth]) -> AttemptReport:
     return AttemptReport(
         has_begun=has_begun(heard, request),
         fault=fault.text if fault else None,
-        by_gateway=fault is not None and fault.at_door,
+        by_gateway=fault is not None and fault.by_gateway,
     )

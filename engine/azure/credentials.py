@@ -146,7 +146,7 @@ class ClientGrant:
             status = response.status
         text = answer.get("access_token")
         if status != 200 or not isinstance(text, str) or not HEADER_VALUE.fullmatch(text):
-            raise TransientError(f"no token: {status} {_code(answer)}".strip(), at_door=True)
+            raise TransientError(f"no token: {status} {_code(answer)}".strip(), by_gateway=True)
         return Token(text=text, ends=asked + _lasts(answer.get("expires_in")))
 
     def _form(self) -> Mapping[str, str]:

@@ -56,7 +56,7 @@ def is_done(answer: Answer) -> bool:
     return 200 <= answer.status < 300 and answer.status != ACCEPTED
 
 
-def is_at_door(answer: Answer) -> bool:
+def is_from_gateway(answer: Answer) -> bool:
     """Whether a gateway or a proxy answered: the service itself does not use this status."""
     has_failed = 500 <= answer.status < 600 and answer.status != NOT_IMPLEMENTED
     return not has_failed and answer.status not in PASSING
@@ -137,7 +137,7 @@ class HttpRemoteService:
         if answer.status in FAULTS_OF_OURS:
             raise RejectedError(f"the request is wrong: {fault}", for_operator=True)
         self._refuse_for_now(request, answer, fault)
-        raise TransientError(fault, at_door=is_at_door(answer))
+        raise TransientError(fault, by_gateway=is_from_gateway(answer))
 
     def _refuse_for_now(self, request: AgentRequest, answer: Answer, fault: str) -> None:
         """Raise the error of an answer after which no call comes at once, if this is one."""
@@ -175,6 +175,6 @@ def _passed_on(answer: Answer, *, may_be_empty: bool) -> Mapping[str, Any]:
         raise RejectedError(TOO_LONG, in_doubt=True, for_operator=True)
     if (content := answer.content) is None:
         raise TransientError(
-            f"answer {answer.status} is no JSON object", at_door=is_at_door(answer)
+            f"answer {answer.status} is no JSON object", by_gateway=is_from_gateway(answer)
         )
     return content

@@ -131,9 +131,9 @@ class WorkCancelledError(RuntimeError):
 class TransientError(AppError):
     """The remote service failed in a way that may pass, so another try is worthwhile."""
 
-    def __init__(self, message: str | None = None, *, at_door: bool = False) -> None:
+    def __init__(self, message: str | None = None, *, by_gateway: bool = False) -> None:
         super().__init__(message)
-        self.at_door = at_door
+        self.by_gateway = by_gateway
         """Whether a gateway or a proxy turned the call away before it reached the service."""
 
 

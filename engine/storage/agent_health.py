@@ -32,7 +32,7 @@ class AttemptFault:
 
     text: str
     """Empty if a report has no room for the text."""
-    at_door: bool = False
+    by_gateway: bool = False
     """Whether a gateway or a proxy turned the last call away before it reached the service."""
     requests: tuple[str, ...]
     """The ids of the requests, each of which names its order, step and attempt."""
@@ -107,7 +107,7 @@ def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None
     If several instances had the request, a gateway's fault counts, so that an operator decides.
     """
     faults = (fault for row in health for fault in row.faults if request in fault.requests)
-    return max(faults, key=lambda fault: fault.at_door, default=None)
+    return max(faults, key=lambda fault: fault.by_gateway, default=None)
 
 
 def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
@@ -139,7 +139,7 @@ def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHe
     return next((row for row in of_agent if row.held_until and row.held_until > now), None)
 
 
-FORM = Form(AgentHealth, texts=("begun", "faults"))
+FORM = Form(AgentHealth, texts=("begun", "faults"), by_gateway="AtDoor")
 
 PARTITION = "health"
 

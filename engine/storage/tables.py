@@ -146,7 +146,8 @@ class Form(Generic[Made]):
         self._known = set(known.values()) - {self._more}
 
         def alias(name: str) -> str:
-            return known.get(name) or to_pascal(name)  # the field of a record inside this one
+            # A field of a record inside this one is not known: `names` may give its name too.
+            return known.get(name) or names.get(name) or to_pascal(name)
 
         config = ConfigDict(alias_generator=alias, ser_json_timedelta="float")
         kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration

@@ -601,10 +601,10 @@ def check_blamed(handler: Handler, change: Change) -> None:
     if handler.job.kind != "sweep" or change.before is None:
         return
     faults = [fault for answer in handler.log for row in health_in(answer) for fault in row.faults]
-    at_door = {request for fault in faults if fault.at_door for request in fault.requests}
+    by_gateway = {request for fault in faults if fault.by_gateway for request in fault.requests}
     over = [step for step in change.before.in_state(AtWork) if _expired(change, step)]
     turned_away = {
-        step.name for step in over if request_id_of(change.before.order_id, step) in at_door
+        step.name for step in over if request_id_of(change.before.order_id, step) in by_gateway
     }
     failed = [
         step

@@ -392,8 +392,10 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
 def begun_by(world: World) -> list[AgentHealth]:
     """What the agents have said of what they have begun."""
     faults = tuple(
-        AttemptFault(text="404" if at_door else "503", at_door=at_door, requests=(request,))
-        for request, at_door in sorted(world.faults)
+        AttemptFault(
+            text="404" if by_gateway else "503", by_gateway=by_gateway, requests=(request,)
+        )
+        for request, by_gateway in sorted(world.faults)
     )
     return [AgentHealth(agent="any", instance="1", at=world.now, begun=world.begun, faults=faults)]
 
@@ -554,8 +556,8 @@ def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
 
 
 def _report(world: World, handler: Handler, *fault: Any) -> Iterator[Outcome]:
-    request, at_door = fault
-    after = world.but(faults=world.faults | {(request, at_door)})
+    request, by_gateway = fault
+    after = world.but(faults=world.faults | {(request, by_gateway)})
     yield "reports its fault", after.saying(world.begun), Returned(), False
     yield "reports its fault: the table is away", world, Raised(UnavailableError), True
 

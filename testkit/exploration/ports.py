@@ -165,13 +165,13 @@ class Reporter(HealthReporter):
         """See `HealthReporter.turned_away`."""
 
     async def came_to_nothing(
-        self, request: AgentRequest, fault: str, *, at_door: bool = False
+        self, request: AgentRequest, fault: str, *, by_gateway: bool = False
     ) -> None:
         """See `HealthReporter.came_to_nothing`."""
         del fault
         if self.reports_faults:
             with suppress(UnavailableError):
-                await Effect("report", (request.request_id, at_door))
+                await Effect("report", (request.request_id, by_gateway))
 
     async def _publish(self) -> None:
         with suppress(UnavailableError):

@@ -96,7 +96,7 @@ def _answered(
     if world.deployed.behind_gateway:
         margin = world.deployed.margin
         shut = world.at(max(world.now, request.complete_by - margin))
-        turned_away = Raised(TransientError, "404", (("at_door", True),))
+        turned_away = Raised(TransientError, "404", (("by_gateway", True),))
         yield "a gateway turns it away until its time is up", shut, turned_away, True
     knows_its_work = agent.remembers_refusals or _call_of(request) in world.accepted
     if not (knows_its_work and _call_of(request) in world.effects):  # it refuses nothing it did

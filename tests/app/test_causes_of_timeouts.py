@@ -31,9 +31,9 @@ GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"
 
 
-def tells(fault, request, at_door=False, **more):
+def tells(fault, request, by_gateway=False, **more):
     """An agent that has begun whatever it was asked for, and says what went wrong with a request."""
-    faults = (AttemptFault(text=fault, at_door=at_door, requests=(request,)),)
+    faults = (AttemptFault(text=fault, by_gateway=by_gateway, requests=(request,)),)
     return begun_by(NOW, "payment", faults=faults, **more)
 
 
@@ -91,19 +91,19 @@ OTHERS = f"{ORDER_ID[:-1]}X:payment:1:do", f"{ORDER_ID}:shipping:1:do", f"{ORDER
 
 
 @pytest.mark.proves("SUP-3")
-@pytest.mark.parametrize("at_door", [True, False], ids=["at the gateway", "the service's word"])
-def test_the_fault_of_another_request_decides_nothing(at_door):
+@pytest.mark.parametrize("by_gateway", [True, False], ids=["at the gateway", "the service's word"])
+def test_the_fault_of_another_request_decides_nothing(by_gateway):
     """Not that of another order, another step or another attempt; nor is it the reason (engine 13, host 7)."""
     order = claimed()
     payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=OnFailure.UNDO)
     order = orders.with_steps(order, payment)
-    others = (AttemptFault(text="500 others", at_door=not at_door, requests=OTHERS),)
-    own = tells(DOWN, request_of(order), at_door)
+    others = (AttemptFault(text="500 others", by_gateway=not by_gateway, requests=OTHERS),)
+    own = tells(DOWN, request_of(order), by_gateway)
     around = begun_by(NOW + seconds(3), "payment", faults=others)
     for heard in (own + around, around + own):
         change = supervisor.recover(order, timed_out(order), heard)
         is_left = change.after.process_state is ProcessState.PENDING  # to be undone
-        assert is_left is not at_door
+        assert is_left is not by_gateway
         assert change.entry.events[0].fault == DOWN
     unknown = supervisor.recover(order, timed_out(order), around)
     assert unknown.entry.events[0].fault == ""
@@ -113,7 +113,7 @@ def test_the_fault_of_another_request_decides_nothing(at_door):
 def test_if_a_gateway_answered_one_of_two_instances_an_operator_decides():
     """Both had the request: its undo would rest on one word of the service."""
     order = claimed()
-    heard = [*tells("502", request_of(order), at_door=True), *tells("503", request_of(order))]
+    heard = [*tells("502", request_of(order), by_gateway=True), *tells("503", request_of(order))]
     for said in (heard, heard[::-1]):
         after = supervisor.recover(order, timed_out(order), said).after
         assert after.step("payment").cause == late("502")

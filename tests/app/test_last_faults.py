@@ -17,7 +17,9 @@ async def said(agency):
     """What the agent's row says of the attempts that came to nothing."""
     (row,) = await agency.agent_health()
     return {
-        request: (fault.text, fault.at_door) for fault in row.faults for request in fault.requests
+        request: (fault.text, fault.by_gateway)
+        for fault in row.faults
+        for request in fault.requests
     }
 
 
@@ -72,7 +74,7 @@ async def test_an_answer_that_comes_too_late_is_told_as_that():
 @pytest.mark.proves("AGT-4")
 async def test_that_a_call_was_turned_away_before_the_service_is_told_too():
     """So that an operator hears of it, and no order is taken back for it."""
-    agency = Agency(*[TransientError("403", at_door=True)] * 1000)
+    agency = Agency(*[TransientError("403", by_gateway=True)] * 1000)
     await agency.agent.handle(agency.request)
     assert await said(agency) == {agency.request.request_id: ("403", True)}
 
@@ -80,7 +82,7 @@ async def test_that_a_call_was_turned_away_before_the_service_is_told_too():
 @pytest.mark.proves("AGT-4", "SUP-3")
 async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
     """The supervisor may come later than the next rows; that of one order is none of another's (engine 13)."""
-    agency = Agency(*[TransientError("403", at_door=True)] * 100)
+    agency = Agency(*[TransientError("403", by_gateway=True)] * 100)
     await agency.agent.handle(agency.request)
     first = {agency.request.request_id: ("403", True)}
     agency.remote.failures.clear()
@@ -97,7 +99,7 @@ async def test_the_fault_of_an_attempt_stands_whatever_comes_of_others():
 @pytest.mark.proves("AGT-4")
 async def test_a_request_that_is_delivered_again_has_the_fault_of_its_last_delivery():
     """It stands once in the row."""
-    agency = Agency(*[TransientError("403", at_door=True)] * 100)
+    agency = Agency(*[TransientError("403", by_gateway=True)] * 100)
     await agency.agent.handle(agency.request)
     agency.remote.failures[:] = [TransientError(DOWN)] * 1000
     again = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT}

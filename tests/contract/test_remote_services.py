@@ -182,7 +182,7 @@ async def test_a_failure_may_pass_and_is_the_services_own(service, does, request
     does.fails = True
     with pytest.raises(TransientError, match="try again") as raised:
         await service.call(request_, 5)
-    assert not raised.value.at_door
+    assert not raised.value.by_gateway
 
 
 @pytest.mark.proves("AGT-8")
@@ -228,7 +228,7 @@ async def test_who_does_not_answer_in_time_is_not_waited_for(service, does, requ
     with pytest.raises(TransientError, match="no answer") as raised:
         await service.call(request_, 0.05)
     does.may_answer.set()
-    assert not raised.value.at_door
+    assert not raised.value.by_gateway
     assert len(does.heard) == 1
 
 

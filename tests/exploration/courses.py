@@ -234,7 +234,7 @@ def _room(room):
 
 def _heard(health):
     faults = [
-        {"text": fault.text, "atDoor": fault.at_door, "requests": fault.requests}
+        {"text": fault.text, "atDoor": fault.by_gateway, "requests": fault.requests}
         for fault in health.faults
     ]
     return {"agent": health.agent, "begun": health.begun, "faults": faults}

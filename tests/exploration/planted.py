@@ -1065,7 +1065,7 @@ def asks_a_stranger_once_its_agent_is_gone() -> AbstractContextManager[Any]:
 def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
     def fault_of(heard, request):
         fault = original_fault_of(heard, request)
-        return fault and replace(fault, at_door=False)
+        return fault and replace(fault, by_gateway=False)
 
     return patch.object(supervisor_rules, "fault_of", fault_of)
 
@@ -1080,7 +1080,7 @@ def undoes_in_the_recovery() -> AbstractContextManager[Any]:
 def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
     def fault_of(heard, request):
         faults = [fault for row in heard for fault in row.faults]
-        return max(faults, key=lambda fault: fault.at_door, default=None)
+        return max(faults, key=lambda fault: fault.by_gateway, default=None)
 
     return patch.object(supervisor_rules, "fault_of", fault_of)
 

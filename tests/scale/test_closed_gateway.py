@@ -155,7 +155,7 @@ def charge(sale: Sale) -> Sale:
 
 
 SALES = business(SALE, agents=[BANK, STOCK], sample=Sale(item="tea"))
-FAULTS = {"turned away": TransientError("404", at_door=True), "down": TransientError("503")}
+FAULTS = {"turned away": TransientError("404", by_gateway=True), "down": TransientError("503")}
 
 
 @pytest.mark.proves("SUP-3", "ALR-1")

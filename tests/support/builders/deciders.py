@@ -56,9 +56,9 @@ def begun_by(now: datetime, *agents: str, **more: Any) -> list[AgentHealth]:
     ]
 
 
-def fault_of_all(text: str, *, at_door: bool = False) -> AttemptFault:
+def fault_of_all(text: str, *, by_gateway: bool = False) -> AttemptFault:
     """What the agent says of whatever it was asked for."""
-    return AttemptFault(text=text, at_door=at_door, requests=_ALL)
+    return AttemptFault(text=text, by_gateway=by_gateway, requests=_ALL)
 
 
 def under_way(order: Order) -> tuple[str, ...]:

@@ -211,14 +211,14 @@ async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, 
     for number, begun_request in enumerate(begun):
         await reporter.begins(begun_request)
         text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_SAID
-        await reporter.came_to_nothing(begun_request, text, at_door=number % 2 == 0)
+        await reporter.came_to_nothing(begun_request, text, by_gateway=number % 2 == 0)
     row = recorded.rows[-1]
     assert stored_form(agent_health.FORM.columns(row))
     (standing,) = await recorded.since(NOW)
     assert standing == row
     found = [fault_of([standing], begun_request.request_id) for begun_request in begun]
     reported = found[:MOST_BEGUN]
-    assert [fault.at_door for fault in reported] == [
+    assert [fault.by_gateway for fault in reported] == [
         number % 2 == 0 for number in range(MOST_BEGUN)
     ]
     assert found[MOST_BEGUN:] == [None] * (len(begun) - MOST_BEGUN)

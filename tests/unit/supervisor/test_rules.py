@@ -329,15 +329,15 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 
 @pytest.mark.proves("SUP-3", "AGT-6")
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("at_door", [True, False], ids=["at the gateway", "the service's word"])
-def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
+@pytest.mark.parametrize("by_gateway", [True, False], ids=["at the gateway", "the service's word"])
+def test_a_fault_at_the_door_never_asks_for_the_undo(policy, by_gateway):
     """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
     payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=policy)
     order = orders.with_steps(order, payment)
-    heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", at_door=at_door),))
+    heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", by_gateway=by_gateway),))
     after = supervisor.recover(order, timed_out(order), heard).after
-    back = policy is OnFailure.UNDO and not at_door
+    back = policy is OnFailure.UNDO and not by_gateway
     assert after.process_state is (ProcessState.PENDING if back else ProcessState.ERROR)
     if back:
         after = scheduler.claim(after, after.updated_at).after
@@ -350,7 +350,7 @@ def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
     """But the failure of another step still does, by its own rule."""
     fails = {"threshold": 1, "on_failure": OnFailure.UNDO}
     faults = (
-        AttemptFault(text="403", at_door=True, requests=(f"{ORDER_ID}:s0:1:do",)),
+        AttemptFault(text="403", by_gateway=True, requests=(f"{ORDER_ID}:s0:1:do",)),
         AttemptFault(text="500", requests=(f"{ORDER_ID}:s1:1:do",)),
     )
     heard = begun_by(NOW, "payment", faults=faults)

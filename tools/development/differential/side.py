@@ -321,7 +321,9 @@ def _asked(move: Json) -> Asked:
 
 def _health(said: Json, now: datetime) -> AgentHealth:
     faults = [
-        AttemptFault(text=fault["text"], at_door=fault["atDoor"], requests=tuple(fault["requests"]))
+        AttemptFault(
+            text=fault["text"], by_gateway=fault["atDoor"], requests=tuple(fault["requests"])
+        )
         for fault in said.get("faults", ())
     ]
     return AgentHealth(

@@ -125,7 +125,7 @@ async def test_a_key_that_is_refused_costs_one_call(foreign, monkeypatch):
     foreign.statuses = [401]
     with pytest.raises(TransientError) as raised:
         await call(read(monkeypatch, post(KEY), POST_URL=foreign.url, POST_KEY="a-key"))
-    assert raised.value.at_door
+    assert raised.value.by_gateway
     assert len(foreign.calls) == 1
 
 
@@ -220,7 +220,7 @@ async def test_a_second_refusal_is_one_like_any_other(posting, foreign):
     for _ in range(2):
         with pytest.raises(TransientError, match="401") as raised:
             await posting.call()
-        assert raised.value.at_door
+        assert raised.value.by_gateway
     assert foreign.shown() == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
     posting.now += BETWEEN_REFUSALS
     foreign.statuses = [401]
@@ -282,7 +282,7 @@ async def test_without_a_token_there_is_no_call_and_no_secret_is_told(posting, f
     with pytest.raises(TransientError) as raised:
         await posting.call()
     assert str(raised.value) == f"no token: {why}"
-    assert raised.value.at_door
+    assert raised.value.by_gateway
     assert foreign.calls == []
 
 

@@ -96,7 +96,7 @@ def remote_at(server, session):
 
 LONGEST_WAIT = seconds(600)
 PASSES = (202, 408, 409, 425, 500, 502, 504, 507, 599)
-AT_DOOR = (
+BY_GATEWAY = (
     204,
     206,
     300,
@@ -123,13 +123,13 @@ AT_DOOR = (
 
 
 @pytest.mark.proves("AGT-2")
-@pytest.mark.parametrize("status", PASSES + AT_DOOR)
+@pytest.mark.parametrize("status", PASSES + BY_GATEWAY)
 async def test_what_is_not_listed_as_final_may_pass(service, status):
     """A gateway's or proxy's answer is no word of the service, and is told apart from one."""
     service.says(status, "[]" if status == 206 else '{"detail": "why"}')
     with pytest.raises(TransientError, match=str(status)) as raised:
         await service.call()
-    assert raised.value.at_door == (status in AT_DOOR)
+    assert raised.value.by_gateway == (status in BY_GATEWAY)
 
 
 @pytest.mark.proves("AGT-2")
@@ -138,7 +138,7 @@ async def test_no_answer_is_no_word_of_anybody(service):
     service.remote = replace(service.remote, base_url="http://127.0.0.1:1")
     with pytest.raises(TransientError, match="no answer") as raised:
         await service.call()
-    assert not raised.value.at_door
+    assert not raised.value.by_gateway
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ async def test_what_is_not_declared_is_no_refusal(service):
     service.remote = replace(service.remote, refusals=())
     with pytest.raises(TransientError) as raised:
         await service.call()
-    assert raised.value.at_door
+    assert raised.value.by_gateway
 
 
 @pytest.mark.proves("AGT-6")
@@ -272,7 +272,7 @@ async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(service,
     service.says(status, **{"Retry-After": said})
     with pytest.raises(TransientError) as raised:
         await service.call()
-    assert not raised.value.at_door
+    assert not raised.value.by_gateway
 
 
 @pytest.mark.parametrize("status", [200, 400, 403, 422, 500, 502])

@@ -192,7 +192,7 @@ async def test_an_empty_answer_is_done_only_where_that_is_declared(foreign):
     assert await foreign.at(Form(routes={"authorise": route})).call(request(), 5) == {}
     with pytest.raises(TransientError) as raised:
         await foreign.at(sent_to("/p/{parcel}")).call(request(), 5)
-    assert raised.value.at_door
+    assert raised.value.by_gateway
 
 
 PATHS = (
