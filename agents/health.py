@@ -37,7 +37,7 @@ The oldest come first, those whose services answer over their links last. The fa
 that are left out are not counted.
 """
 
-MAX_SAID = 200
+MAX_FAULT_TEXT = 200
 """Maximum number of characters of a reported fault."""
 
 MOST_TEXTS = 10
@@ -106,7 +106,7 @@ class HealthReporter:
     _opened_until: datetime | None = None
     """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
-    _said_at: datetime | None = None
+    _reported_at: datetime | None = None
     """When the last report was begun; for a second, ordinary requests need no new one."""
     _row: AgentHealth | None = None
     """The last row that was certainly written."""
@@ -129,7 +129,7 @@ class HealthReporter:
         self._rate.count()
         self._begun[request.request_id] = request.complete_by
         was_tried = request.attempt > 1
-        if self._is_due() or (was_tried and not self._is_heard_of(request)):
+        if self._is_due() or (was_tried and not self._is_reported(request)):
             await self._publish()
 
     def answered(self, request: AgentRequest) -> None:
@@ -144,8 +144,8 @@ class HealthReporter:
     async def answers_later(self, request: AgentRequest) -> None:
         """Report a request that is answered over its link (ANS-8): an agent may rest after it."""
         self._over_links.add(request.request_id)
-        has_room = len(self._begun) <= MOST_BEGUN
-        if has_room and not self._is_heard_of(request):
+        fits = len(self._begun) <= MOST_BEGUN
+        if fits and not self._is_reported(request):
             await self._publish()
 
     async def turned_away(self) -> None:
@@ -163,19 +163,25 @@ class HealthReporter:
         self, request: AgentRequest, fault: str, *, by_gateway: bool = False
     ) -> None:
         """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
-        self._faults[request.request_id] = plain(without_particulars(fault), MAX_SAID), by_gateway
+        self._faults[request.request_id] = (
+            plain(without_particulars(fault), MAX_FAULT_TEXT),
+            by_gateway,
+        )
         await self._publish()
 
     def _is_due(self) -> bool:
         """Whether the last report is a second old, or the clock was put back since."""
-        return self._said_at is None or not timedelta() <= self.clock() - self._said_at < INTERVAL
+        return (
+            self._reported_at is None
+            or not timedelta() <= self.clock() - self._reported_at < INTERVAL
+        )
 
-    def _is_heard_of(self, request: AgentRequest) -> bool:
+    def _is_reported(self, request: AgentRequest) -> bool:
         """Whether the last row names the request: it was delivered before."""
         return self._row is not None and request.request_id in self._row.begun
 
     async def _publish(self) -> None:
-        self._said_at = self.clock()
+        self._reported_at = self.clock()
         try:
             async with asyncio.timeout(PATIENCE.total_seconds()):
                 await self._writes.submit(self.instance, None)
@@ -204,7 +210,7 @@ class HealthReporter:
             rate=self._rate.until(now),
             begun=begun,
             open_until=self.circuit.open_until,
-            asked_until=self.circuit.throttled_until,
+            paused_until=self.circuit.throttled_until,
             faults=tuple(_grouped(self._faults, begun)),
         )
 

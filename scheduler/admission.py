@@ -96,26 +96,26 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     reports = [row for row in health if row.agent == agent]
     rates = [report.rate for report in reports if now - report.at < FRESH]
     in_trouble = any(
-        report.open_until or report.asked_until or report.unheard_since for report in reports
+        report.open_until or report.paused_until or report.unresponsive_since for report in reports
     )
     if not rates and not in_trouble:
         return min(capacity.most, capacity.first)
     return min(capacity.most, open_at(sum(rates), capacity.allowance))
 
 
-def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
+def health_from_reply(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
     """Return the agent's health as its reply shows it; empty unless the circuit is open."""
     if not reply.circuit_open:
         return ()
     until = now + timedelta(seconds=reply.retry_after)
-    said = AgentHealth(
+    report = AgentHealth(
         agent=agent,
         instance=reply.instance,
         at=now,
         open_until=until,
-        asked_until=until if reply.asked else None,
+        paused_until=until if reply.asked else None,
     )
-    return (said,)
+    return (report,)
 
 
 @dataclass(kw_only=True)
@@ -348,19 +348,19 @@ class Admission:
             name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR
         }
         waited = chain.from_iterable(queue.values() for queue in self._queues.values())
-        heard = [candidate for candidate in waited if self._is_news(candidate)]
+        announced = [candidate for candidate in waited if self._is_news(candidate)]
         self._queues = {}
         for needs in sorted({candidate.needs for candidate in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
             in_turns = _in_turns(high, normal, self._turns[needs])
             self._queues[needs] = {candidate.order_id: candidate for candidate in in_turns}
-        for candidate in heard:
+        for candidate in announced:
             self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def _is_news(self, candidate: Candidate) -> bool:
         """Whether it was announced here since the last look began: the look may have missed it."""
-        heard_at = self._announced.get(candidate.order_id)
-        return bool(heard_at and self._looked_at and heard_at >= self._looked_at)
+        announced_at = self._announced.get(candidate.order_id)
+        return bool(announced_at and self._looked_at and announced_at >= self._looked_at)
 
 
 def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:

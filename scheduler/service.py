@@ -19,11 +19,11 @@ from engine.domain.states import UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
 from engine.domain.work_index import IndexRow
-from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_spoken
+from engine.storage.agent_health import AgentHealth, AgentHealthLog, has_reported
 from engine.storage.claim_lanes import BucketLook
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.transitions import Transitions
-from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, said_in
+from scheduler.admission import HEALTH_MAX_AGE, Admission, Candidate, health_from_reply
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -103,13 +103,15 @@ class SchedulerService:
                 extra={"order_id": decision.order_id, "why": decision.entry.detail},
             )
             return
-        self.admission.add_reports(said_in(reply, agent, self.transitions.clock()))
+        self.admission.add_reports(health_from_reply(reply, agent, self.transitions.clock()))
         await _beside_a_reply(self._claim_what_fits(agent))
 
     def _received(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
-        capacity = self.admission.capacity_for(order.order_id, runs_at, said_in(reply, agent, now))
+        capacity = self.admission.capacity_for(
+            order.order_id, runs_at, health_from_reply(reply, agent, now)
+        )
         return self.rules.receive(order, reply, now, capacity, agent)
 
     def _intend(self, order: Order, decision: Decision) -> None:
@@ -234,7 +236,9 @@ class SchedulerService:
         try:
             found = await self.agent_health.since(now - HEALTH_MAX_AGE)
             for row in found:
-                if row.unheard_since and has_spoken(found, row.agent, row.unheard_since):
+                if row.unresponsive_since and has_reported(
+                    found, row.agent, row.unresponsive_since
+                ):
                     await self.agent_health.remove(row)
         except UnavailableError as away:
             log.warning("scheduler.health_away", extra={"why": str(away)})

@@ -9,7 +9,7 @@ from engine.decisions.recover import AttemptReport, recover
 from engine.domain.messages import request_id_of
 from engine.domain.orders import Order
 from engine.domain.states import AtWork
-from engine.storage.agent_health import AgentHealth, fault_of, has_begun, has_spoken
+from engine.storage.agent_health import AgentHealth, fault_of, has_begun, has_reported
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,44 +19,44 @@ class SupervisorRules:
     instance: str
     clock_tolerance: timedelta
 
-    def recover(self, order: Order, now: datetime, heard: Sequence[AgentHealth]) -> Change | None:
+    def recover(self, order: Order, now: datetime, health: Sequence[AgentHealth]) -> Change | None:
         """Let the expired steps be tried again, or give them up; None if no step has expired.
 
-        `heard` are the agents' health reports.
+        `health` are the agents' health reports.
         """
-        reports = _reports_of(order, heard)
+        reports = _reports_of(order, health)
         transition = recover(order, now, reports, self.clock_tolerance)
         if transition is None:
             return None
         return change_of(transition, f"supervisor/{self.instance}")
 
-    def asked_in_vain(
-        self, order: Order, now: datetime, heard: Sequence[AgentHealth]
+    def unresponsive_agents(
+        self, order: Order, now: datetime, health: Sequence[AgentHealth]
     ) -> Iterator[tuple[str, datetime]]:
-        """Yield the agents of expired steps that have not reported since they were asked, and when.
+        """Yield the agents of expired steps that have not reported since the request, and its time.
 
-        `heard` are the agents' health reports.
+        `health` are the agents' health reports.
         """
         for step in order.in_state(AtWork):
-            asked_at = step.started_at
+            requested_at = step.started_at
             if (
-                asked_at
+                requested_at
                 and step.is_expired(now, self.clock_tolerance)
-                and not has_spoken(heard, step.agent, asked_at)
+                and not has_reported(health, step.agent, requested_at)
             ):
-                yield step.agent, asked_at
+                yield step.agent, requested_at
 
 
-def _reports_of(order: Order, heard: Sequence[AgentHealth]) -> Mapping[str, AttemptReport]:
+def _reports_of(order: Order, health: Sequence[AgentHealth]) -> Mapping[str, AttemptReport]:
     """Return what agents have reported of each attempt that is under way, by its request."""
     requests = (request_id_of(order.order_id, step) for step in order.in_state(AtWork))
-    return {request: _report_of(request, heard) for request in requests}
+    return {request: _report_of(request, health) for request in requests}
 
 
-def _report_of(request: str, heard: Sequence[AgentHealth]) -> AttemptReport:
-    fault = fault_of(heard, request)
+def _report_of(request: str, health: Sequence[AgentHealth]) -> AttemptReport:
+    fault = fault_of(health, request)
     return AttemptReport(
-        has_begun=has_begun(heard, request),
+        has_begun=has_begun(health, request),
         fault=fault.text if fault else None,
         by_gateway=fault is not None and fault.by_gateway,
     )

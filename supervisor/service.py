@@ -14,7 +14,7 @@ from engine.domain.errors import UnavailableError
 from engine.domain.orders import Order
 from engine.domain.work_index import WorkItemKind
 from engine.ports import Leadership
-from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, silent_since
+from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, unresponsive_since
 from engine.storage.clock_guard import ClockGuard
 from engine.storage.sweeps import Sweep, SweepLog
 from engine.storage.transitions import Transitions
@@ -47,14 +47,14 @@ class SupervisorService:
             return 0
         if not await self.leadership.acquire():
             return 0
-        silent: dict[str, datetime] = {}
+        unresponsive: dict[str, datetime] = {}
         buckets = self.transitions.store.buckets
         ranges = product(buckets, (WorkItemKind.RUNNING, WorkItemKind.WAITING))
         try:
-            sweeps = (self._sweep_bucket(bucket, kind, silent) for bucket, kind in ranges)
+            sweeps = (self._sweep_bucket(bucket, kind, unresponsive) for bucket, kind in ranges)
             recovered = sum(await run_all(sweeps))
         finally:
-            await self._tell_of_silence(silent)
+            await self._record_unresponsive_agents(unresponsive)
         if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(
@@ -63,32 +63,36 @@ class SupervisorService:
         return recovered
 
     async def _sweep_bucket(
-        self, bucket: str, kind: WorkItemKind, silent: dict[str, datetime]
+        self, bucket: str, kind: WorkItemKind, unresponsive: dict[str, datetime]
     ) -> int:
         """Recover the overdue orders of a bucket page by page, for as long as the lease is held.
 
-        Add to `silent` the agents that have not reported since they were asked, and when that was.
+        Add to `unresponsive` the agents that have not reported since their request, and its time.
         """
         start, end = work_index.overdue(self.transitions.clock() - self.rules.clock_tolerance, kind)
         found = 0
         while self.leadership.held():
             page = await self.transitions.store.agenda(bucket, start, end, PAGE)
-            found += await self._recover_all([row.order_id for row in page], silent)
+            found += await self._recover_all([row.order_id for row in page], unresponsive)
             if len(page) < PAGE:
                 break
             start = page[-1].key + " "
         return found
 
-    async def _recover_all(self, order_ids: Sequence[str], silent: dict[str, datetime]) -> int:
+    async def _recover_all(
+        self, order_ids: Sequence[str], unresponsive: dict[str, datetime]
+    ) -> int:
         """Recover each of these orders; return how many were recovered."""
         if not order_ids:
             return 0
-        heard = await self._heard()
-        if heard is None:  # no failure is counted, and no agent counts as silent
-            heard, silent = (), {}
-        return sum(await run_all(self._recover(order_id, heard, silent) for order_id in order_ids))
+        health = await self._read_health()
+        if health is None:  # no failure is counted, and no agent counts as silent
+            health, unresponsive = (), {}
+        return sum(
+            await run_all(self._recover(order_id, health, unresponsive) for order_id in order_ids)
+        )
 
-    async def _heard(self) -> Sequence[AgentHealth] | None:
+    async def _read_health(self) -> Sequence[AgentHealth] | None:
         """Return the agents' health reports; None if they cannot be read."""
         try:
             return await self.agent_health.since(self.transitions.clock() - KEPT)
@@ -97,14 +101,14 @@ class SupervisorService:
             return None
 
     async def _recover(
-        self, order_id: str, heard: Sequence[AgentHealth], silent: dict[str, datetime]
+        self, order_id: str, health: Sequence[AgentHealth], unresponsive: dict[str, datetime]
     ) -> bool:
         """Recover one order; of this and a concurrent reply, claim or recovery, one wins (SUP-4).
 
         An error with the order does not stop the others; it is logged at each sweep.
         """
         try:
-            await self.transitions.apply(order_id, partial(self._recovered, heard, silent))
+            await self.transitions.apply(order_id, partial(self._recovered, health, unresponsive))
         except UnavailableError:
             raise
         except Exception:
@@ -114,34 +118,36 @@ class SupervisorService:
 
     def _recovered(
         self,
-        heard: Sequence[AgentHealth],
-        silent: dict[str, datetime],
+        health: Sequence[AgentHealth],
+        unresponsive: dict[str, datetime],
         order: Order,
         now: datetime,
     ) -> Decision:
-        """Decide about an order, and add to `silent` the agents that have not reported since."""
-        for agent, asked_at in self.rules.asked_in_vain(order, now, heard):
-            silent[agent] = min(asked_at, silent.get(agent, asked_at))
-        return self.rules.recover(order, now, heard)
+        """Decide about an order, and add its agents that have not reported to `unresponsive`."""
+        for agent, requested_at in self.rules.unresponsive_agents(order, now, health):
+            unresponsive[agent] = min(requested_at, unresponsive.get(agent, requested_at))
+        return self.rules.recover(order, now, health)
 
-    async def _tell_of_silence(self, silent: Mapping[str, datetime]) -> None:
+    async def _record_unresponsive_agents(self, unresponsive: Mapping[str, datetime]) -> None:
         """Record each silent agent once; the agent's own next report overrules the record."""
-        heard = await self._heard() if silent else None
-        if heard is None:
+        health = await self._read_health() if unresponsive else None
+        if health is None:
             return
         now = self.transitions.clock()
         try:
-            for agent, asked_at in silent.items():
-                since = silent_since(heard, agent, now) or asked_at
-                await self._record_silent(agent, since, heard)
+            for agent, requested_at in unresponsive.items():
+                since = unresponsive_since(health, agent, now) or requested_at
+                await self._record_unresponsive(agent, since, health)
         except UnavailableError as away:
             log.warning("supervisor.silence_not_told", extra={"why": str(away)})
 
-    async def _record_silent(
-        self, agent: str, since: datetime, heard: Sequence[AgentHealth]
+    async def _record_unresponsive(
+        self, agent: str, since: datetime, health: Sequence[AgentHealth]
     ) -> None:
         """Record since when the agent is silent, in place of an earlier record."""
-        before = next((row for row in heard if row.agent == agent and row.unheard_since), None)
+        before = next(
+            (row for row in health if row.agent == agent and row.unresponsive_since), None
+        )
         now, instance = self.transitions.clock(), self.rules.instance
-        silence = AgentHealth(agent=agent, instance=instance, at=now, unheard_since=since)
-        await self.agent_health.publish(silence, before)
+        record = AgentHealth(agent=agent, instance=instance, at=now, unresponsive_since=since)
+        await self.agent_health.publish(record, before)

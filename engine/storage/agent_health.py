@@ -53,29 +53,29 @@ class AgentHealth:
     """The ids of requests that it has begun and that may come to nothing."""
     open_until: AwareDatetime | None = None
     """The time until which the instance makes no calls, while its circuit is open."""
-    asked_until: AwareDatetime | None = None
+    paused_until: AwareDatetime | None = None
     """The end of the pause that the service itself or an operator asked for.
 
     It holds for all instances.
     """
     faults: tuple[AttemptFault, ...] = ()
     """The faults of the requests in `begun` that have come to nothing, the newest first."""
-    unheard_since: AwareDatetime | None = None
+    unresponsive_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
     held_by: str | None = None
-    """The operator who holds the agent until `asked_until`, or released it then (OPR-9)."""
+    """The operator who holds the agent until `paused_until`, or released it then (OPR-9)."""
     held_because: str | None = None
     """The operator's note."""
 
     @property
     def held_until(self) -> datetime | None:
         """Until when an operator holds the agent, or held it; None if the row is no hold."""
-        return None if self.held_by is None else self.asked_until
+        return None if self.held_by is None else self.paused_until
 
     @property
     def is_report(self) -> bool:
         """Whether the instance itself speaks, and no supervisor or operator about the agent."""
-        return self.unheard_since is None and self.held_by is None
+        return self.unresponsive_since is None and self.held_by is None
 
     @property
     def counts_until(self) -> datetime:
@@ -83,13 +83,13 @@ class AgentHealth:
         times = (
             self.at + FRESH,
             self.open_until,
-            self.asked_until,
-            self.unheard_since and self.at + SILENCE,
+            self.paused_until,
+            self.unresponsive_since and self.at + SILENCE,
         )
         return max(time for time in times if time)
 
 
-def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
+def has_reported(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
     """Whether any instance of the agent has reported since then."""
     reported = (report.at for report in health if report.agent == agent and report.is_report)
     return any(at >= moment for at in reported)
@@ -110,12 +110,12 @@ def fault_of(health: Iterable[AgentHealth], request: str) -> AttemptFault | None
     return max(faults, key=lambda fault: fault.by_gateway, default=None)
 
 
-def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
+def unresponsive_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
     """Return the time since which the agent has left requests unanswered; None if it has not."""
     current = (report for report in health if report.agent == agent and report.counts_until > now)
-    asked = [report.unheard_since for report in current if report.unheard_since]
-    since = min(asked, default=None)
-    return since if since and not has_spoken(health, agent, since) else None
+    times = [report.unresponsive_since for report in current if report.unresponsive_since]
+    since = min(times, default=None)
+    return since if since and not has_reported(health, agent, since) else None
 
 
 def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> datetime | None:
@@ -124,11 +124,11 @@ def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> da
     A pause that its service or an operator asked for holds for all instances. An open circuit holds
     for one instance: the agent is closed only if the circuits of all current instances are open.
     """
-    said = [row for row in health if row.agent == agent]
-    asked = [row.asked_until for row in said if row.asked_until and row.asked_until > now]
-    if asked:
-        return max(asked)
-    current = [row for row in said if row.is_report and row.counts_until > now]
+    rows = [row for row in health if row.agent == agent]
+    pauses = [row.paused_until for row in rows if row.paused_until and row.paused_until > now]
+    if pauses:
+        return max(pauses)
+    current = [row for row in rows if row.is_report and row.counts_until > now]
     closed = [row.open_until for row in current if row.open_until and row.open_until > now]
     return min(closed) if closed and len(closed) == len(current) else None
 
@@ -139,7 +139,13 @@ def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHe
     return next((row for row in of_agent if row.held_until and row.held_until > now), None)
 
 
-FORM = Form(AgentHealth, texts=("begun", "faults"), by_gateway="AtDoor")
+FORM = Form(
+    AgentHealth,
+    texts=("begun", "faults"),
+    by_gateway="AtDoor",
+    paused_until="AskedUntil",
+    unresponsive_since="UnheardSince",
+)
 
 PARTITION = "health"
 

@@ -18,7 +18,13 @@ from engine.domain import keys, work_index
 from engine.domain.errors import ConflictError
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.ports import Clock, TextQueue
-from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
+from engine.storage.agent_health import (
+    KEPT,
+    AgentHealth,
+    AgentHealthLog,
+    hold_of,
+    unresponsive_since,
+)
 from engine.storage.claim_lanes import PAGE, BucketLook
 from engine.storage.conditions import ConditionLog
 from engine.storage.orders import OrderStore
@@ -124,7 +130,7 @@ class Watch:
         """
         health = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(chain.from_iterable(self.offers.values()))
-        since_when = {agent: silent_since(health, agent, now) for agent in agents}
+        since_when = {agent: unresponsive_since(health, agent, now) for agent in agents}
         silent = {agent: since for agent, since in since_when.items() if since}
         held = {agent: hold for agent in agents if (hold := hold_of(health, agent, now))}
         holds_end = {row.agent: row.held_until for row in health if row.held_until}

@@ -17,7 +17,7 @@ from engine.storage.agent_health import (
     AgentHealthLog,
     closed_until,
     hold_of,
-    silent_since,
+    unresponsive_since,
 )
 from engine.words import CLOCK
 from operations.api.requests import HoldRequest, OperatorRequest
@@ -78,7 +78,7 @@ def _closed(health: Sequence[AgentHealth], agent: str, until: datetime, now: dat
     if hold := hold_of(health, agent, now):
         return hold_in_words(hold)
     reports = (report for report in health if report.agent == agent)
-    if any(report.asked_until and report.asked_until > now for report in reports):
+    if any(report.paused_until and report.paused_until > now for report in reports):
         return f"the service of {agent} asks not to be called, until {until:{CLOCK}}"
     return f"circuit of {agent} open, until {until:{CLOCK}}"
 
@@ -88,7 +88,7 @@ def load_in_words(health: Sequence[AgentHealth], agent: str, now: datetime) -> s
     lately = [report for report in health if report.agent == agent and report.counts_until > now]
     if hold := hold_of(lately, agent, now):
         return hold_in_words(hold)
-    if silent := silent_since(lately, agent, now):
+    if silent := unresponsive_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {silent:{CLOCK}}"
     reports = [report for report in lately if report.is_report]
     if not reports:
@@ -123,7 +123,7 @@ class AgentPauseService:
             agent=name,
             instance=OPERATOR,
             at=now,
-            asked_until=request.until,
+            paused_until=request.until,
             held_by=request.operator,
             held_because=request.note,
         )
@@ -144,7 +144,7 @@ class AgentPauseService:
             agent=name,
             instance=OPERATOR,
             at=now,
-            asked_until=now,
+            paused_until=now,
             held_by=request.operator,
             held_because=request.note,
         )

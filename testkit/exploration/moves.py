@@ -425,7 +425,7 @@ def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
         agent=agent,
         instance=OPERATOR,
         at=now,
-        asked_until=until,
+        paused_until=until,
         held_by="grace",
         held_because="it is mended",
     )

@@ -140,7 +140,7 @@ class Explored(Engine):
             agent_health=self.agent_health,
             clock=clock,
             reports_faults=self.deployed.behind_gateway,
-            _said_at=clock() if self.deployed.has_just_spoken else None,
+            _reported_at=clock() if self.deployed.has_just_spoken else None,
         )
         bulkhead: Any = NoBulkhead()
         service = super().agent(agent)

@@ -35,7 +35,7 @@ def running(*, page: int = 1, may_pass_over: Passing = lambda _: False) -> Itera
         "operations.alerts.relay.settle_all": settle_one_by_one,
         "scheduler.service.log.exception": passes_over,
         "bootstrap.engine.REQUESTS_PER_CALL": 1,
-        "supervisor.service.SupervisorService._tell_of_silence": _tells_nobody,
+        "supervisor.service.SupervisorService._record_unresponsive_agents": _tells_nobody,
         "supervisor.service.PAGE": page,
     }
     with ExitStack() as patches:

@@ -473,7 +473,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
     late = trial.now + DAYS
     held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
     assert rules(trial).recover(held, late, ()) is None
-    assert list(rules(trial).asked_in_vain(order, late, ())) == []
+    assert list(rules(trial).unresponsive_agents(order, late, ())) == []
 
 
 @pytest.mark.proves("OPR-7", "OPR-2")

@@ -455,7 +455,7 @@ async def test_an_agent_instance_is_known_by_what_it_said_last(made):
 async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     """However old the row is, since its instance makes no calls meanwhile; then it may be removed."""
     opened = AgentHealth(agent="payment", instance="o1", at=NOW, open_until=NOW + seconds(60))
-    asked = replace(opened, instance="o2", asked_until=NOW + seconds(70))
+    asked = replace(opened, instance="o2", paused_until=NOW + seconds(70))
     for health in (opened, asked):
         await made.engine.agent_health.publish(health)
     assert await made.engine.agent_health.since(NOW + seconds(59)) == [opened, asked]
@@ -472,19 +472,19 @@ async def test_a_hold_takes_the_place_of_the_one_before_and_vanishes_by_itself(m
         agent="payment",
         instance=OPERATOR,
         at=now,
-        asked_until=now + seconds(60),
+        paused_until=now + seconds(60),
         held_by="grace",
         held_because="maintenance",
     )
     other = replace(first, agent="shipping")
     report = AgentHealth(agent="payment", instance="i1", at=now)
-    longer = replace(first, at=now + seconds(1), asked_until=now + seconds(90), held_by="ada")
+    longer = replace(first, at=now + seconds(1), paused_until=now + seconds(90), held_by="ada")
     await made.engine.agent_health.publish(report)
     for hold in (first, other, longer):
         await made.engine.agent_health.hold(hold)
     assert await made.engine.agent_health.since(now) == [report, other, longer]
     assert await made.engine.agent_health.since(now + seconds(61)) == [longer]
-    ended = replace(longer, at=now + seconds(5), asked_until=now + seconds(5))
+    ended = replace(longer, at=now + seconds(5), paused_until=now + seconds(5))
     await made.engine.agent_health.hold(ended)
     assert await made.engine.agent_health.since(now + seconds(30)) == [other]
     await made.engine.agent_health.remove_before(now + seconds(90))

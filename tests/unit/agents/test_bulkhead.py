@@ -175,7 +175,7 @@ async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
     assert {reply.retry_after for _, reply in agency.replies()} == {60.0}
     assert {reply.in_doubt for _, reply in agency.replies()} == {True, False}
     (row,) = await agency.agent_health()
-    assert row.asked_until == row.open_until == NOW + seconds(61)
+    assert row.paused_until == row.open_until == NOW + seconds(61)
 
     agency.now += WAIT - seconds(0.001)
     await asyncio.gather(*map(agency.agent.handle, orders(agency, 500)))

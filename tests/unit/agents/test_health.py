@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from agents.circuit_breaker import CircuitBreaker
-from agents.health import INTERVAL, MAX_SAID, MOST_BEGUN, MOST_TEXTS, SWEPT_BY, HealthReporter
+from agents.health import INTERVAL, MAX_FAULT_TEXT, MOST_BEGUN, MOST_TEXTS, SWEPT_BY, HealthReporter
 from engine.domain.errors import TransientError, UnavailableError
 from engine.domain.keys import sortable
 from engine.domain.messages import AgentRequest
@@ -210,7 +210,7 @@ async def test_a_row_says_of_every_request_whether_a_gateway_answered(reporter, 
     begun = [unnamed.model_copy(update={"step": "s" * 41}) for unnamed in begun]
     for number, begun_request in enumerate(begun):
         await reporter.begins(begun_request)
-        text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_SAID
+        text = chr(ord("a") + number % 26) * (1 + number // 26) + '"' * MAX_FAULT_TEXT
         await reporter.came_to_nothing(begun_request, text, by_gateway=number % 2 == 0)
     row = recorded.rows[-1]
     assert stored_form(agent_health.FORM.columns(row))

@@ -13,7 +13,7 @@ from engine.storage.agent_health import (
     AgentHealth,
     AgentHealthLog,
     closed_until,
-    silent_since,
+    unresponsive_since,
 )
 from scheduler.admission import (
     ANNOUNCED_FOR,
@@ -23,8 +23,8 @@ from scheduler.admission import (
     Admission,
     Candidate,
     Capacity,
+    health_from_reply,
     limit,
-    said_in,
 )
 from testkit.memory import of_columns
 from tests.support.builders import NOW, answer, seconds
@@ -77,15 +77,15 @@ opened = partial(health, open_until=NOW + seconds(60))
             id="its circuit closed, and it has said nothing since it opened",
         ),
         pytest.param(
-            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=6.0)],
+            [health(paused_until=NOW + seconds(9)), health(instance="b", rate=6.0)],
             0,
             id="its service asks for it",
         ),
         pytest.param(
-            [health(asked_until=NOW)], PROBE_REQUESTS, id="its service asked for it until now"
+            [health(paused_until=NOW)], PROBE_REQUESTS, id="its service asked for it until now"
         ),
         pytest.param(
-            [health(instance="v", unheard_since=NOW - seconds(60))],
+            [health(instance="v", unresponsive_since=NOW - seconds(60))],
             PROBE_REQUESTS,
             id="silent since it was asked",
         ),
@@ -108,7 +108,7 @@ def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
     both = [opened(), opened(instance="b", open_until=NOW + seconds(9))]
     assert closed_until(both, "first", NOW) == NOW + seconds(9)
     assert closed_until(
-        [*both, health(instance="c", asked_until=NOW + seconds(30))], "first", NOW
+        [*both, health(instance="c", paused_until=NOW + seconds(30))], "first", NOW
     ) == NOW + seconds(30)
     assert closed_until([], "first", NOW) is None
 
@@ -116,18 +116,18 @@ def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
 @pytest.mark.proves("SUP-7")
 def test_silence_is_believed_for_as_long_as_somebody_asks_in_vain():
     """An agent that nobody has asked anything for a while is idle, and no more than that."""
-    told = [health(instance="v", unheard_since=NOW - seconds(60))]
-    assert silent_since(told, "first", NOW) == NOW - seconds(60)
-    assert silent_since(told, "first", NOW + SILENCE) is None
-    assert silent_since([*told, health(at=NOW)], "first", NOW) is None
+    told = [health(instance="v", unresponsive_since=NOW - seconds(60))]
+    assert unresponsive_since(told, "first", NOW) == NOW - seconds(60)
+    assert unresponsive_since(told, "first", NOW + SILENCE) is None
+    assert unresponsive_since([*told, health(at=NOW)], "first", NOW) is None
 
 
 async def test_of_every_instance_the_newest_row_counts():
     """The answer to a write may be lost, so that the row before is not removed."""
     log = AgentHealthLog(of_columns())
-    await log.publish(health(asked_until=NOW + seconds(600)))
+    await log.publish(health(paused_until=NOW + seconds(600)))
     await log.publish(health(at=NOW + seconds(1)))
-    assert [report.asked_until for report in await log.since(NOW)] == [None]
+    assert [report.paused_until for report in await log.since(NOW)] == [None]
 
 
 # What is open
@@ -291,9 +291,9 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
         answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a"
     )
     admission.look(said=[said])
-    admission.add_reports(said_in(turned_away(), "third", admission.clock()))
+    admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
     assert "stock" in admission.capacity_for()
-    admission.add_reports(said_in(turned_away(asked=True), "third", admission.clock()))
+    admission.add_reports(health_from_reply(turned_away(asked=True), "third", admission.clock()))
     assert "stock" not in admission.capacity_for()
 
 
@@ -301,10 +301,10 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 def test_a_reply_says_of_its_agent_what_it_carries():
     """The instance, and how long it makes no calls."""
     turned_away = answer(outcome="notTried", circuit_open=True, retry_after=5.0, instance="a")
-    assert said_in(turned_away, "third", NOW) == (
+    assert health_from_reply(turned_away, "third", NOW) == (
         AgentHealth(agent="third", instance="a", at=NOW, open_until=NOW + seconds(5)),
     )
-    assert said_in(answer(outcome="notTried", retry_after=5.0), "third", NOW) == ()
+    assert health_from_reply(answer(outcome="notTried", retry_after=5.0), "third", NOW) == ()
 
 
 @pytest.mark.proves("AGT-8")
@@ -312,7 +312,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     """Its row may not have been written; each look would send everything there again."""
     admission = Believing()
     admission.add_reports(
-        said_in(
+        health_from_reply(
             answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"),
             "third",
             admission.clock(),
@@ -331,7 +331,7 @@ def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     asked = answer(
         outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a"
     )
-    admission.add_reports(said_in(asked, "third", admission.clock()))
+    admission.add_reports(health_from_reply(asked, "third", admission.clock()))
     assert "stock" not in admission.capacity_for()
     admission.look(said=[health(agent="third", at=admission.now)])
     assert "stock" in admission.capacity_for()
@@ -474,7 +474,7 @@ def test_an_order_that_needs_two_agents_is_taken_for_the_one_with_capacity(admis
     """Whichever it is."""
     admission.look(
         waiting=in_two_lanes(),
-        said=[health(agent=agent, asked_until=NOW + seconds(60)) for agent in away],
+        said=[health(agent=agent, paused_until=NOW + seconds(60)) for agent in away],
     )
     assert taken(admission) == ["both"]
 

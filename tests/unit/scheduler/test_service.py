@@ -419,7 +419,7 @@ async def test_every_scheduler_hears_of_an_open_circuit(world):
 async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
     """By whoever looks next; before, it stands."""
     one = world.instance("one")
-    await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
+    await world.tell("payment", "supervisor", unresponsive_since=world.now - seconds(60))
     await one.poll()
     assert [report.instance for report in await world.agent_health.since(NOW)] == ["supervisor"]
     await world.tell("payment")
@@ -431,7 +431,7 @@ async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
 async def test_an_agent_that_is_silent_gets_a_few_requests_only(world):
     """Of all who look together; enough to find out whether it works again."""
     await recorded(world, 20)
-    await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
+    await world.tell("payment", "supervisor", unresponsive_since=world.now - seconds(60))
     for name in ("one", "other"):
         await world.instance(name).poll()
     assert len(world.requests()) == PROBE_REQUESTS

@@ -232,7 +232,9 @@ async def said(world):
 async def silences(world):
     """Since when agents have been asked in vain, as it was told."""
     return [
-        (report.agent, report.unheard_since) for report in await said(world) if report.unheard_since
+        (report.agent, report.unresponsive_since)
+        for report in await said(world)
+        if report.unresponsive_since
     ]
 
 

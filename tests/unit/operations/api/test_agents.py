@@ -9,7 +9,7 @@ from engine.domain.errors import InvalidError, RefusedError, UnknownAgentError
 from engine.domain.keys import buckets
 from engine.domain.orders import Processed
 from engine.http.responses import problem_of
-from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_spoken
+from engine.storage.agent_health import KEPT, OPERATOR, AgentHealth, has_reported
 from engine.storage.sweeps import Sweep
 from operations.api.agents import LONGEST_HOLD
 from operations.api.requests import HoldRequest, OperatorRequest
@@ -139,7 +139,7 @@ async def test_a_hold_is_a_row_that_vanishes_by_itself(world):
     assert (held.agent, held.by, held.because) == ("payment", "grace", "bank maintenance")
     assert (row.held_by, row.held_because, row.held_until) == (held.by, held.because, held.until)
     assert not row.is_report
-    assert not has_spoken([row], "payment", world.now)
+    assert not has_reported([row], "payment", world.now)
     assert await world.agent_health.since(world.now + HOUR + seconds(1)) == []
 
 
@@ -151,11 +151,11 @@ async def test_a_release_ends_every_hold_of_the_agent(world):
             agent="payment",
             instance=OPERATOR,
             at=world.now,
-            asked_until=world.now + lasts * HOUR,
+            paused_until=world.now + lasts * HOUR,
             held_by="grace",
         )
         await world.agent_health.publish(twice)
-    await world.tell("payment", asked_until=world.now + HOUR)
+    await world.tell("payment", paused_until=world.now + HOUR)
     await world.hold("shipping")
     await world.release()
     rows = await world.agent_health.since(world.now + seconds(60))
@@ -331,7 +331,7 @@ async def test_of_an_agent_that_is_held_and_one_that_is_silent_the_silent_one_is
     await world.recorded(3)
     await world.hold(lasts=3 * HOUR)
     world.now += HOUR
-    await world.tell("payment-backup", "supervisor", unheard_since=world.now - HOUR)
+    await world.tell("payment-backup", "supervisor", unresponsive_since=world.now - HOUR)
     _, told = await world.watched()
     assert [about for about, _ in told] == ["agents/payment-backup"]
 

@@ -143,7 +143,7 @@ def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_a
 @pytest.mark.proves("OPR-2", "AGT-10")
 def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when():
     """Until that was long ago; or the agent has spoken."""
-    silence = health("payment", running=0, rate=None, unheard_since=NOW)
+    silence = health("payment", running=0, rate=None, unresponsive_since=NOW)
     told = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
     waits = partial(explained, orders.new(), at=LATER)
     assert told in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
