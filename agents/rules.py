@@ -86,7 +86,7 @@ def not_tried(
         reason=str(reason)[:MAX_REASON],
         retry_after=max(0.0, reason.retry_after.total_seconds()),
         circuit_open=isinstance(reason, CircuitOpenError),
-        asked=isinstance(reason, ThrottledError),
+        throttled=isinstance(reason, ThrottledError),
         in_doubt=reason.in_doubt or was_called,
         accepted=was_accepted,
     )

@@ -113,7 +113,7 @@ def health_from_reply(reply: AgentReply, agent: str, now: datetime) -> Sequence[
         instance=reply.instance,
         at=now,
         open_until=until,
-        paused_until=until if reply.asked else None,
+        paused_until=until if reply.throttled else None,
     )
     return (report,)
 

@@ -247,7 +247,7 @@ class AgentReply(AttemptMessage):
     """Seconds after which a request that was not tried may come again (AGT-8)."""
     circuit_open: bool = False
     """Whether this instance of the agent makes no calls until then."""
-    asked: bool = False
+    throttled: Annotated[bool, Field(alias="asked")] = False
     """Whether the service itself asked for the pause, so that it holds for all instances."""
     for_operator: bool = False
     """Whether the failure did not come from the service.

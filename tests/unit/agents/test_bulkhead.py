@@ -170,7 +170,7 @@ async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
     await handling
     assert len(service.calls) == IN_FLIGHT
     assert Counter(
-        (reply.outcome, reply.asked, reply.circuit_open) for _, reply in agency.replies()
+        (reply.outcome, reply.throttled, reply.circuit_open) for _, reply in agency.replies()
     ) == {("notTried", True, True): 500}
     assert {reply.retry_after for _, reply in agency.replies()} == {60.0}
     assert {reply.in_doubt for _, reply in agency.replies()} == {True, False}

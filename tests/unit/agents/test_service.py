@@ -244,7 +244,7 @@ async def test_a_request_that_meets_an_open_circuit_goes_back_untried():
     await agency.agent.handle(agency.request)
     assert agency.remote.calls == []
     ((_, reply),) = agency.replies()
-    assert (reply.outcome, reply.circuit_open, reply.asked) == ("notTried", True, False)
+    assert (reply.outcome, reply.circuit_open, reply.throttled) == ("notTried", True, False)
     assert 0 < reply.retry_after <= OPEN_FOR.total_seconds() + 1
 
 

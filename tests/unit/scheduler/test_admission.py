@@ -293,7 +293,7 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     admission.look(said=[said])
     admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
     assert "stock" in admission.capacity_for()
-    admission.add_reports(health_from_reply(turned_away(asked=True), "third", admission.clock()))
+    admission.add_reports(health_from_reply(turned_away(throttled=True), "third", admission.clock()))
     assert "stock" not in admission.capacity_for()
 
 
@@ -329,7 +329,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     """The service asks for nothing any more: nobody waits out the time it asked for before."""
     asked = answer(
-        outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a"
+        outcome="notTried", retry_after=30.0, circuit_open=True, throttled=True, instance="a"
     )
     admission.add_reports(health_from_reply(asked, "third", admission.clock()))
     assert "stock" not in admission.capacity_for()
