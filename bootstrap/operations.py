@@ -35,8 +35,8 @@ from operations.api.copies import CopyService
 from operations.api.explain import ActingRules
 from operations.api.health import HealthService
 from operations.api.live import LiveService
+from operations.api.outbox import OutboxReader
 from operations.api.overview import OverviewService
-from operations.api.owed import OutboxReader
 from operations.api.poison import PoisonService
 from operations.api.retention import RetentionService
 from operations.api.runs import RunService
@@ -179,14 +179,14 @@ class Operations:
                 agent_health=engine.agent_health,
                 clock=clock,
             ),
-            alerts=AlertService(alert_log=self.alert_log, owed=pending, clock=clock),
+            alerts=AlertService(alert_log=self.alert_log, outbox_reader=pending, clock=clock),
             channels=ChannelService(
                 channels=[*engine.adapters.channels],
                 notifications=Notifications(engine.adapters.table("alerts")),
             ),
             poison=self.poison,
             overview=OverviewService(
-                owed=pending,
+                outbox_reader=pending,
                 agents=agents,
                 agent_health=engine.agent_health,
                 sweeps=engine.sweeps,
@@ -196,7 +196,7 @@ class Operations:
                 clock=clock,
             ),
             live=LiveService(
-                owed=pending,
+                outbox_reader=pending,
                 agents=agents,
                 agent_health=engine.agent_health,
                 sweeps=engine.sweeps,

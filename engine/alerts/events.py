@@ -106,7 +106,7 @@ def of(after: Order, entry: HistoryEntry) -> Iterator[Event]:
             yield _order_ended(alert, after, event, entry.at)
 
 
-def asked(after: Order, entry: HistoryEntry) -> Iterator[Event]:
+def awaited(after: Order, entry: HistoryEntry) -> Iterator[Event]:
     """Yield the events by which others learn of what is awaited from outside (ANS-7).
 
     They are no alerts, and have neither the question nor the link.

@@ -102,8 +102,8 @@ class Change:
         An order that is over is owed nothing; its one row lists it.
         """
         written = self.before.derived.work_items if self.before else ()
-        owed = lists.index_rows(self.after, self.after.derived.work_items)
-        return [item.key for item in written if item.key not in owed], owed
+        pending = lists.index_rows(self.after, self.after.derived.work_items)
+        return [item.key for item in written if item.key not in pending], pending
 
 
 def change_of(transition: Transition, actor: str, at: datetime | None = None) -> Change:

@@ -163,15 +163,15 @@ def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, lis
     The written order holds the row keys of its obligations. Links in notices are of the app at this
     address.
     """
-    met, owed = change.obligations()
-    written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in owed))
+    met, pending = change.obligations()
+    written = replace(change.after.derived, work_items=tuple(WorkItem(key=key) for key in pending))
     order = replace(change.after, derived=written)
     return order, [
         *_of_order(change.before, order),
         Insert(history_key(order.order_id, order.version), change.entry),
         *(Delete(key) for key in met),
-        *(Put(row.key, row) for row in owed.values()),
-        *(Insert(row.key, row) for row in outbox.owed(change, address)),
+        *(Put(row.key, row) for row in pending.values()),
+        *(Insert(row.key, row) for row in outbox.rows_of(change, address)),
         *_acted(order.order_id, order.version, change.entry),
     ]
 

@@ -47,7 +47,7 @@ def notices_of(
     """
     if after.reply_to is None:
         return
-    events = chain(_events(before, after, entry), _asked(after, entry, address))
+    events = chain(_events(before, after, entry), _awaited(after, entry, address))
     for number, (event, more) in enumerate(events):
         notice_id = f"{after.order_id}:{after.version}:{number}"
         body = {
@@ -96,7 +96,7 @@ def _notice_of(end: OrderStatus) -> str:
     return STATUS_INFO[end].notice or str(end)
 
 
-def _asked(
+def _awaited(
     after: Order, entry: HistoryEntry, address: str | None
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
@@ -107,13 +107,13 @@ def _asked(
         yield event, {"step": step.name, "until": until, "answerUrl": url}
 
 
-def owed(change: Change, address: str | None = None) -> Iterator[IndexRow]:
+def rows_of(change: Change, address: str | None = None) -> Iterator[IndexRow]:
     """Yield the outbox rows of a change: its alerts, and its notices to the sender.
 
     The app is at this address.
     """
     before, after = change.before, change.after
-    for event in (*alerts.of(after, change.entry), *alerts.asked(after, change.entry)):
+    for event in (*alerts.of(after, change.entry), *alerts.awaited(after, change.entry)):
         yield of_event(after.order_id, event)
     for notice in notices_of(before, after, change.entry, address):
         yield of_notice(notice, change.entry.at)

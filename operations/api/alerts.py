@@ -23,7 +23,7 @@ from engine.domain.work_index import WorkItemKind
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.alert_log import AlertLog
-from operations.api.owed import Look, OutboxReader
+from operations.api.outbox import Look, OutboxReader
 from operations.api.requests import AlertsPage, Key, OperatorRequest
 from operations.api.views import cut
 
@@ -181,7 +181,7 @@ ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
-def is_over(event: Event, owed: Look | None) -> bool:
+def is_over(event: Event, pending: Look | None) -> bool:
     """Whether the occasion of the event is certainly over.
 
     A condition says so itself. An order that was undone completely needs no operator, so its alert
@@ -190,9 +190,9 @@ def is_over(event: Event, owed: Look | None) -> bool:
     """
     if event.type == STALLED:  # that of a clock is no condition, and has no status
         return bool(event.data.get("status") == ConditionStatus.RESOLVED)
-    if owed is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
+    if pending is None or event.type not in ENDS or not event.subject.startswith(ABOUT_ORDER):
         return False
-    return owed.is_over(WorkItemKind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
+    return pending.is_over(WorkItemKind.ERROR, event.subject.removeprefix(ABOUT_ORDER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ class AlertService:
     """The operators' actions on alerts."""
 
     alert_log: AlertLog
-    owed: OutboxReader
+    outbox_reader: OutboxReader
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:
@@ -236,8 +236,8 @@ class AlertService:
         """
         about_orders = any(alert.event.type in ENDS for alert in found)
         try:
-            owed = await self.owed.look() if about_orders else None
+            pending = await self.outbox_reader.look() if about_orders else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()
-        return {alert.key for alert in found if is_over(alert.event, owed)}
+        return {alert.key for alert in found if is_over(alert.event, pending)}

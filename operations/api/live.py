@@ -17,8 +17,8 @@ from engine.http.models import View
 from engine.ports import Clock, TextQueue
 from engine.storage.agent_health import AgentHealth, AgentHealthLog, closed_until
 from engine.storage.sweeps import Sweep, SweepLog
+from operations.api.outbox import Look, OutboxReader
 from operations.api.overview import RECENT
-from operations.api.owed import Look, OutboxReader
 from operations.api.requests import SHARED, Reading
 from operations.api.views import ListedOrder, listed
 
@@ -130,7 +130,7 @@ class Live(View):
 class LiveService:
     """Reads what the system does."""
 
-    owed: OutboxReader
+    outbox_reader: OutboxReader
     agents: Sequence[str]
     """The names of this app's agents."""
     agent_health: AgentHealthLog
@@ -140,16 +140,18 @@ class LiveService:
 
     async def look(self, reading: Reading = SHARED) -> Live:
         """Show where each open order stands; raises `UnavailableError`, alone or in a group."""
-        owed = await (self.owed.look() if reading.fresh else self.owed.recent(SHARED_FOR))
+        pending = await (
+            self.outbox_reader.look() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
+        )
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
         beginners = _beginners(health)
-        orders = [_live(order, beginners, now) for order in newest(owed)]
+        orders = [_live(order, beginners, now) for order in newest(pending)]
         return Live(
-            at=owed.at,
+            at=pending.at,
             submissions=await self._submitted(),
             groups=_groups(orders),
-            at_least=any(owed.more(kind) for kind in LISTS.values()),
+            at_least=any(pending.more(kind) for kind in LISTS.values()),
             orders=orders if len(orders) <= MOST_SHOWN else None,
             breakers=[_breaker(name, health, now) for name in self.agents],
             instances=_instances(health),
@@ -163,14 +165,14 @@ class LiveService:
             return None
 
 
-def newest(owed: Look) -> list[ListedOrder]:
+def newest(pending: Look) -> list[ListedOrder]:
     """Return each open order as its newest row says, the oldest order first.
 
     A row keeps what it said when a later change left its key as it was.
     """
     newest: dict[str, ListedOrder] = {}
     for name, kind in LISTS.items():
-        for order in (listed(row, name) for row in owed.rows[kind] if is_first(row)):
+        for order in (listed(row, name) for row in pending.rows[kind] if is_first(row)):
             before = newest.get(order.order_id)
             if before is None or _changed(order) > _changed(before):
                 newest[order.order_id] = order

@@ -15,7 +15,7 @@ from engine.storage.agent_health import AgentHealth, AgentHealthLog, hold_of
 from engine.storage.figures import Figures, FiguresLog, minute_of
 from engine.storage.sweeps import Sweep, SweepLog
 from operations.api.agents import HeldAgent, held_agent
-from operations.api.owed import Look, OutboxReader
+from operations.api.outbox import Look, OutboxReader
 from operations.api.poison import PoisonService
 from operations.api.requests import SHARED, FollowRequest, Reading
 from operations.api.views import ListedOrder, listed
@@ -114,7 +114,7 @@ class LastHour(View):
 class OverviewService:
     """Reads the state of the whole system."""
 
-    owed: OutboxReader
+    outbox_reader: OutboxReader
     agents: Sequence[str]
     """The names of this app's agents."""
     agent_health: AgentHealthLog
@@ -126,18 +126,20 @@ class OverviewService:
 
     async def look(self, reading: Reading = SHARED) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
-        owed = await (self.owed.look() if reading.fresh else self.owed.recent(SHARED_FOR))
+        pending = await (
+            self.outbox_reader.look() if reading.fresh else self.outbox_reader.recent(SHARED_FOR)
+        )
         now = self.clock()
         health = await self.agent_health.since(now - RECENT)
         holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
-            at=owed.at,
-            waiting_for_operator=waiting_causes(owed.rows[WorkItemKind.ERROR]),
-            open_orders={name: _listed(owed, name) for name in LISTS},
+            at=pending.at,
+            waiting_for_operator=waiting_causes(pending.rows[WorkItemKind.ERROR]),
+            open_orders={name: _listed(pending, name) for name in LISTS},
             unconfirmed_events=_count(
-                owed, WorkItemKind.OUTBOX, lambda row: not outbox.is_notice(row)
+                pending, WorkItemKind.OUTBOX, lambda row: not outbox.is_notice(row)
             ),
-            unsent_notices=_count(owed, WorkItemKind.OUTBOX, outbox.is_notice),
+            unsent_notices=_count(pending, WorkItemKind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
@@ -152,12 +154,12 @@ class OverviewService:
         They are read after the call came, and so after the action: an order that is in `Error` then
         has failed since. Raises `UnavailableError`, alone or in a group.
         """
-        owed = await self.owed.look()
+        pending = await self.outbox_reader.look()
         found: dict[str, list[str]] = {"failed": [], "under_way": [], "over": []}
         for order_id in dict.fromkeys(request.orders):
-            found[_stands(owed, order_id)].append(order_id)
-        more = any(owed.more(kind) for kind in LISTS.values())
-        return Followed(at=owed.at, may_be_open=more, **found)
+            found[_stands(pending, order_id)].append(order_id)
+        more = any(pending.more(kind) for kind in LISTS.values())
+        return Followed(at=pending.at, may_be_open=more, **found)
 
     async def last_hour(self) -> LastHour:
         """Show what ended in each minute of the last hour, and how long steps took.
@@ -201,17 +203,17 @@ def _waiting_for(orders: list[ListedOrder]) -> Waiting:
     )
 
 
-def _listed(owed: Look, name: str) -> Count:
+def _listed(pending: Look, name: str) -> Count:
     """Count the orders of a list; one whose row cannot be read is counted where the row is."""
     kind = LISTS[name]
-    rows = (row for row in owed.rows[kind] if row.fault or row.data.get("List") == name)
-    return Count(count=len({row.order_id for row in rows}), at_least=owed.more(kind))
+    rows = (row for row in pending.rows[kind] if row.fault or row.data.get("List") == name)
+    return Count(count=len({row.order_id for row in rows}), at_least=pending.more(kind))
 
 
 def _count(
-    owed: Look, kind: WorkItemKind, counted: Callable[[IndexRow], bool] = lambda _: True
+    pending: Look, kind: WorkItemKind, counted: Callable[[IndexRow], bool] = lambda _: True
 ) -> Count:
-    return Count(count=sum(map(counted, owed.rows[kind])), at_least=owed.more(kind))
+    return Count(count=sum(map(counted, pending.rows[kind])), at_least=pending.more(kind))
 
 
 async def _waiting(queue: TextQueue) -> int | None:
@@ -221,12 +223,12 @@ async def _waiting(queue: TextQueue) -> int | None:
         return None
 
 
-def _stands(owed: Look, order_id: str) -> str:
+def _stands(pending: Look, order_id: str) -> str:
     """Return where an order is, as its obligations say; one that has none is over."""
-    if order_id in owed.orders[WorkItemKind.ERROR]:
+    if order_id in pending.orders[WorkItemKind.ERROR]:
         return "failed"
     kinds = {*LISTS.values()} - {WorkItemKind.ERROR}
-    return "under_way" if any(order_id in owed.orders[kind] for kind in kinds) else "over"
+    return "under_way" if any(order_id in pending.orders[kind] for kind in kinds) else "over"
 
 
 def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:

@@ -126,7 +126,7 @@ def _check_rows(world: World, order: Order) -> None:
     _numbered_without_gaps(world, order)
     _handled_by_one(world, order)
     _shown_as_it_is(order)
-    _owed_as_it_is(world, order)
+    _work_index_is_exact(world, order)
     _waits_for_nothing_else(world, order)
     _has_a_way_out(world, order)
     if not world.restored:  # what was ever tried is not known any more
@@ -373,11 +373,11 @@ def _to_be_tried(order: Order) -> Sequence[Step]:
     return () if order.has_any(Failed) else order.in_state(Startable)
 
 
-def _owed_as_it_is(world: World, order: Order) -> None:
+def _work_index_is_exact(world: World, order: Order) -> None:
     stored = {key for key in world.agenda() if not key.startswith(WorkItemKind.OUTBOX)}
-    owed = set(_owed(world, order))
-    demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
-    for row in (world.agenda()[key] for key in owed):
+    expected = set(_work_items(world, order))
+    demand(stored == expected, f"the agenda holds {sorted(stored)}, owed is {sorted(expected)}")
+    for row in (world.agenda()[key] for key in expected):
         said = {name: row.data.get(name) for name in ACTED_ON}
         true = _acted_on(order) | _date_of(world, order, row)
         demand(said == true, f"{row.key} says {said} of {true}")
@@ -430,7 +430,7 @@ def _acted_on(order: Order) -> dict[str, object]:
     return dict(zip(ACTED_ON, said, strict=True))
 
 
-def _owed(world: World, order: Order) -> Iterator[str]:
+def _work_items(world: World, order: Order) -> Iterator[str]:
     """What is owed to an order, read off its records here once more.
 
     The shipped code is not asked.
@@ -661,8 +661,8 @@ def _alerted_once(world: World) -> None:
     failed = [
         entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}
     ]
-    owed = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
-    waiting = {row["EventId"] for row in owed if row["Type"] in OF_ENDS}
+    expected = [row.data for row in unsent(world) if row.data["To"] == OPERATORS]
+    waiting = {row["EventId"] for row in expected if row["Type"] in OF_ENDS}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
@@ -1261,6 +1261,6 @@ def _check_end(world: World) -> None:
         )
         return
     demand(has_ended(world), f"nothing can happen any more, and the order is {order.state}")
-    owed = [key.split("|")[0] for key in world.agenda()]
+    present = [key.split("|")[0] for key in world.agenda()]
     expected = ["!error"] * _waits_for_operator(order) + ["!held"] * (order.hold is not None)
-    demand(owed == expected, f"nothing can happen any more, and this is owed: {owed}")
+    demand(present == expected, f"nothing can happen any more, and this is owed: {present}")

@@ -128,8 +128,8 @@ def check_notices(world: World) -> None:
             "somebody is told who did not ask",
         )
         return
-    owed = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
-    bodies = map(json.loads, owed | world.heard)
+    pending = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
+    bodies = map(json.loads, pending | world.heard)
     notices = {
         (body["sequence"], body["noticeId"]): (body["event"], body.get("step")) for body in bodies
     }

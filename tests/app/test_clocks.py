@@ -26,7 +26,7 @@ from tests.support.builders import (
     transition,
 )
 from tests.support.clocks import Host
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 from tests.support.scheduling import Scheduling, only
 
 FAR = 70.0
@@ -280,7 +280,7 @@ async def test_operators_are_told_once_of_every_time_that_a_clock_is_off(world, 
         for _ in range(int(TELL_AGAIN_SECONDS) // 10):
             world.now += seconds(10)
             await app.engine.supervisor.sweep()
-    told = await events_owed(app.engine.store, *buckets(8))
+    told = await pending_events(app.engine.store, *buckets(8))
     assert {(event.subject, event.data["reason"]) for event in told} == {
         ("clocks/v1", "the clock of instance v1 is ahead of the store's by 69 s"),
         ("clocks/v1", "the clock of instance v1 is behind the store's by 70 s"),
@@ -303,7 +303,7 @@ async def test_the_log_says_again_that_a_clock_is_off(host, app, caplog):
     for now[0] in (0.0, 1.0, TELL_AGAIN_SECONDS, TELL_AGAIN_SECONDS + 1):
         assert not await guard.agrees()
     assert [line.message for line in caplog.records] == ["clock.off"] * 2
-    assert len(await events_owed(app.engine.store, *buckets(8))) == 1
+    assert len(await pending_events(app.engine.store, *buckets(8))) == 1
 
 
 @pytest.mark.proves("FLT-9", "FLT-7")
@@ -315,7 +315,7 @@ async def test_what_could_not_be_told_of_a_clock_is_told_later(host, app, monkey
         with pytest.raises(UnavailableError):
             await app.engine.clock_guard.agrees()
     assert not await app.engine.clock_guard.agrees()
-    assert len(await events_owed(app.engine.store, *buckets(8))) == 1
+    assert len(await pending_events(app.engine.store, *buckets(8))) == 1
 
 
 async def _away(*_):

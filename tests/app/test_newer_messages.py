@@ -19,7 +19,7 @@ from tests.support.agency import Agency
 from tests.support.builders import LONGEST_UPGRADE, NOW, ORDER_ID, TIMEOUT, answer, seconds
 from tests.support.kept import kept
 from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_MAX_DELIVERIES, World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 REPLY = answer(result={"reference": "r"})
 REQUEST = Agency().request
@@ -101,12 +101,12 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
     assert (queue.pauses[0], queue.pauses[-1]) == (SHORTEST_PAUSE, LONGEST_PAUSE)
     assert deliveries < 300
     assert await kept(world.poison_store) == []
-    assert await events_owed(world.store, *world.store.buckets) == []
+    assert await pending_events(world.store, *world.store.buckets) == []
     await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_MAX_DELIVERIES)
     (message,) = await kept(world.poison_store)
     assert message.body == body
     assert "schemaVersion" in message.reason or "priority" in message.reason
-    assert len(await events_owed(world.store, *world.store.buckets)) == 1
+    assert len(await pending_events(world.store, *world.store.buckets)) == 1
 
 
 @pytest.mark.proves("FLT-12", "SUB-4")

@@ -39,7 +39,7 @@ from tests.support.builders import (
     timed_out,
 )
 from tests.support.judging import Case, step
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 from tests.support.scheduling import Scheduling, only
 
 GRACE = OperatorRequest(operator="grace", note="n")
@@ -305,7 +305,7 @@ async def test_an_order_that_is_never_tried_raises_an_alert():
                 answer_to(request, "notTried", reason="no"), "payment"
             )
     await app.operations.watch.look()
-    assert len(await events_owed(world.store, *world.store.buckets)) == 1
+    assert len(await pending_events(world.store, *world.store.buckets)) == 1
 
 
 @pytest.mark.proves("SCH-16", "AGT-2")

@@ -39,7 +39,7 @@ from tests.support.builders import (
     supervisor,
 )
 from tests.support.memory_world import World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 
@@ -269,7 +269,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     await one.poll()
     states = [(await world.store.load(order_id)).process_state for order_id in ids]
     assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
-    assert len(await events_owed(world.store, "b03")) == 1
+    assert len(await pending_events(world.store, "b03")) == 1
     await one.wake(WakeUp(order_id=ids[0]))
 
 

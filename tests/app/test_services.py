@@ -24,7 +24,7 @@ from tests.support.away import away
 from tests.support.builders import NOW, ORDER_ID, answer, seconds
 from tests.support.kept import kept
 from tests.support.memory_world import MESSAGE, UNKNOWN_NAME_MAX_DELIVERIES, World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
         world.now += seconds(3)
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     await record(QueueMessage(body=other.encode(), insertion_time=NOW))
-    events = await events_owed(world.store, *buckets(8))
+    events = await pending_events(world.store, *buckets(8))
     assert [event.at for event in events] == [NOW]
     assert len(await kept(world.poison_store)) == 1
 
@@ -157,14 +157,14 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
     assert await kept(world.poison_store) == []
-    assert await events_owed(world.store, *world.store.buckets) == []
+    assert await pending_events(world.store, *world.store.buckets) == []
     await record(
         QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_MAX_DELIVERIES)
     )
     (message,) = await kept(world.poison_store)
     assert message.body == body
     assert reason in message.reason
-    assert len(await events_owed(world.store, *world.store.buckets)) == 1
+    assert len(await pending_events(world.store, *world.store.buckets)) == 1
 
 
 @pytest.mark.proves("SUB-4")
@@ -190,7 +190,7 @@ async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
     """It arrived anew: somebody believed that it was mended."""
     for time in (NOW, NOW + seconds(60)):
         await world.submission.record(b"no submission", Arrival(at=time))
-    events = await events_owed(world.store, *world.store.buckets)
+    events = await pending_events(world.store, *world.store.buckets)
     assert len({event.event_id for event in events}) == 2
 
 
@@ -200,7 +200,7 @@ async def test_rejections_are_announced_in_all_buckets(world):
     for _ in range(2):
         for number in range(80):
             await world.submission.record(f"no submission {number}".encode(), Arrival(at=NOW))
-    told = [len(await events_owed(world.store, bucket)) for bucket in world.store.buckets]
+    told = [len(await pending_events(world.store, bucket)) for bucket in world.store.buckets]
     assert sum(told) == 80
     assert all(4 <= wait <= 20 for wait in told)
 

@@ -527,7 +527,7 @@ def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act, left):
 @pytest.mark.proves("UND-5")
 def test_an_order_that_was_undone_completely_is_on_nobody_s_list():
     """It owes nothing: nobody has to act, unlike on one of which something is left."""
-    owed = {outcome: index_rows(orders.in_error(outcome=outcome)) for outcome in Outcome}
-    assert [key.partition("|")[0] for key in owed.pop(Outcome.UNDONE)] == ["_ended"]
-    for (row,) in (rows.values() for rows in owed.values()):
+    pending = {outcome: index_rows(orders.in_error(outcome=outcome)) for outcome in Outcome}
+    assert [key.partition("|")[0] for key in pending.pop(Outcome.UNDONE)] == ["_ended"]
+    for (row,) in (rows.values() for rows in pending.values()):
         assert row.key.startswith("!error|")

@@ -36,7 +36,7 @@ from tests.support.builders import (
     supervisor,
     transition,
 )
-from tests.support.owed import events_owed, owed
+from tests.support.outbox import outbox_rows, pending_events
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"
@@ -281,7 +281,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
         "submitted",
         "noted",
     ]
-    assert note.events[0] in await events_owed(made.engine.store, bucket_of(order.order_id))
+    assert note.events[0] in await pending_events(made.engine.store, bucket_of(order.order_id))
 
 
 @pytest.mark.proves("ALR-1")
@@ -294,11 +294,11 @@ async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
     bucket = "b98"
     await made.engine.store.announce(bucket, event)
     await made.engine.store.announce(bucket, event)
-    (row,) = await owed(made.engine.store, bucket)
+    (row,) = await outbox_rows(made.engine.store, bucket)
     assert outbox.content_of(row) == event
     await made.engine.store.confirm(bucket, [row.key])
     await made.engine.store.confirm(bucket, [row.key])
-    assert await owed(made.engine.store, bucket) == []
+    assert await outbox_rows(made.engine.store, bucket) == []
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -308,17 +308,17 @@ async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_a
     await made.engine.store.announce(
         bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={})
     )
-    (first,) = await owed(made.engine.store, bucket)
+    (first,) = await outbox_rows(made.engine.store, bucket)
     later = outbox.put_off(first, NOW + seconds(5), 1)
     for _ in range(2):
         await made.engine.store.postpone(bucket, first.key, later)
-    assert await owed(made.engine.store, bucket) == [later]
+    assert await outbox_rows(made.engine.store, bucket) == [later]
     await made.engine.store.announce(bucket, outbox.content_of(first))
     await made.engine.store.postpone(bucket, first.key, later)
-    assert await owed(made.engine.store, bucket) == [later]
+    assert await outbox_rows(made.engine.store, bucket) == [later]
     await made.engine.store.confirm(bucket, [later.key])
     await made.engine.store.postpone(bucket, later.key, first)
-    assert await owed(made.engine.store, bucket) == []
+    assert await outbox_rows(made.engine.store, bucket) == []
 
 
 async def overwrite(store, bucket, key, **columns):
@@ -350,7 +350,7 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     one, bad, other = await three_in(made.engine.store, bucket)
     pending, unsent = (
         work_index.all_of(work_index.WorkItemKind.PENDING),
-        await owed(made.engine.store, bucket),
+        await outbox_rows(made.engine.store, bucket),
     )
     rows = await made.engine.store.agenda(bucket, *pending, 10)
     for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
@@ -360,7 +360,7 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     assert (seen[0], seen[2]) == (rows[0], rows[2])
     assert not seen[1].data
     assert bool(seen[1].fault) is (wrong != "empty")
-    left = await owed(made.engine.store, bucket)
+    left = await outbox_rows(made.engine.store, bucket)
     assert [row.key for row in left] == [row.key for row in unsent]
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
@@ -578,7 +578,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     )
     keys = {
         row.data["EventId"]: row.key
-        for row in await owed(store, bucket)
+        for row in await outbox_rows(store, bucket)
         if not outbox.is_notice(row)
     }
     assert keys.keys() >= set(event_ids)
@@ -587,7 +587,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     assert [kept.count(event_id) for event_id in event_ids] == [1] * 4
     await store.confirm(bucket, [keys[event_ids[0]]])
     await store.confirm(bucket, [keys[event_id] for event_id in event_ids])
-    assert not {event.event_id for event in await events_owed(store, bucket)} & set(event_ids)
+    assert not {event.event_id for event in await pending_events(store, bucket)} & set(event_ids)
     await alerts.remove_before(NOW + seconds(1), 1000)
 
 

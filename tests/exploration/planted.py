@@ -280,14 +280,14 @@ def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
     obligations = lists.index_rows
 
-    def owed(order, items):
+    def index_rows(order, items):
         return {
             key: row
             for key, row in obligations(order, items).items()
             if not key.startswith(WorkItemKind.HELD)
         }
 
-    return patch.object(lists, "index_rows", owed)
+    return patch.object(lists, "index_rows", index_rows)
 
 
 def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:

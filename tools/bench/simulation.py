@@ -271,9 +271,9 @@ class Simulation:
         return self._orders[number]
 
     def _change(self, process: Process, number: int, before: Order, after: Order) -> Work:
-        owed_before, owed = (order.agenda(self.setup.workflow) for order in (before, after))
+        rows_before, rows_after = (order.agenda(self.setup.workflow) for order in (before, after))
         listed = int(after.done == self._steps.keys())  # the row that lists an ended order
-        entities = 2 + len(owed_before - owed) + len(owed) + listed
+        entities = 2 + len(rows_before - rows_after) + len(rows_after) + listed
         if not (yield from self._commit(process, number, before, after, entities)):
             yield from self._request("table_point_reads")
             return False

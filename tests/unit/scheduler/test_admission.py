@@ -293,7 +293,9 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     admission.look(said=[said])
     admission.add_reports(health_from_reply(turned_away(), "third", admission.clock()))
     assert "stock" in admission.capacity_for()
-    admission.add_reports(health_from_reply(turned_away(throttled=True), "third", admission.clock()))
+    admission.add_reports(
+        health_from_reply(turned_away(throttled=True), "third", admission.clock())
+    )
     assert "stock" not in admission.capacity_for()
 
 

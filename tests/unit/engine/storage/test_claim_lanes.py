@@ -157,9 +157,9 @@ class Counted(MemoryStateStore):
 
     def add(self, order, ids):
         """Add the rows of orders like this one."""
-        rows, owed = self.rows.setdefault(BUCKET, {}), index_rows(order)
+        rows, pending = self.rows.setdefault(BUCKET, {}), index_rows(order)
         for order_id in ids:
-            for key, row in owed.items():
+            for key, row in pending.items():
                 named = replace(row, key=key.replace(ORDER_ID, order_id), order_id=order_id)
                 rows[named.key] = (1, named)
 

@@ -25,7 +25,7 @@ from testkit.memory import MemoryBus, MemoryEventPublisher, in_memory
 from tests.support.apps import app
 from tests.support.builders import NOW, ORDER_ID, seconds
 from tests.support.kept import kept
-from tests.support.owed import events_owed, owed
+from tests.support.outbox import outbox_rows, pending_events
 
 BUCKET = "b00"
 
@@ -94,13 +94,13 @@ class Post:
         rows = self.store.table.partitions.setdefault(BUCKET, {})
         rows[row.key] = (1, entity(BUCKET, row.key, columns_of_record(row)))
 
-    async def owed(self):
+    async def outbox_rows(self):
         """What is not settled."""
-        return await owed(self.store, BUCKET)
+        return await outbox_rows(self.store, BUCKET)
 
     async def events(self):
         """What operators are still to be told."""
-        return await events_owed(self.store, BUCKET)
+        return await pending_events(self.store, BUCKET)
 
     async def until_given_up(self):
         """Let as many tries go by as a notice has."""
@@ -125,7 +125,7 @@ async def test_more_than_a_page_holds_is_sent_in_one_run(post):
     assert len(post.grid.published) == len(post.bus.sent) == all_of_them
     assert len({event.event_id for event in post.grid.published}) == all_of_them
     assert len({message.message_id for message in post.bus.sent}) == all_of_them
-    assert await post.owed() == []
+    assert await post.outbox_rows() == []
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -149,13 +149,13 @@ async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     post.owe("status-b", 5000)
     await post.relay()
     assert [message.queue for message in post.bus.sent] == ["status-b"]
-    assert {row.data["Tries"] for row in await post.owed()} == {1}
+    assert {row.data["Tries"] for row in await post.outbox_rows()} == {1}
     for _ in range(2):
         post.now += LONGEST_PAUSE
         await post.relay()
     await post.relay()
     events = post.grid.published
-    assert await post.owed() == []
+    assert await post.outbox_rows() == []
     assert {event.type for event in events} == {"OrderProcessing.NoticeGivenUp"}
     assert len({event.event_id for event in events}) == 2 * PAGE
     assert {event.at for event in events} == {post.now}  # not that of an order, which may be old
@@ -180,7 +180,7 @@ async def test_notices_of_an_order_may_be_given_up_at_the_same_moment(post):
     for version in (1, 2):
         post.owe("status-full", 0, version=version)
     await post.until_given_up()
-    assert len(await post.owed()) == len(await post.events()) == 1
+    assert len(await post.outbox_rows()) == len(await post.events()) == 1
 
 
 @pytest.mark.proves("ALR-2", "FLT-8")
@@ -193,7 +193,7 @@ async def test_a_queue_that_fails_while_others_answer_is_given_up(post):
         await post.relay()
         post.now += LONGEST_PAUSE
     assert len(post.bus.sent) == 3
-    assert len(await post.owed()) == len(await post.events()) == 1
+    assert len(await post.outbox_rows()) == len(await post.events()) == 1
 
 
 @pytest.mark.proves("ALR-2", "FLT-8")
@@ -211,7 +211,7 @@ async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
             await post.relay()
         assert raised.group_contains(UnavailableError)
         post.now += LONGEST_PAUSE
-    waiting = {row.data["To"]: row.data.get("Tries") for row in await post.owed()}
+    waiting = {row.data["To"]: row.data.get("Tries") for row in await post.outbox_rows()}
     assert {"status-a": 0, "status-b": 0}.items() <= waiting.items()
     del post.bus.faults["all"]
     await post.relay()
@@ -233,7 +233,7 @@ async def test_an_alert_waits_for_as_long_as_event_grid_is_away(post):
     post.grid.fault = None
     await post.relay()
     assert len(post.grid.published) == 2 * PAGE
-    assert await post.owed() == []
+    assert await post.outbox_rows() == []
 
 
 @pytest.mark.proves("ALR-1", "FLT-8")
@@ -296,19 +296,19 @@ async def test_an_alert_that_is_refused_is_put_off_and_never_given_up(post):
         await post.relay()
         post.now += LONGEST_PAUSE
     assert [event.event_id for event in post.grid.published] == ["e1", "e2"]
-    (row,) = await post.owed()
+    (row,) = await post.outbox_rows()
     assert row.data["Tries"] == 20
     assert row.key > outbox.due(NOW + 10 * LONGEST_PAUSE)[1]
     post.grid.bad = set()
     await post.relay()
-    assert await post.owed() == []
+    assert await post.outbox_rows() == []
 
 
 @pytest.mark.proves("ALR-2")
 async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
     """After a crash before its confirmation, or a failed try, its receiver knows it by its id."""
     post.owe("status-a", 0)
-    (row,) = await post.owed()
+    (row,) = await post.outbox_rows()
     post.bus.faults["status-a"] = QueueRefusedError("over quota")
     await post.relay()
     del post.bus.faults["status-a"]
@@ -319,7 +319,7 @@ async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
     first, again = post.bus.sent
     assert first == again
     assert (first.message_id, first.body) == (row.data["NoticeId"], row.data["Body"])
-    assert await post.owed() == []
+    assert await post.outbox_rows() == []
 
 
 async def crashes(*_):
@@ -335,9 +335,9 @@ async def test_a_notice_is_given_up_only_together_with_its_alert(post):
         post.now += LONGEST_PAUSE
     with patch.object(post.store, "postpone", crashes), pytest.raises(ExceptionGroup):
         await post.relay()
-    assert (len(await post.owed()), await post.events()) == (1, [])
+    assert (len(await post.outbox_rows()), await post.events()) == (1, [])
     await post.relay()
-    assert len(await post.owed()) == len(await post.events()) == 1
+    assert len(await post.outbox_rows()) == len(await post.events()) == 1
 
 
 @pytest.mark.proves("ALR-2")
@@ -350,7 +350,9 @@ async def test_no_run_waits_for_a_silent_queue_on_page_after_page(post):
     post.owe("status-b", 2 * PAGE)
     await post.relay()
     assert len(post.bus.sent) == 2
-    assert [row.data.get("Tries") for row in await post.owed()] == [None] * PAGE + [1] * (PAGE - 1)
+    assert [row.data.get("Tries") for row in await post.outbox_rows()] == [None] * PAGE + [1] * (
+        PAGE - 1
+    )
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -364,7 +366,7 @@ async def test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up(post, colu
     await post.relay()
     assert len(post.grid.published) == PAGE - 1
     assert [message.queue for message in post.bus.sent] == ["status-a"]
-    assert len({row.data["Tries"] for row in await post.owed()} & {1, -4}) == 1
+    assert len({row.data["Tries"] for row in await post.outbox_rows()} & {1, -4}) == 1
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -383,7 +385,7 @@ async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
         await post.relay()
     assert raised.group_contains(InvalidError, depth=3)
     assert [message.queue for message in post.bus.sent] == ["status-a"]
-    assert [row.data.get("Tries") for row in await post.owed()].count(1) == PAGE - 1
+    assert [row.data.get("Tries") for row in await post.outbox_rows()].count(1) == PAGE - 1
 
 
 @pytest.mark.proves("ALR-2")

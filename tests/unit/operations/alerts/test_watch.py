@@ -15,7 +15,7 @@ from testkit.memory import in_memory
 from tests.support.apps import app
 from tests.support.away import away
 from tests.support.builders import NOW, ORDER_ID, orders, seconds, some, steps
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 
 def watching(store, sweeps, conditions, now=NOW):
@@ -56,7 +56,7 @@ async def waiting(*orders):
 
 async def announced(store):
     """What operators will be told."""
-    return await events_owed(store, *buckets(8))
+    return await pending_events(store, *buckets(8))
 
 
 def pending_since(ago, **details):

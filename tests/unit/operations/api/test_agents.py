@@ -16,7 +16,7 @@ from operations.api.requests import HoldRequest, OperatorRequest
 from scheduler.admission import HEALTH_MAX_AGE, PROBE_REQUESTS
 from tests.support.apps import ALONE
 from tests.support.builders import answer_to, seconds
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 from tests.support.scheduling import Scheduling
 
 GRACE = {"operator": "grace", "note": "bank maintenance"}
@@ -49,7 +49,7 @@ class Held(Scheduling):
         """What the watch tells operators of, and how long it says that an order waits."""
         await self.there.engine.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
         longest = await self.there.operations.watch.look()
-        events = await events_owed(self.store, *buckets(self.buckets))
+        events = await pending_events(self.store, *buckets(self.buckets))
         return longest, [(event.subject, event.data["reason"]) for event in events]
 
 

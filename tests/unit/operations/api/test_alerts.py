@@ -16,11 +16,11 @@ from engine.domain.messages import WakeUp
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
-from operations.api.owed import Look
+from operations.api.outbox import Look
 from operations.api.requests import ActRequest, AlertsPage
 from tests.support.builders import NOW, ORDER_ID, answer, seconds
 from tests.support.memory_world import World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"
@@ -80,8 +80,8 @@ ALERTS = {
 @pytest.mark.parametrize("what", ALERTS)
 def test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed(what):
     """And not before."""
-    told, owed, over = ALERTS[what]
-    assert is_over(told, owed) is over
+    told, pending, over = ALERTS[what]
+    assert is_over(told, pending) is over
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def fails(world, attempt):
     due = (await world.order()).derived.complete_by
     declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
     await world.scheduler.receive(declined, "payment")
-    for told in await events_owed(world.store, "b03"):
+    for told in await pending_events(world.store, "b03"):
         await world.alert_log.record(told)
 
 

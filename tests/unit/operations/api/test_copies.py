@@ -34,7 +34,7 @@ from tests.support.builders import (
     steps,
 )
 from tests.support.memory_world import World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 GRACE = {"operator": "grace", "note": "the account is gone"}
 ASKED = OperatorRequest(**GRACE)
@@ -424,7 +424,7 @@ async def test_nothing_is_sent_by_a_restoring():
     await world.submitted()
     there = later()
     await restore(there, await copied(world))
-    assert await events_owed(there.store, "b03") == []
+    assert await pending_events(there.store, "b03") == []
     assert there.parts.bus.sent == []
 
 

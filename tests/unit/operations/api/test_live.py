@@ -13,7 +13,7 @@ from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.agent_health import AgentHealth
 from engine.storage.sweeps import Sweep
 from operations.api.live import MOST_SHOWN, Stands, newest
-from operations.api.owed import Look
+from operations.api.outbox import Look
 from testkit.memory import MemoryTable, in_memory
 from tests.support.apps import ALONE, app
 from tests.support.builders import (

@@ -18,7 +18,7 @@ from operations.cli.client import Api
 from tests.support.apps import app
 from tests.support.builders import NOW, ORDER_ID, TIMEOUT
 from tests.support.memory_world import World
-from tests.support.owed import events_owed
+from tests.support.outbox import pending_events
 
 GRACE = OperatorRequest(operator="grace", note="the timer does not come")
 LONG = timedelta(days=2)
@@ -50,10 +50,10 @@ async def test_watch_by_hand_raises_the_alert_and_relay_by_hand_sends_it():
     world.now += LONG
     await desk(world).run("watch", GRACE)
     await desk(world).run("watch", GRACE)
-    owed = await events_owed(world.store, *world.store.buckets)
-    assert [ORDER_ID] in [event.data["orders"] for event in owed]
+    pending = await pending_events(world.store, *world.store.buckets)
+    assert [ORDER_ID] in [event.data["orders"] for event in pending]
     await desk(world).run("relay", GRACE)
-    assert await events_owed(world.store, *world.store.buckets) == []
+    assert await pending_events(world.store, *world.store.buckets) == []
 
 
 async def test_retention_by_hand_removes_what_is_old():

@@ -393,7 +393,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     for number in range(1, 5):
         await record(made, number, orders.new())
     await made.engine.store.commit(scheduler.claim(await record(made, 5, orders.new()), NOW))
-    with patch("operations.api.owed.MAX_COUNTED", 2):
+    with patch("operations.api.outbox.MAX_COUNTED", 2):
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (count.count, count.at_least) for state, count in counted.items()} == {
         "Error": (1, False),

@@ -4,12 +4,12 @@ from engine.domain.work_index import WorkItemKind, all_of
 from engine.storage import outbox
 
 
-async def owed(store, bucket, limit=10_000):
+async def outbox_rows(store, bucket, limit=10_000):
     """The rows of the outbox of a bucket, due or not."""
     return await store.agenda(bucket, *all_of(WorkItemKind.OUTBOX), limit)
 
 
-async def events_owed(store, *buckets):
+async def pending_events(store, *buckets):
     """What operators are still to be told."""
-    rows = [row for bucket in buckets for row in await owed(store, bucket)]
+    rows = [row for bucket in buckets for row in await outbox_rows(store, bucket)]
     return [outbox.content_of(row) for row in rows if not outbox.is_notice(row)]

@@ -63,7 +63,7 @@ class OutboxReader:
 
     async def look(self) -> Look:
         """Read the agenda of all buckets that answer; raises `ExceptionGroup` if none does."""
-        at, found = self.clock(), await self.store.read_buckets(self._owed_in)
+        at, found = self.clock(), await self.store.read_buckets(self._pending_in)
         rows: dict[WorkItemKind, list[IndexRow]] = {kind: [] for kind in work_index.DUE}
         whole: set[tuple[str, WorkItemKind]] = set()
         for bucket, (read, more) in found.items():
@@ -74,7 +74,7 @@ class OutboxReader:
         self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
         return self._last[0]
 
-    async def _owed_in(self, bucket: str) -> tuple[Sequence[IndexRow], Set[str]]:
+    async def _pending_in(self, bucket: str) -> tuple[Sequence[IndexRow], Set[str]]:
         """Return the rows of a bucket, and the kinds that have more of them.
 
         Usually one page holds them all. A kind that the page cuts off is read again by itself.
