@@ -13,7 +13,7 @@ from engine.concurrency import run_all
 from engine.decisions.changes import Change, Decision, NotClaimed, Note
 from engine.domain import work_index
 from engine.domain.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
-from engine.domain.messages import AgentReply, WakeUp
+from engine.domain.messages import AgentReply, OrderReady
 from engine.domain.orders import Order
 from engine.domain.states import UnderWay
 from engine.domain.statuses import NotClaimable
@@ -55,7 +55,7 @@ class SchedulerService:
     clock_guard: ClockGuard
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def wake(self, wake_up: WakeUp) -> bool:
+    async def on_order_ready(self, order_ready: OrderReady) -> bool:
         """Claim the orders whose turn it is; the named order may be among them (SCH-2, SCH-11).
 
         If the order still waits, look once more: slots that were filled here since the last look
@@ -64,18 +64,18 @@ class SchedulerService:
         """
         self.admission.announce(
             Candidate(
-                order_id=wake_up.order_id,
-                priority=wake_up.priority,
-                needs=wake_up.needs or work_index.NO_AGENT,
-                since=wake_up.since or self.transitions.clock(),
+                order_id=order_ready.order_id,
+                priority=order_ready.priority,
+                needs=order_ready.needs or work_index.NO_AGENT,
+                since=order_ready.since or self.transitions.clock(),
             )
         )
         await self._look()
         await self._claim_what_fits()
-        if self.admission.may_have_capacity(wake_up.order_id):
+        if self.admission.may_have_capacity(order_ready.order_id):
             await self._look(at_once=True)
             await self._claim_what_fits()
-        return not wake_up.again and self.admission.leave_behind(wake_up.order_id)
+        return not order_ready.again and self.admission.leave_behind(order_ready.order_id)
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).

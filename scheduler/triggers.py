@@ -13,7 +13,7 @@ from engine.domain.errors import AppError, InvalidError, NewerMessageError, OutO
 from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
-    WakeUp,
+    OrderReady,
     decode,
     later,
     put_off,
@@ -51,12 +51,12 @@ class Inbox:
     bus: Bus
     clock: Clock
 
-    async def wake(
+    async def on_order_ready(
         self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival
     ) -> None:
         """Let the scheduler claim an order; the poll makes up for a wake-up that fails."""
         try:
-            wake_up = decode(WakeUp, body)
+            order_ready = decode(OrderReady, body)
         except NewerMessageError as newer:
             log.warning("scheduler.newer_wake_up", extra={"why": str(newer)})
             return
@@ -67,16 +67,16 @@ class Inbox:
             await retry_while_unavailable(function, partial(self.unread.settle, message, fault))
             return
         try:
-            if await self.service.wake(wake_up):
-                await self._once_more(wake_up)
+            if await self.service.on_order_ready(order_ready):
+                await self._once_more(order_ready)
         except OutOfTimeError:
             raise
         except Exception:
-            log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
+            log.exception("scheduler.wake_up_failed", extra={"order_id": order_ready.order_id})
 
-    async def _once_more(self, wake_up: WakeUp) -> None:
+    async def _once_more(self, order_ready: OrderReady) -> None:
         """Send the message again for later, under a new id, or a queue might drop it."""
-        message = wake_up.model_copy(update={"again": True}).to_bus()
+        message = order_ready.model_copy(update={"again": True}).to_bus()
         await self.bus.send([later(message, self.clock() + ONCE_MORE)])
 
     async def receive(
@@ -139,7 +139,8 @@ def scheduler_functions(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
     )
     async def scheduler_wake(messages: Messages) -> None:
         await run_all(
-            inbox.wake("scheduler_wake", *message) for message in bodies_with_ids(messages)
+            inbox.on_order_ready("scheduler_wake", *message)
+            for message in bodies_with_ids(messages)
         )
 
     @triggers.timer_trigger(

@@ -214,7 +214,7 @@ class World:
     async def _wake(self, message: BusMessage) -> None:
         arrival = Arrival(at=self.loop.now())
         inbox = self.engine.inbox
-        await inbox.wake("trial", message.body.encode(), message.correlation_id, arrival)
+        await inbox.on_order_ready("trial", message.body.encode(), message.correlation_id, arrival)
 
     async def _ask(self, agent: str, message: BusMessage) -> None:
         await self.agents[agent].handle(decode(AgentRequest, message.body))

@@ -12,7 +12,7 @@ from engine.domain.events import (
     OrderEnded,
     StepFailed,
 )
-from engine.domain.messages import BusMessage, WakeUp, later
+from engine.domain.messages import BusMessage, OrderReady, later
 from engine.domain.orders import Order, Pending
 from engine.domain.states import Failed, Running, Skipped
 from engine.domain.statuses import Outcome
@@ -66,20 +66,20 @@ def transition(
     until = after.derived.not_before
     is_pending = isinstance(after.state, Pending)
     if is_pending and after.blocked() is None and until is None:
-        messages = (*messages, wake_up(before, after))
+        messages = (*messages, order_ready(before, after))
     elif until and work_index.is_pause(after, after.ready, until):
-        messages = (*messages, later(wake_up(before, after), until))
+        messages = (*messages, later(order_ready(before, after), until))
     return Transition(before, after, events, messages)
 
 
-def wake_up(before: Order | None, after: Order) -> BusMessage:
+def order_ready(before: Order | None, after: Order) -> BusMessage:
     """Return the message that names the order to any scheduler, with the steps that may start now.
 
     Polling would find the order too, but later (SUB-6, SUP-3).
     """
     known = before.ready if before else ()
     needs = work_index.first_need(after, after.derived.ready_since)
-    return WakeUp(
+    return OrderReady(
         order_id=after.order_id,
         steps=tuple(step.name for step in after.ready if step not in known),
         needs=None if needs == work_index.NO_AGENT else needs,

@@ -152,7 +152,7 @@ class Submission(Message):
         return self.model_dump_json(by_alias=True, exclude=unset, ensure_ascii=True)
 
 
-class WakeUp(Message):
+class OrderReady(Message):
     """Names an order to the scheduler, which polling would find too, but later (SUB-6, SUP-3)."""
 
     order_id: OrderId

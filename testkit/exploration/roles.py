@@ -14,7 +14,7 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Agent
 from engine.domain import messages
 from engine.domain.callback_urls import Links
-from engine.domain.messages import AgentReply, AgentRequest, WakeUp
+from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.http.answers import Said
 from engine.public_api.links import Right
@@ -219,7 +219,7 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     **dict.fromkeys(CALLS_BACK, lambda app, job: app.call_back(job)),
     ERASE: lambda app, job: app.erase(job.body),
     "submission": lambda app, job: app.submission.record(job.body.encode()),
-    "wake": lambda app, job: app.scheduler.wake(decode(WakeUp, job.body)),
+    "wake": lambda app, job: app.scheduler.on_order_ready(decode(OrderReady, job.body)),
     "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
     "poll": lambda app, _: app.scheduler.poll(),
     "sweep": lambda app, _: app.supervisor.sweep(),

@@ -10,7 +10,7 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import buckets
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.orders import Hold, Order, Processed, Processing
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
@@ -194,7 +194,7 @@ async def test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right(
     host.ahead = ahead
     order_id = await world.record(since=world.now - seconds(100))
     await app.engine.scheduler.poll()
-    await app.engine.scheduler.wake(WakeUp(order_id=order_id))
+    await app.engine.scheduler.on_order_ready(OrderReady(order_id=order_id))
     assert await world.pending([order_id])
     host.ahead = 0
     world.now += seconds(6)
@@ -213,7 +213,7 @@ async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, a
     host.ahead = ahead
     world.now += seconds(6)
     assert await host.skew()
-    await app.engine.scheduler.wake(WakeUp(order_id=second))
+    await app.engine.scheduler.on_order_ready(OrderReady(order_id=second))
     [request] = world.requests()
     await app.engine.scheduler.receive(answer_to(request, result={}), "payment")
     assert (await world.load(first)).state == Processed()

@@ -6,7 +6,7 @@ from engine.decisions.changes import NotClaimed
 from engine.domain.errors import RefusedError
 from engine.domain.events import Action, ActionTaken, Requeued
 from engine.domain.history import EVENT_INFO
-from engine.domain.messages import WakeUp, decode
+from engine.domain.messages import OrderReady, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     Completed,
@@ -110,7 +110,7 @@ def test_an_order_that_is_released_goes_on_and_waits_anew():
     """It is announced, and the time while it was held is no delay."""
     change = release(held(), GRACE, LATER)
     (message,) = change.messages
-    assert decode(WakeUp, message.body).steps == ("payment",)
+    assert decode(OrderReady, message.body).steps == ("payment",)
     assert (change.after.derived.ready_since, change.after.hold) == (LATER, None)
     assert scheduler.claim(change.after, LATER).after.state == Processing("s1")
 

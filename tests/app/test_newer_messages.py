@@ -9,7 +9,7 @@ from azure.functions.servicebus import ServiceBusMessage
 
 import agents.triggers
 from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
-from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
+from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission, decode, put_off
 from engine.domain.statuses import ProcessState
 from engine.storage.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
@@ -39,7 +39,7 @@ NEWER = {
     "an outcome": (AgentReply, with_(REPLY, outcome="partly")),
     "a reply's version": (AgentReply, with_(REPLY, schemaVersion=2, attempt="first")),
     "an action": (AgentRequest, with_(REQUEST, action="verify")),
-    "a wake-up's version": (WakeUp, with_({"orderId": ORDER_ID}, schemaVersion=2)),
+    "a wake-up's version": (OrderReady, with_({"orderId": ORDER_ID}, schemaVersion=2)),
 }
 INVALID = {
     **{
@@ -169,8 +169,8 @@ async def test_a_reply_that_would_come_again_for_ever_is_kept(world, until):
 async def test_a_wake_up_of_a_newer_version_is_left_to_the_poll(world):
     """Which finds its order; nobody need look at the message."""
     await world.submitted()
-    body = with_(WakeUp(order_id=ORDER_ID), schemaVersion=2)
-    await world.app.engine.inbox.wake("f", body, ORDER_ID, Arrival(at=NOW))
+    body = with_(OrderReady(order_id=ORDER_ID), schemaVersion=2)
+    await world.app.engine.inbox.on_order_ready("f", body, ORDER_ID, Arrival(at=NOW))
     assert await kept(world.poison_store) == []
     world.now += WAKE_UP_TIME
     await world.scheduler.poll()

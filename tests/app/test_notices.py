@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.storage.agent_health import AgentHealth
 from tests.support.builders import (
     NOW,
@@ -45,7 +45,7 @@ class Sender:
         await self.order_is_claimed()
 
     async def order_is_claimed(self):
-        await self.world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+        await self.world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
         await self._a_second_passes()
 
     async def step_is_answered(self, step, reply):

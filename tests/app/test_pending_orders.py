@@ -8,7 +8,7 @@ import pytest
 from engine.decisions.changes import NotClaimed
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain import work_index
-from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.orders import Processing
 from engine.domain.states import Running, UnderWay
 from engine.domain.statuses import Direction, NotClaimable, Outcome, ProcessState
@@ -20,12 +20,12 @@ from tests.support.builders import (
     ORDER_ID,
     TIMEOUT,
     answer,
+    order_ready,
     orders,
     scheduler,
     seconds,
     steps,
     supervisor,
-    wake_up,
 )
 
 HOURS = timedelta(hours=6)
@@ -64,7 +64,7 @@ def resting(*others):
 def woken(change):
     """The orders that the messages of a change announce to the schedulers."""
     return [
-        decode(WakeUp, message.body).order_id
+        decode(OrderReady, message.body).order_id
         for message in change.messages
         if message.queue == "scheduler-requests"
     ]
@@ -277,7 +277,7 @@ def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
 
 def wake_up_of(change):
     (found,) = [
-        decode(WakeUp, message.body)
+        decode(OrderReady, message.body)
         for message in change.messages
         if message.queue == "scheduler-requests"
     ]
@@ -310,7 +310,7 @@ def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
 def test_the_first_wake_up_names_the_steps_that_an_order_begins_with():
     """And needs what the first of them needs."""
     order, _ = order_of(step("first", capability="shipping"), step("next", "first"))
-    said = decode(WakeUp, wake_up(order).body)
+    said = decode(OrderReady, order_ready(order).body)
     assert (said.steps, said.needs, said.since) == (("first",), "shipping", NOW)
 
 
@@ -318,7 +318,7 @@ def test_an_order_that_can_only_end_needs_nobody():
     """Its wake-up says so."""
     order, _ = order_of(replace(RESTS, compensation=None))
     ended = orders.undoing(order)
-    assert decode(WakeUp, wake_up(ended).body).needs is None
+    assert decode(OrderReady, order_ready(ended).body).needs is None
 
 
 @pytest.mark.proves("SCH-12", "SUP-3")

@@ -11,7 +11,7 @@ from engine.decisions.changes import Change, HistoryEntry, Note
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NothingSent
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     Completed,
@@ -270,7 +270,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     states = [(await world.store.load(order_id)).process_state for order_id in ids]
     assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
     assert len(await pending_events(world.store, "b03")) == 1
-    await one.wake(WakeUp(order_id=ids[0]))
+    await one.on_order_ready(OrderReady(order_id=ids[0]))
 
 
 def test_a_request_may_hold_what_json_can():

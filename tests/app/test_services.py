@@ -12,7 +12,7 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from engine.domain.events import Submitted
 from engine.domain.keys import buckets
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from engine.storage.claim_lanes import PAGE
@@ -106,7 +106,7 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
         with patch.object(world.poison_store, "put", away), pytest.raises(UnavailableError):
             await world.submission.record(other.encode(), Arrival(at=NOW))
         world.now += seconds(3)
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await record(QueueMessage(body=other.encode(), insertion_time=NOW))
     events = await pending_events(world.store, *buckets(8))
     assert [event.at for event in events] == [NOW]
@@ -209,8 +209,8 @@ async def test_rejections_are_announced_in_all_buckets(world):
 async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
     """Submission wakes the scheduler; if that message is lost, the poll claims the order."""
     order = await world.submitted()
-    (wake_up,) = world.parts.bus.sent
-    assert wake_up.queue == "scheduler-requests"
+    (order_ready,) = world.parts.bus.sent
+    assert order_ready.queue == "scheduler-requests"
     assert (order.derived.ready_since, order.derived.not_before) == (NOW, None)
     await world.scheduler.poll()
     assert await world.order() == order  # the wake-up may still be on its way
@@ -240,9 +240,9 @@ async def test_a_poll_finds_the_first_of_every_lane_however_many_wait_in_another
 async def test_a_wake_up_that_comes_twice_claims_once(world):
     """The second wake-up finds the order claimed and passes on without an error or a request."""
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     sent = len(world.parts.bus.sent)
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     assert len(world.parts.bus.sent) == sent
 
 
@@ -257,7 +257,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
         raise UnavailableError("the answer was lost")
 
     world.store.commit = commits_without_an_answer
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     assert (await world.order()).step("payment").counts.attempts == 1
     assert [message.queue for message in world.parts.bus.sent] == [
         "scheduler-requests",
@@ -269,7 +269,7 @@ async def test_the_log_tells_how_long_every_step_took(world, caplog):
     """It stands in the line of the change that records its answer, and in no other."""
     caplog.set_level("INFO", "engine.storage.transitions")
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     world.now += seconds(1.5)
     await world.scheduler.receive(answer(), "payment")
     lines = [line for line in caplog.records if line.message == "order.changed"]
@@ -284,7 +284,7 @@ async def test_the_log_says_nothing_that_a_service_or_a_person_wrote(world, capl
     """Whoever reads it need not be told who a customer is; the history has it."""
     caplog.set_level("DEBUG")
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await world.scheduler.receive(answer(outcome="failed", reason="declined for Ada"), "payment")
     assert "declined for Ada" in (await world.store.history(ORDER_ID))[-1].detail
     assert [line for line in caplog.records if "Ada" in str(vars(line))] == []

@@ -25,7 +25,7 @@ from engine.decisions.changes import Event
 from engine.declarations.faults import FaultCode
 from engine.domain.errors import InvalidError, UnavailableError, UnknownMessageError
 from engine.domain.keys import sortable
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.storage.agent_health import FRESH, OPERATOR, AgentHealth
 from engine.storage.alert_log import AlertLog
 from engine.storage.figures import Durations, Figures
@@ -281,7 +281,7 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     order_ids = [f"b00-{number:026d}" for number in range(300)]
     bus = on_azurite.engine.adapters.bus
     await asyncio.gather(
-        *(bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids)
+        *(bus.send([OrderReady(order_id=order_id).to_bus()]) for order_id in order_ids)
     )
     received = await received_from(services, "scheduler-requests", 300)
     assert {message.correlation_id for message in received} == set(order_ids)
@@ -318,7 +318,7 @@ async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
     """It is in nobody's way until then."""
     due = on_azurite.engine.adapters.clock() + seconds(0.5)
     await on_azurite.engine.adapters.bus.send(
-        [replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)]
+        [replace(OrderReady(order_id=f"b00-{1:026d}").to_bus(), not_before=due)]
     )
     (arrived,) = await received_from(services, "scheduler-requests", 1)
     assert abs(arrived.scheduled_enqueue_time_utc - due) <= seconds(

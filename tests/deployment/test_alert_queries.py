@@ -11,7 +11,7 @@ import pytest
 from development.servicebus_config import ROOT
 from engine.decisions.operator_actions import RUNS
 from engine.domain.history import EVENT_INFO
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.statuses import OrderStatus, ProcessState, StepState
 from operations.api.requests import OperatorRequest
 from operations.api.retention import erase
@@ -277,7 +277,7 @@ async def test_an_alert_counts_an_order_that_ends_and_none_that_changes_in_error
     caplog.set_level("INFO", "engine.storage.transitions")
     world = World()
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     await world.scheduler.receive(answer(outcome="failed", reason="declined"), "payment")
     asked = OperatorRequest(operator="grace", note="asked")
     await world.scheduler.transitions.apply(

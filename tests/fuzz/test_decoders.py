@@ -20,7 +20,7 @@ from engine.domain.causes import Cause
 from engine.domain.effects import Key
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
-from engine.domain.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission, decode
 from engine.domain.orders import Hold, InError, Pending, Processing
 from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
@@ -54,7 +54,7 @@ JSON = st.recursive(
 )
 MODELS = (
     Content,
-    WakeUp,
+    OrderReady,
     AgentRequest,
     AgentReply,
     QueuedAnswer,
@@ -73,7 +73,7 @@ EXAMPLES = {
         **CONTENT,
     },
     Content: CONTENT,
-    WakeUp: {"orderId": ORDER_ID, "steps": ["payment"]},
+    OrderReady: {"orderId": ORDER_ID, "steps": ["payment"]},
     AgentRequest: {
         "orderId": ORDER_ID,
         "step": "payment",

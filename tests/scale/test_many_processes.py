@@ -7,10 +7,10 @@ import pytest
 
 from engine.concurrency import run_all
 from engine.declarations.workflow import WorkflowDefinition
-from engine.domain.messages import WakeUp, decode
+from engine.domain.messages import OrderReady, decode
 from engine.domain.submitted_order import Priority
 from tests.support.builders import answer_to, seconds
-from tests.support.builders import wake_up as wake_up_of
+from tests.support.builders import order_ready as wake_up_of
 from tests.support.scale import both_sizes, in_soak
 from tests.support.scheduling import FIRST, Scheduling, Working, only, step
 
@@ -20,7 +20,7 @@ STEP = seconds(60)
 async def announced(world, **what):
     """Record an order; return what announces it."""
     order = await world.load(await world.record(**what))
-    return decode(WakeUp, wake_up_of(order).body)
+    return decode(OrderReady, wake_up_of(order).body)
 
 
 @pytest.mark.proves("WRK-2", "WRK-3", "SCH-11")
@@ -31,14 +31,14 @@ async def announced(world, **what):
 async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limit(processes, rate):
     """Each hears of as many orders as may be open: together they open those, and one more each."""
     world = Scheduling(only("payment", STEP), most=1000)
-    wake_ups = [
+    orders_ready = [
         await announced(world, bucket=f"b{number % 8:02d}") for number in range(processes * 32)
     ]
     instances = [world.instance(f"wake-{number}") for number in range(processes)]
     for instance in instances:
         await instance._look()
-    for number, wake_up in enumerate(wake_ups):
-        await instances[number % processes].wake(wake_up)
+    for number, order_ready in enumerate(orders_ready):
+        await instances[number % processes].on_order_ready(order_ready)
     opened = len(world.requests())
     assert FIRST <= opened <= FIRST + processes
     assert opened <= rate * STEP.total_seconds()  # so none expires before it is begun
@@ -68,9 +68,9 @@ class Flex:
             self.world.now += seconds(0.5)
             for _ in range(self.per_second // 2):
                 number = len(self.came)
-                wake_up = await announced(self.world, bucket=f"b{number % 8:02d}")
-                self.came[wake_up.order_id] = self.world.now
-                await self.wakers[number % 8].wake(wake_up)
+                order_ready = await announced(self.world, bucket=f"b{number % 8:02d}")
+                self.came[order_ready.order_id] = self.world.now
+                await self.wakers[number % 8].on_order_ready(order_ready)
             for request in await self.agent.go_on(self.world):
                 await self.replies.receive(answer_to(request, result={}), "payment")
             if polls and tick % 2 == 0:
@@ -139,7 +139,7 @@ async def test_an_agent_that_had_nothing_to_do_is_open(orders):
     await instance.poll()
     world.now += seconds(60)
     for number in range(orders):
-        await instance.wake(await announced(world, bucket=f"b{number % 8:02d}"))
+        await instance.on_order_ready(await announced(world, bucket=f"b{number % 8:02d}"))
     began = world.now
     while len(agent.asked_at) < orders:
         world.now += seconds(0.25)

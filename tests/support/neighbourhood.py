@@ -10,7 +10,7 @@ from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
-from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
+from engine.domain.messages import SCHEDULER_REQUESTS, AgentReply, OrderReady, decode
 from engine.domain.statuses import ProcessState
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.runtime.functions import skip_overlapping_runs
@@ -70,7 +70,7 @@ class Street(Scheduling):
     def __init__(self):
         super().__init__(*ODD, most=5000, buckets=3)
         self.neighbours, self.others, self.begun = [], {}, ()
-        self.wake_ups, self.replies = [], []
+        self.orders_ready, self.replies = [], []
         self.seen, self.failures = {}, []
         self.busy_until = defaultdict(lambda: NOW)
         there = self.app(
@@ -97,7 +97,7 @@ class Street(Scheduling):
     async def waits(self, *what, **more):
         """An order that nobody has claimed; its wake-up comes with the others."""
         order_id = await self.is_polled(*what, **more)
-        self.wake_ups.append(WakeUp(order_id=order_id))
+        self.orders_ready.append(OrderReady(order_id=order_id))
         return order_id
 
     async def runs(self, ago, workflow="payment", bucket=BUCKET):
@@ -169,7 +169,7 @@ class Street(Scheduling):
     async def live(self):
         """Let all of them have their turn each second; return when what was to become of the others was seen."""
         for second in range(LASTS):
-            await self._deliver("scheduler_wake", self.wake_ups, self._wake)
+            await self._deliver("scheduler_wake", self.orders_ready, self._wake)
             await self._deliver("responses", self.replies, self._receive)
             for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
@@ -194,9 +194,12 @@ class Street(Scheduling):
             del messages[:BATCH]
             await run_all(map(handle, batch))
 
-    async def _wake(self, wake_up):
-        await self.inbox.wake(
-            "scheduler_wake", wake_up.to_json().encode(), wake_up.order_id, Arrival(at=self.now)
+    async def _wake(self, order_ready):
+        await self.inbox.on_order_ready(
+            "scheduler_wake",
+            order_ready.to_json().encode(),
+            order_ready.order_id,
+            Arrival(at=self.now),
         )
 
     async def _receive(self, reply):
@@ -222,7 +225,7 @@ class Street(Scheduling):
         sent, self.parts.bus.sent = self.parts.bus.sent, []
         for message in sent:
             if message.queue == SCHEDULER_REQUESTS:
-                self.wake_ups.append(decode(WakeUp, message.body))
+                self.orders_ready.append(decode(OrderReady, message.body))
             elif message.queue.endswith("-responses"):
                 self.replies.append(decode(AgentReply, message.body))
             else:

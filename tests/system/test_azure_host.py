@@ -44,7 +44,7 @@ async def test_malformed_messages_cost_only_themselves(tmp_path, count):
         connection = stack.app_environment()["ServiceBus"]
         async with (
             ServiceBusClient.from_connection_string(connection) as bus,
-            bus.get_queue_sender(SCHEDULER_REQUESTS) as wake_ups,
+            bus.get_queue_sender(SCHEDULER_REQUESTS) as orders_ready,
             QueueClient.from_connection_string(
                 stack.storage_connection_string, "order-submissions"
             ) as submissions,
@@ -53,7 +53,7 @@ async def test_malformed_messages_cost_only_themselves(tmp_path, count):
                 orders += await submit_new(stack, 10)
                 body = MALFORMED[number % len(MALFORMED)] + b" %d" % number
                 await submissions.send_message(body.decode("latin-1"))
-                await wake_ups.send_messages(ServiceBusMessage(body))
+                await orders_ready.send_messages(ServiceBusMessage(body))
         await until_processed(client, orders)
 
         async def all_are_kept():

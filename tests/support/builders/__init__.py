@@ -4,7 +4,7 @@
 """
 
 from . import orders, steps
-from .changes import index_rows, transition, turn_back, wake_up, withdrawn
+from .changes import index_rows, order_ready, transition, turn_back, withdrawn
 from .deciders import (
     PAYLOAD,
     WORKFLOWS,
@@ -45,7 +45,7 @@ __all__ = [
     "CONTENT", "COOLDOWN", "LONGEST_UPGRADE", "NOW", "ORDER_ID", "PAYLOAD", "PROVIDERS",
     "SOMEWHERE", "THRESHOLD", "TIMEOUT", "TOLERANCE", "WORKFLOWS", "Recovery", "Rules",
     "acting_rules", "answer", "answer_to", "begun_by", "claimed", "failed_for_good", "fault_of_all", "index_rows",
-    "next_try", "not_attempted", "orders", "other_scheduler", "refusal", "scheduler", "seconds",
-    "some", "steps", "supervisor", "timed_out", "transition", "turn_back", "under_way", "wake_up",
+    "next_try", "not_attempted", "order_ready", "orders", "other_scheduler", "refusal", "scheduler", "seconds",
+    "some", "steps", "supervisor", "timed_out", "transition", "turn_back", "under_way",
     "withdrawn",
 ]  # fmt: skip

@@ -29,9 +29,9 @@ def index_rows(order: Order) -> dict[str, IndexRow]:
     return lists.index_rows(order, items)
 
 
-def wake_up(order: Order) -> BusMessage:
+def order_ready(order: Order) -> BusMessage:
     """Return the message that names the order to the schedulers."""
-    return transitions.wake_up(None, order)
+    return transitions.order_ready(None, order)
 
 
 def turn_back(order: Order) -> Order:

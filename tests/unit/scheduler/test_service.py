@@ -12,7 +12,7 @@ from engine.decisions.changes import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.errors import ConflictError
 from engine.domain.keys import bucket_of, buckets
-from engine.domain.messages import WakeUp, decode
+from engine.domain.messages import OrderReady, decode
 from engine.domain.orders import InError, Processed, Processing
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
@@ -30,12 +30,12 @@ from tests.support.builders import (
     TIMEOUT,
     answer,
     answer_to,
+    order_ready,
     orders,
     seconds,
     some,
     steps,
     transition,
-    wake_up,
 )
 from tests.support.scheduling import FIRST, Scheduling, only, step
 
@@ -70,7 +70,9 @@ def with_slots(world, count, name="one"):
 async def announce(world, instance, *order_ids):
     """Let the instance hear of the orders, as whoever recorded them says it."""
     for order_id in order_ids:
-        await instance.wake(decode(WakeUp, wake_up(await world.load(order_id)).body))
+        await instance.on_order_ready(
+            decode(OrderReady, order_ready(await world.load(order_id)).body)
+        )
 
 
 def announced(world):
@@ -170,12 +172,12 @@ async def test_woken_orders_that_no_reply_may_lead_to_are_woken_once_more(world)
     replies = with_slots(world, 1, "replies")
     await replies.poll()
     left = [await world.load(await world.record(**announced(world))) for _ in range(2)]
-    first, second = (decode(WakeUp, wake_up(order).body) for order in left)
-    assert [await one.wake(first), await one.wake(second)] == [True, False]
+    first, second = (decode(OrderReady, order_ready(order).body) for order in left)
+    assert [await one.on_order_ready(first), await one.on_order_ready(second)] == [True, False]
     await replies.receive(answer_to(request), "payment")
     assert world.requests() == []
     world.now += ONCE_MORE
-    assert not await one.wake(first.model_copy(update={"again": True}))
+    assert not await one.on_order_ready(first.model_copy(update={"again": True}))
     assert claimed(world) == [first.order_id]
 
 
@@ -183,8 +185,10 @@ async def test_woken_orders_that_no_reply_may_lead_to_are_woken_once_more(world)
 async def test_a_wake_up_comes_no_third_time(world):
     """Whoever hears of replies knows of its order by then."""
     one, _ = await full(world)
-    left = wake_up(await world.load(await world.record(**announced(world))))
-    assert not await one.wake(decode(WakeUp, left.body).model_copy(update={"again": True}))
+    left = order_ready(await world.load(await world.record(**announced(world))))
+    assert not await one.on_order_ready(
+        decode(OrderReady, left.body).model_copy(update={"again": True})
+    )
 
 
 # What must not be in anybody's way
@@ -353,7 +357,7 @@ async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, 
     one = world.instance("one")
     if awoken:
         for order_id in (broken, *others):
-            await one.wake(WakeUp(order_id=order_id, needs="payment"))
+            await one.on_order_ready(OrderReady(order_id=order_id, needs="payment"))
     await one.poll()
     assert set(claimed(world)) >= set(others)
     assert [line for line in caplog.records if getattr(line, "order_id", "") == broken]
@@ -463,7 +467,7 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
 async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
     """It is logged, and takes no slot."""
     one = with_slots(world, 1)
-    await one.wake(WakeUp(order_id=UNKNOWN, needs="payment"))
+    await one.on_order_ready(OrderReady(order_id=UNKNOWN, needs="payment"))
     order_id = await world.record()
     await announce(world, one, order_id)
     assert claimed(world) == [order_id]
@@ -485,7 +489,7 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(done)).state == Processed()
     world.now += LOOK_INTERVAL
-    await one.wake(WakeUp(order_id=UNKNOWN))
+    await one.on_order_ready(OrderReady(order_id=UNKNOWN))
     assert claimed(world) == [waits]
 
 
@@ -670,8 +674,8 @@ async def test_an_urgent_order_that_was_announced_goes_first(world):
     await one.poll()
     urgent = await world.record(priority=Priority.HIGH, **announced(world))
     with patch.object(world.store, "load", away):
-        await one.wake(
-            WakeUp(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now)
+        await one.on_order_ready(
+            OrderReady(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now)
         )
     await one.receive(answer_to(world.requests()[0]), "payment")
     (running,) = world.requests()

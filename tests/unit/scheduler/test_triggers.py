@@ -6,7 +6,7 @@ import pytest
 from azure.functions.servicebus import ServiceBusMessage
 
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
-from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
+from engine.domain.messages import PAUSE, SCHEDULER_REQUESTS, OrderReady, decode
 from engine.runtime.unread import UnreadableMessageHandler
 from engine.storage.poison import PoisonStore
 from scheduler.triggers import ONCE_MORE, Inbox, scheduler_functions
@@ -26,7 +26,7 @@ class Received:
 
     def __init__(self):
         self.now = NOW
-        self.replies, self.wake_ups, self.cannot, self.leaves = [], [], {}, set()
+        self.replies, self.orders_ready, self.cannot, self.leaves = [], [], {}, set()
         self.poison, self.bus = PoisonStore(of_columns()), MemoryBus()
         parts = {"bus": self.bus, "clock": lambda: self.now}
         unread = UnreadableMessageHandler(
@@ -43,9 +43,9 @@ class Received:
         assert agent == "payment"
         self._note(reply, self.replies)
 
-    async def wake(self, wake_up):
-        self._note(wake_up, self.wake_ups)
-        return wake_up.order_id in self.leaves
+    async def on_order_ready(self, order_ready):
+        self._note(order_ready, self.orders_ready)
+        return order_ready.order_id in self.leaves
 
     def _note(self, message, messages):
         if message.order_id in self.cannot:
@@ -162,18 +162,18 @@ async def test_a_reply_whose_time_is_over_does_not_come_again(with_a_neighbour):
 @pytest.mark.proves("SCH-1", "FLT-6")
 async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neighbour):
     """The poll finds its order."""
-    wake_ups = [WakeUp(order_id=reply.order_id) for reply in THREE]
-    bodies = [(body_of(message), message.order_id) for message in wake_ups]
+    orders_ready = [OrderReady(order_id=reply.order_id) for reply in THREE]
+    bodies = [(body_of(message), message.order_id) for message in orders_ready]
     await with_a_neighbour.get(*bodies, function="scheduler_wake")
-    assert with_a_neighbour.wake_ups == [wake_ups[0], wake_ups[2]]
+    assert with_a_neighbour.orders_ready == [orders_ready[0], orders_ready[2]]
 
 
 async def test_a_wake_up_that_leaves_its_order_comes_once_more(scheduler):
     """Under another id: the queue may know the first."""
-    first = WakeUp(order_id=ORDER_ID, needs="payment", since=NOW)
+    first = OrderReady(order_id=ORDER_ID, needs="payment", since=NOW)
     scheduler.leaves.add(ORDER_ID)
     await scheduler.get((body_of(first), ORDER_ID), function="scheduler_wake")
     (message,) = scheduler.bus.sent
-    assert decode(WakeUp, message.body) == first.model_copy(update={"again": True})
+    assert decode(OrderReady, message.body) == first.model_copy(update={"again": True})
     assert (message.queue, message.not_before) == (SCHEDULER_REQUESTS, NOW + ONCE_MORE)
     assert message.message_id != first.to_bus().message_id

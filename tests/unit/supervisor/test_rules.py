@@ -5,7 +5,7 @@ import pytest
 from engine.decisions.changes import NotClaimed
 from engine.domain.causes import Cause, Code, root_of, step_failed
 from engine.domain.keys import sortable
-from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.states import Failed, UndoFailed, UndoPending, Waiting
 from engine.domain.statuses import Direction, NotClaimable, ProcessState
 from engine.domain.steps import Counts
@@ -49,8 +49,8 @@ def test_an_expired_order_is_counted_and_given_back():
     assert step.state == Waiting(steps.TIMED_OUT, retry_by=now + TIMEOUT)
     assert step.counts == Counts(attempts=1, failures=1)
     (message,) = change.messages
-    wake_up = WakeUp.model_validate_json(message.body)
-    assert (wake_up.order_id, wake_up.steps) == (ORDER_ID, ("payment",))
+    order_ready = OrderReady.model_validate_json(message.body)
+    assert (order_ready.order_id, order_ready.steps) == (ORDER_ID, ("payment",))
 
 
 @pytest.mark.proves("SUP-2", "FLT-9")
@@ -321,7 +321,7 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
         "s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )
     (message,) = change.messages
-    assert decode(WakeUp, message.body).steps == ("s0", "s1")
+    assert decode(OrderReady, message.body).steps == ("s0", "s1")
 
 
 POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
@@ -387,4 +387,4 @@ def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_bega
     assert step.state == UndoPending(Waiting(retry_by=now + TIMEOUT))
     assert step.counts.failures == 0
     assert change.after.failures == len(heard)
-    assert decode(WakeUp, change.messages[0].body).steps == ("payment",)
+    assert decode(OrderReady, change.messages[0].body).steps == ("payment",)

@@ -11,7 +11,7 @@ import pytest
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.errors import UnavailableError
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.statuses import ProcessState
 from engine.storage.agent_health import AgentHealth
 from testkit.memory import MemoryLease
@@ -71,7 +71,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     lease = MemoryLease()
     first, second = world.supervised_by("v1", lease), world.supervised_by("v2", lease)
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     assert await first.sweep() == 0
     await time_is_up(world, ORDER_ID)
     assert await second.sweep() == 0
@@ -143,7 +143,7 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     """And nothing that is not."""
     ids = await overdue(world, 2 * PAGE + 1)
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
     assert (await world.app.engine.sweeps.last()).recovered == 2 * PAGE + 1
@@ -187,7 +187,7 @@ async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog,
 async def test_a_sweep_looks_at_nothing_whose_reply_may_still_count(world):
     """Until the tolerance has passed too; nor does it say that it recovered anything."""
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     world.now += TIMEOUT + TOLERANCE / 2
     assert await world.supervisor.sweep() == 0
 
@@ -196,7 +196,7 @@ async def test_a_sweep_looks_at_nothing_whose_reply_may_still_count(world):
 async def test_two_sweeps_of_one_time_out_count_it_once(world):
     """Both believe that they lead: the conditional write lets one count the failure."""
     await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     loaded = await world.order()
     first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
@@ -220,7 +220,7 @@ def test_the_supervisor_knows_no_workflow():
 async def asked(world):
     """An order that was claimed just now."""
     order = await world.submitted()
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     return order
 
 
@@ -290,7 +290,7 @@ async def test_an_agent_is_silent_since_it_was_asked_first(world):
         world.now += LEASE
         await supervised_by.sweep()
         assert await silences(world) == [("payment", NOW)]
-        await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+        await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
         assert (await world.order()).process_state is ProcessState.PROCESSING
     assert (await world.order()).failures == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine.alerts.events import STALLED
 from engine.domain.errors import InvalidError, RefusedError
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.workflow import business
 from rental.business import RENTAL, deposits, first_rentals, fleet, mail, registry
 from samples.claims.business import CLAIMS, Claim, PolicyHolder
@@ -283,11 +283,11 @@ def test_a_message_comes_at_its_time(monkeypatch):
     """One that was sent for later is with nobody before."""
     trial, came = Trial(CLAIMS), []
 
-    async def wake(*_):
+    async def on_order_ready(*_):
         came.append(trial.now - BEGINS)
 
-    monkeypatch.setattr("scheduler.triggers.Inbox.wake", wake)
-    message = WakeUp(order_id="b00-00000000000000000000000001").to_bus()
+    monkeypatch.setattr("scheduler.triggers.Inbox.on_order_ready", on_order_ready)
+    message = OrderReady(order_id="b00-00000000000000000000000001").to_bus()
     later = replace(message, not_before=BEGINS + timedelta(minutes=3))
     trial._world.run(trial._world.engine.adapters.bus.send([later, message]))
     trial.advance(hours=1)

@@ -11,7 +11,7 @@ from engine.domain import events as e
 from engine.domain.causes import Code, step_failed
 from engine.domain.derive import changed
 from engine.domain.effects import Answered, Done, InDoubt, NotDone, UndoInDoubt
-from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.orders import Hold, InError, Pending, Processed, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -425,7 +425,7 @@ def test_a_pausing_order_is_woken_at_the_end_of_its_pause():
     transition = claimed(step(), in_doubt(BackingOff(LATER, NOT_BEGUN), name="b"), by=by)
     assert isinstance(transition.after.step("pay").state, Running)
     assert transition.messages[-1].not_before == LATER
-    assert decode(WakeUp, transition.messages[-1].body).steps == ()
+    assert decode(OrderReady, transition.messages[-1].body).steps == ()
 
 
 def test_the_key_of_a_step_says_its_generation_from_the_second_on():

@@ -8,7 +8,7 @@ from engine.decisions.recover import AttemptReport, recover, request_of
 from engine.domain import events as e
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Done, InDoubt
-from engine.domain.messages import WakeUp, decode
+from engine.domain.messages import OrderReady, decode
 from engine.domain.orders import InError, Pending, Processing
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -66,7 +66,7 @@ def test_an_expired_step_is_counted_and_tried_again():
     expired = e.AttemptExpired(step="pay", attempt=1, agent="bank", threshold=2, failure=1)
     assert transition.events == (expired, e.Recovered())
     (message,) = transition.messages
-    assert decode(WakeUp, message.body).steps == ("pay",)
+    assert decode(OrderReady, message.body).steps == ("pay",)
 
 
 def test_the_fault_that_an_agent_reported_of_the_attempt_is_kept():
@@ -197,7 +197,7 @@ def test_the_undo_of_an_expired_step_waits_until_no_call_can_take_effect():
 def test_the_wake_up_names_the_steps_that_may_start_since_the_recovery():
     """SUP-3: an earlier wake-up has named the others."""
     (message,) = recovered(running(), step(name="b")).messages
-    assert decode(WakeUp, message.body).steps == ("pay",)
+    assert decode(OrderReady, message.body).steps == ("pay",)
 
 
 @pytest.mark.parametrize("direction", Direction)

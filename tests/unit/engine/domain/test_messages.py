@@ -32,8 +32,8 @@ from engine.domain.keys import (
 )
 from engine.domain.messages import (
     MAX_FAULTS,
+    OrderReady,
     Submission,
-    WakeUp,
     bus_queues,
     decode,
     json_in,
@@ -62,9 +62,9 @@ def test_a_submission_is_written_in_ascii_under_the_names_of_the_wire():
 
 def test_names_of_our_own_are_none_on_the_wire():
     """A message that has them instead says nothing."""
-    assert decode(WakeUp, json.dumps({"orderId": ORDER_ID})) == WakeUp(order_id=ORDER_ID)
+    assert decode(OrderReady, json.dumps({"orderId": ORDER_ID})) == OrderReady(order_id=ORDER_ID)
     with pytest.raises(InvalidError, match="orderId: Field required"):
-        decode(WakeUp, json.dumps({"order_id": ORDER_ID}))
+        decode(OrderReady, json.dumps({"order_id": ORDER_ID}))
 
 
 def test_the_id_of_a_request_says_whether_it_undoes():
@@ -97,7 +97,7 @@ def test_there_is_a_queue_for_wake_ups_and_two_for_every_agent():
 
 def test_what_is_put_off_has_the_time_in_its_id():
     """In milliseconds, which tell one pause from the next."""
-    message = WakeUp(order_id=ORDER_ID).to_bus()
+    message = OrderReady(order_id=ORDER_ID).to_bus()
     again = put_off(message, NOW, NOW + seconds(10))
     assert again.message_id == f"{ORDER_ID}:wake:1769847301000"
     assert (again.not_before, again.time_to_live) == (NOW + seconds(1), seconds(9))

@@ -12,7 +12,7 @@ from engine.azure.clock import utc_now
 from engine.azure.settings import Settings
 from engine.declarations.business import Business
 from engine.declarations.faults import Fault, FaultCode
-from engine.domain.messages import AgentReply, AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentReply, AgentRequest, OrderReady, decode
 from engine.domain.statuses import ProcessState
 from engine.workflow import __main__, new
 from engine.workflow.new import NewBusinessError, create
@@ -88,7 +88,7 @@ async def deliver(app, parts, business):
             agent = message.queue.removesuffix("-responses")
             await app.engine.scheduler.receive(decode(AgentReply, message.body), agent)
         else:
-            await app.engine.scheduler.wake(decode(WakeUp, message.body))
+            await app.engine.scheduler.on_order_ready(decode(OrderReady, message.body))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.domain import statuses as life
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import sortable
-from engine.domain.messages import WakeUp
+from engine.domain.messages import OrderReady
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.orders import OrderStore
 from operations.api.alerts import is_over
@@ -91,7 +91,7 @@ def world():
 
 async def fails(world, attempt):
     """The payment is declined, and the operators are told."""
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     due = (await world.order()).derived.complete_by
     declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
     await world.scheduler.receive(declined, "payment")

@@ -11,7 +11,7 @@ from engine.domain.causes import Code
 from engine.domain.effects import InDoubt
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.keys import history_key, state_key
-from engine.domain.messages import AgentRequest, WakeUp, decode
+from engine.domain.messages import AgentRequest, OrderReady, decode
 from engine.domain.orders import Order
 from engine.domain.states import UndoPending
 from engine.domain.statuses import Direction, Outcome, ProcessState
@@ -67,7 +67,7 @@ async def restore(world, lines, copy=COPY):
 
 
 async def claimed(world):
-    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.on_order_ready(OrderReady(order_id=ORDER_ID))
     return await world.order()
 
 

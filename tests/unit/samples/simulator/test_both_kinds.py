@@ -13,7 +13,7 @@ from engine.domain.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     AgentRequest,
-    WakeUp,
+    OrderReady,
     decode,
     requests_queue,
     responses_queue,
@@ -104,7 +104,7 @@ class Everything:
 
     async def _deliver(self, message):
         if message.queue == SCHEDULER_REQUESTS:
-            await self.app.engine.scheduler.wake(decode(WakeUp, message.body))
+            await self.app.engine.scheduler.on_order_ready(decode(OrderReady, message.body))
         elif message.queue == requests_queue("payment"):
             await self.agent.handle(decode(AgentRequest, message.body))
         elif message.queue == responses_queue("payment"):

@@ -19,7 +19,7 @@ from azure.servicebus.exceptions import (
 from engine.azure.messaging import bus as bus_module
 from engine.azure.messaging.bus import MAX_SENDERS, REFUSED_FOR, ServiceBus, _outgoing
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
-from engine.domain.messages import BusMessage, WakeUp
+from engine.domain.messages import BusMessage, OrderReady
 from tests.support.builders import NOW, ORDER_ID, orders, scheduler, seconds
 
 
@@ -223,7 +223,7 @@ async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(erro
     """A queue that is full, missing or forbidden says nothing of the others."""
     bus = ServiceBus(lambda: Failing(error(message="no")))
     with pytest.raises(UnavailableError) as raised:
-        await bus.send([WakeUp(order_id=ORDER_ID).to_bus()])
+        await bus.send([OrderReady(order_id=ORDER_ID).to_bus()])
     assert type(raised.value) is ERRORS[error]
     await bus.close()
 
@@ -232,7 +232,7 @@ async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(erro
 @pytest.mark.parametrize("milliseconds", [1, 300, 2500, 60_000])
 def test_a_message_lives_as_long_as_it_says(milliseconds):
     """The library rounds down to seconds: a reply in the last one would arrive dead."""
-    message = WakeUp(order_id=ORDER_ID).to_bus()
+    message = OrderReady(order_id=ORDER_ID).to_bus()
     sent = _outgoing(replace(message, time_to_live=timedelta(milliseconds=milliseconds)))
     assert sent.raw_amqp_message.header.time_to_live == milliseconds
     assert _outgoing(message).time_to_live is None
@@ -267,7 +267,7 @@ class Stumbling:
         """Nothing is open."""
 
 
-WAKE_UP = WakeUp(order_id=ORDER_ID).to_bus()
+WAKE_UP = OrderReady(order_id=ORDER_ID).to_bus()
 LIVES = replace(WAKE_UP, time_to_live=seconds(1000))
 
 
