@@ -15,7 +15,7 @@ from engine.azure.clock import order_ids, order_time
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.declarations.business import Agent, Business, offers_of
 from engine.declarations.faults import Fault, FaultCode
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.keys import buckets
 from engine.domain.messages import bus_queues
 from engine.public_api.inbox import AnswerInbox
@@ -122,12 +122,12 @@ class Engine:
         )
 
     @cached_property
-    def links(self) -> Links | None:
-        """Makes the links by which steps are answered from outside; None without an address."""
+    def callback_urls(self) -> CallbackUrls | None:
+        """Makes the URLs over which steps are completed from outside; None without an address."""
         address = self.settings.public_url
         if address is None:
             return None
-        return Links(address=address.rstrip("/"), new_right=self.adapters.new_right)
+        return CallbackUrls(address=address.rstrip("/"), new_token=self.adapters.new_callback_token)
 
     @cached_property
     def submission(self) -> SubmissionService:
@@ -161,7 +161,7 @@ class Engine:
             payload=self.business.payload,
             providers={agent.name: agent.provider or agent.name for agent in self.agents},
             agents={agent.name: agent for agent in self.agents},
-            links=self.links,
+            callback_urls=self.callback_urls,
             clock_tolerance=self.clock_tolerance,
             version_overlap=self.version_overlap,
         )

@@ -165,7 +165,7 @@ class Operations:
                 transitions=engine.transitions,
                 workflows=engine.business.workflows,
                 payload=engine.business.payload,
-                links=engine.links,
+                callback_urls=engine.callback_urls,
             ),
             bulk=BulkService(
                 transitions=engine.transitions,

@@ -10,11 +10,9 @@ from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
 from engine.declarations.business import Agent, Payload
 from engine.declarations.workflow import Workflows
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply
 from engine.domain.orders import Order
-from engine.domain.steps import Step
-from engine.features.external_events import CallbackUrls
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,8 +26,8 @@ class SchedulerRules:
     """The provider of each agent's service: services of one provider know the same keys."""
     agents: Mapping[str, Agent] = field(default_factory=dict)
     """The declared agents by name: what their services remember, and how long they may take."""
-    links: Links | None = None
-    """Makes the links by which steps are answered from outside; None where there are none."""
+    callback_urls: CallbackUrls | None = None
+    """Makes the URLs over which steps are completed from outside; None where there are none."""
     clock_tolerance: timedelta
     version_overlap: timedelta
     """How long an order is left to a newer version of the app (FLT-12).
@@ -87,22 +85,7 @@ class SchedulerRules:
             payload=self.payload,
             providers=self.providers,
             agents=self.agents,
-            callbacks=_urls_of(self.links) if self.links else None,
+            callbacks=self.callback_urls,
             clock_tolerance=self.clock_tolerance,
             version_overlap=self.version_overlap,
         )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _OfLinks(CallbackUrls):
-    """Callback URLs with the rights of today's links."""
-
-    links: Links
-
-    def token_for(self, step: Step) -> str:
-        """See `CallbackUrls.token_for`."""
-        return self.links.with_right(step).callback_token or ""
-
-
-def _urls_of(links: Links) -> CallbackUrls:
-    return _OfLinks(address=links.address, new_token=links.new_right, links=links)

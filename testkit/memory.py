@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from engine.azure import Adapters
-from engine.azure.clock import new_id, new_right, utc_now
+from engine.azure.clock import new_callback_token, new_id, utc_now
 from engine.azure.messaging import queues
 from engine.decisions.changes import Event
 from engine.domain.errors import ConflictError, UnavailableError
@@ -249,7 +249,7 @@ def in_memory(
     *,
     clock: Clock = utc_now,
     new_id: NewId = new_id,
-    new_right: NewId = new_right,
+    new_callback_token: NewId = new_callback_token,
     instance_id: str = "memory",
 ) -> Adapters:
     """Return all parts in memory."""
@@ -270,6 +270,6 @@ def in_memory(
         clock=clock,
         clock_check=right,
         new_id=new_id,
-        new_right=new_right,
+        new_callback_token=new_callback_token,
         close=close,
     )

@@ -185,7 +185,7 @@ class World:
         parts = in_memory(
             clock=self.loop.now,
             new_id=lambda: f"{next(numbers):026}",
-            new_right=lambda: f"right-{next(numbers):016}",
+            new_callback_token=lambda: f"right-{next(numbers):016}",
         )
         other_tables = cache(lambda _: of_columns())
         return replace(

@@ -43,7 +43,7 @@ class Adapters:
     clock: Clock
     clock_check: ClockCheck
     new_id: NewId
-    new_right: NewId
+    new_callback_token: NewId
     """Returns 128 random bits, which nobody can guess, as text that may stand in an address."""
     slowdown: Slowdown = _as_configured
     """1 but in the embedded run."""

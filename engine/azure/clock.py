@@ -15,7 +15,7 @@ utc_now = partial(datetime.now, UTC)
 new_id = partial(secrets.token_hex, 13)
 """Returns 26 characters that cannot be guessed."""
 
-new_right = partial(secrets.token_urlsafe, 16)
+new_callback_token = partial(secrets.token_urlsafe, 16)
 """Returns 128 random bits as 22 characters that may stand in an address."""
 
 

@@ -4,7 +4,7 @@ from functools import cache, partial
 
 from engine.azure import Adapters
 from engine.azure.channels.opening import open_channels
-from engine.azure.clock import new_id, new_right, utc_now
+from engine.azure.clock import new_callback_token, new_id, utc_now
 from engine.azure.connections import Connections
 from engine.azure.lease import CONTAINER, BlobLeadership
 from engine.azure.messaging.bus import ServiceBus
@@ -53,6 +53,6 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         slowdown=partial(slowdown_in, settings.slowdown_file),
         clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,
-        new_right=new_right,
+        new_callback_token=new_callback_token,
         close=close,
     )

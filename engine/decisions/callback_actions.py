@@ -19,7 +19,7 @@ from engine.decisions.operator_actions import Asked, step_to_settle
 from engine.decisions.requests import results_for
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import StepDefinition, Workflows
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.messages import json_text
 from engine.domain.orders import Order
@@ -161,11 +161,13 @@ def why_closed(order: Order, step: Step) -> str:
     return words_of(cause) if cause else ""
 
 
-def with_new_link(order: Order, asked: Asked, links: Links, now: datetime) -> Change:
+def with_new_callback_url(
+    order: Order, asked: Asked, callback_urls: CallbackUrls, now: datetime
+) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
     with _refused_in_words():
         step = new_callback_url.step_of(order, asked.step or "")
-    decided = new_callback_url.decide(order, step, links.new_right(), asked.note, now)
+    decided = new_callback_url.decide(order, step, callback_urls.new_token(), asked.note, now)
     return _changed(decided, asked)
 
 

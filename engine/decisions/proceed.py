@@ -20,6 +20,7 @@ from engine.decisions.undo import give_up
 from engine.declarations.business import Agent, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Key
 from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
@@ -40,7 +41,6 @@ from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
 from engine.features import external_events, key_generations, late_effects
 from engine.features.conditions import condition_met
-from engine.features.external_events import CallbackUrls
 
 Capacity = Mapping[str, Sequence[str]]
 """The healthy agents with capacity for each capability, the preferred first (AGT-10)."""

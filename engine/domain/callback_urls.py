@@ -1,61 +1,63 @@
-"""Links that carry their own right: whoever has one answers its step, without a key (ANS-6).
+"""Callback URLs: a service or a person completes a step over one, without a key (ANS-6).
 
-A right is random and kept with the step, and stands nowhere else: in no history, view or log.
+The token in it is random and kept with the step, and stands nowhere else: in no history, view or
+log.
 """
 
 import hmac
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.domain.errors import InvalidLinkError
 from engine.domain.orders import Order
 from engine.domain.steps import Step
 
-RIGHT = re.compile(r"(\?right=)[\w-]+")
-"""The right in a link."""
+TOKEN = re.compile(r"(\?right=)[\w-]+")
+"""The token in a callback URL."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Links:
-    """Makes the links of this deployment."""
+class CallbackUrls:
+    """Makes the URLs over which a step is completed without a key of the app (ANS-6).
+
+    A token is random and kept with the step, and stands nowhere else: in no history, view or log.
+    """
 
     address: str
     """The public address of the app, without a slash at its end."""
-    new_right: Callable[[], str]
+    new_token: Callable[[], str]
     """Returns 128 random bits as text that may stand in an address."""
 
-    def with_right(self, step: Step) -> Step:
-        """Return the step with a right; one that it has stays as it is."""
-        if step.callback_token:
-            return step
-        return replace(step, callback_token=self.new_right())
+    def token_for(self, step: Step) -> str:
+        """Return the token of the step's next attempt: the one that it has, or a new one."""
+        return step.callback_token or self.new_token()
 
     def of(self, order_id: str, step: Step) -> str | None:
-        """Return the link by which the step is answered; None if it has no right."""
-        return link(self.address, order_id, step)
+        """Return the URL by which the step is completed; None if it has no token."""
+        return callback_url(self.address, order_id, step)
 
 
-def link(address: str | None, order_id: str, step: Step) -> str | None:
-    """Return the link by which the step is answered at the app's address; None without a right."""
+def callback_url(address: str | None, order_id: str, step: Step) -> str | None:
+    """Return the URL that completes the step, at the app's address; None without a token."""
     if address is None or step.callback_token is None:
         return None
     return f"{address}/api/answers/{order_id}/{step.name}?right={step.callback_token}"
 
 
-def step_of(order: Order, name: str, right: str) -> Step:
-    """Return the step that this right is for; raises `InvalidLinkError`.
+def step_of(order: Order, name: str, token: str) -> Step:
+    """Return the step that this token is for; raises `InvalidLinkError`.
 
-    The comparison takes the same time whatever the right is.
+    The comparison takes the same time whatever the token is.
     """
     step = order.step(name)
     kept = step.callback_token if step else None
-    is_right = hmac.compare_digest((kept or "").encode(), right.encode("utf-8", "replace"))
-    if step is None or kept is None or not is_right:
+    matches = hmac.compare_digest((kept or "").encode(), token.encode("utf-8", "replace"))
+    if step is None or kept is None or not matches:
         raise InvalidLinkError
     return step
 
 
 def masked(text: str) -> str:
-    """Return the text without the rights of the links in it."""
-    return RIGHT.sub(r"\1...", text)
+    """Return the text without the tokens of the callback URLs in it."""
+    return TOKEN.sub(r"\1...", text)

@@ -4,8 +4,8 @@ A step of kind `EXTERNAL` has no agent. While its event is awaited it is in `Awa
 once the order has ended or is undone, it is in `RequestCancelled` (ANS-1).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -136,26 +136,3 @@ def move_deadlines(order: Order, held_for: timedelta) -> Order:
     """Return the order with each deadline moved by the time of its hold (OPR-7)."""
     awaited = order.in_state(AwaitingExternalEvent)
     return order.with_steps(*(move_deadline_by(step, held_for) for step in awaited))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CallbackUrls:
-    """Makes the URLs over which a step is completed without a key of the app (ANS-6).
-
-    A token is random and kept with the step, and stands nowhere else: in no history, view or log.
-    """
-
-    address: str
-    """The public address of the app, without a slash at its end."""
-    new_token: Callable[[], str]
-    """Returns 128 random bits as text that may stand in an address."""
-
-    def token_for(self, step: Step) -> str:
-        """Return the token of the step's next attempt: the one that it has, or a new one."""
-        return step.callback_token or self.new_token()
-
-    def of(self, order_id: str, step: Step) -> str | None:
-        """Return the URL by which the step is completed; None if it has no token."""
-        if step.callback_token is None:
-            return None
-        return f"{self.address}/api/answers/{order_id}/{step.name}?right={step.callback_token}"

@@ -31,10 +31,10 @@ MOST_ORDERS = 10_000
 """For how many orders wrong calls are counted at a time."""
 
 
-class Right(Parameters):
-    """What a link carries."""
+class CallbackToken(Parameters):
+    """What a callback URL carries."""
 
-    right: Annotated[str, Field(min_length=1, max_length=100)]
+    token: Annotated[str, Field(alias="right", min_length=1, max_length=100)]
 
 
 class Shown(View):
@@ -90,7 +90,9 @@ class LinkService:
     """The agents whose services would repeat a refusal for its key."""
     wrong_tries: WrongTries
 
-    async def answer(self, order_id: str, step: str, said: Said, right: Right) -> AnswerTaken:
+    async def answer(
+        self, order_id: str, step: str, said: Said, token: CallbackToken
+    ) -> AnswerTaken:
         """Answer a step of an order, by the right of its link (ANS-6).
 
         Raises `InvalidLinkError`, `TooManyTriesError`, `InvalidError` with every fault,
@@ -99,7 +101,7 @@ class LinkService:
         """
 
         def decide(order: Order, now: datetime) -> Change | None:
-            self._check(order, step, right)
+            self._check(order, step, token)
             answer = answers.read(order, step, self.workflows, said.answer, said.refusal)
             answer = replace(answer, for_good=self._asked(order, step) in self.remembering)
             return answers.answered(order, answer, ACTOR, now)
@@ -111,7 +113,7 @@ class LinkService:
         log.info("customers.answered", extra={"order_id": order_id, "step": step})
         return AnswerTaken(order_id=order_id, step=step, status="recorded")
 
-    async def show(self, order_id: str, step: str, right: Right) -> Shown:
+    async def show(self, order_id: str, step: str, token: CallbackToken) -> Shown:
         """Show what a link asks; nothing changes, for mail scanners open links too (ANS-6).
 
         Raises as `answer` does.
@@ -120,7 +122,7 @@ class LinkService:
         order = await self.transitions.store.load(order_id)
         if order is None:
             raise UnknownOrderError
-        self._check(order, step, right)
+        self._check(order, step, token)
         return self._shown(order, step)
 
     def _asked(self, order: Order, name: str) -> str | None:
@@ -128,10 +130,10 @@ class LinkService:
         step = order.step(name)
         return step.agent if step else None
 
-    def _check(self, order: Order, step: str, right: Right) -> None:
+    def _check(self, order: Order, step: str, token: CallbackToken) -> None:
         """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
         try:
-            links.step_of(order, step, right.right)
+            links.step_of(order, step, token.token)
         except InvalidLinkError:
             self.wrong_tries.add(order.order_id)
             raise

@@ -12,7 +12,7 @@ from itertools import chain
 
 from engine.alerts import events as alerts
 from engine.decisions.changes import Change, Event, HistoryEntry
-from engine.domain.callback_urls import link
+from engine.domain.callback_urls import callback_url
 from engine.domain.events import (
     ExternalEventRecorded,
     OrderEnded,
@@ -103,7 +103,7 @@ def _awaited(
     for request, step in alerts.asks_in(after, entry):
         event = "answer-reminded" if alerts.is_reminder(request, step) else "answer-awaited"
         until = step.complete_by.isoformat() if step.complete_by else None
-        url = link(address, after.order_id, step)
+        url = callback_url(address, after.order_id, step)
         yield event, {"step": step.name, "until": until, "answerUrl": url}
 
 

@@ -12,7 +12,7 @@ from engine.decisions.changes import Change
 from engine.decisions.operator_actions import Asked
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflows
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Moment, Text
 from engine.domain.orders import Order
@@ -79,8 +79,8 @@ class AnswerService:
     transitions: Transitions
     workflows: Workflows
     payload: Payload
-    links: Links | None = None
-    """Makes new links; None where there are none."""
+    callback_urls: CallbackUrls | None = None
+    """Makes new callback URLs; None where there are none."""
 
     async def answer(self, order_id: str, step: str, request: AnswerRequest) -> AnswerTaken:
         """Answer a step of an order, for somebody outside (ANS-1, ANS-3).
@@ -159,15 +159,15 @@ class AnswerService:
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
-        links = self.links
-        if links is None:
+        callback_urls = self.callback_urls
+        if callback_urls is None:
             raise RefusedError("this app makes no links: its public address is not configured")
         asked = _asked(step, request)
         made: dict[str, str | None] = {}
 
         def decide(order: Order, now: datetime) -> Change:
-            change = answers.with_new_link(order, asked, links, now)
-            made["url"] = links.of(order_id, answers.awaiting(change.after, step))
+            change = answers.with_new_callback_url(order, asked, callback_urls, now)
+            made["url"] = callback_urls.of(order_id, answers.awaiting(change.after, step))
             return change
 
         await self.transitions.apply(order_id, decide)

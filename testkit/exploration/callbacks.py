@@ -36,10 +36,10 @@ def with_link(world: World, agent: Agent, request: AgentRequest) -> World:
     return linked(world, request.idempotency_key, _right_of(request))
 
 
-def linked(world: World, key: str, right: str) -> World:
+def linked(world: World, key: str, token: str) -> World:
     """Return the world in which the service has this link for the key; it uses no older one."""
     others = (link for link in world.linked if link[0] != key)
-    return world.but(linked=tuple(sorted([*others, (key, right)])))
+    return world.but(linked=tuple(sorted([*others, (key, token)])))
 
 
 def _right_of(request: AgentRequest) -> str:
@@ -81,13 +81,13 @@ def answers(world: World) -> Iterator[tuple[str, Job]]:
 
     Of work that is not decided it may give either.
     """
-    for key, right in sorted(_open_calls(world).items()):
+    for key, token in sorted(_open_calls(world).items()):
         order_id, step = key.split(":")[:2]
         done, undone = (f"{key} {action}" in world.effects for action in ("do", "undo"))
         if done or not (undone or key in world.declined):
-            yield key, Job(kind=CALL_BACK, body=order_id, step=step, right=right)
+            yield key, Job(kind=CALL_BACK, body=order_id, step=step, token=token)
         if not done:
-            yield key, Job(kind=CALL_BACK_REFUSAL, body=order_id, step=step, right=right)
+            yield key, Job(kind=CALL_BACK_REFUSAL, body=order_id, step=step, token=token)
 
 
 def check_called_once(handler: Handler, request: AgentRequest) -> None:
@@ -107,7 +107,7 @@ def check_refused(world: World, handler: Handler, error: Exception | None) -> No
     """
     order = world.order()
     step = order.step(handler.job.step) if order else None
-    if step is None or error is None or step.callback_token != handler.job.right:
+    if step is None or error is None or step.callback_token != handler.job.token:
         return
     goes_on = isinstance(order.state, Pending | Processing) and not order.is_undo
     is_open = isinstance(step.state, NOT_STARTED | BEING_DONE)

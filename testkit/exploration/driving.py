@@ -68,7 +68,7 @@ class Job:
     """Which step somebody outside answers, or an operator settles."""
     done: bool = False
     """Whether the operator found that the step was done."""
-    right: str = ""
+    token: str = ""
     """What the link carries over which a service answers."""
 
     def __str__(self) -> str:

@@ -196,7 +196,7 @@ def _callbacks(world: World) -> Iterator[Move]:
     if callbacks.SERVICE in world.handlers:
         return
     for key, job in callbacks.answers(world):
-        after = callbacks.linked(world, key, job.right)
+        after = callbacks.linked(world, key, job.token)
         if job.kind == CALL_BACK:
             done = f"{key} do" in world.effects
             after = after.but(effects=world.effects if done else with_effect(world, key, "do"))

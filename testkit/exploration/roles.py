@@ -13,11 +13,11 @@ from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Agent
 from engine.domain import messages
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
 from engine.http.answers import Said
-from engine.public_api.links import Right
+from engine.public_api.links import CallbackToken
 from engine.storage.transitions import Transitions
 from operations.api import retention
 from operations.api.answers import AnswerRequest, AnswerService
@@ -65,13 +65,12 @@ async def tolerated() -> None:
     """Stand in for the check of the clock: clocks differ here by no more than the tolerance."""
 
 
-class CountedLinks(Links):
-    """Links whose rights follow from the attempts at their steps, and are not drawn by chance."""
+class CountedCallbackUrls(CallbackUrls):
+    """URLs whose tokens follow from the attempts at their steps, and are not drawn by chance."""
 
-    def with_right(self, step: Step) -> Step:
-        """See `Links.with_right`."""
-        token = step.callback_token or f"after-attempt-{step.counts.attempts}"
-        return replace(step, callback_token=token)
+    def token_for(self, step: Step) -> str:
+        """See `CallbackUrls.token_for`."""
+        return step.callback_token or f"after-attempt-{step.counts.attempts}"
 
 
 class Explored(Engine):
@@ -88,7 +87,7 @@ class Explored(Engine):
             clock=lambda: deployed.clock_of(slot, tape.read("now")),
             clock_check=tolerated,
             new_id=nothing,
-            new_right=lambda: "right",
+            new_callback_token=lambda: "right",
             close=nothing,
         )
         super().__init__(deployed.settings_of(slot), deployed.business_of(slot), adapters)
@@ -106,10 +105,10 @@ class Explored(Engine):
         return operations
 
     @cached_property
-    def links(self) -> Links | None:
-        """See `Engine.links`."""
-        made = super().links
-        return made and CountedLinks(address=made.address, new_right=made.new_right)
+    def callback_urls(self) -> CallbackUrls | None:
+        """See `Engine.callback_urls`."""
+        made = super().callback_urls
+        return made and CountedCallbackUrls(address=made.address, new_token=made.new_token)
 
     @cached_property
     def transitions(self) -> Transitions:
@@ -173,7 +172,7 @@ class Explored(Engine):
             said = Said(answer=dict(self.deployed.answer_of(job.step)))
         else:
             said = Said(refusal=REFUSAL)
-        await self.link_service.answer(job.body, job.step, said, Right(right=job.right))
+        await self.link_service.answer(job.body, job.step, said, CallbackToken(right=job.token))
 
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""

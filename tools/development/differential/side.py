@@ -21,7 +21,7 @@ from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
 from engine.decisions.operator_actions import BY_NAME, Asked, cancel_for_customer
 from engine.declarations.business import Agent, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
-from engine.domain.callback_urls import Links
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from engine.domain.messages import AgentReply, BusMessage, decode
@@ -142,7 +142,7 @@ class Side:
 
     def renew_callback(self, before: Order, move: Json, now: datetime) -> Change:
         """Make a new callback address for a step."""
-        return answers.with_new_link(before, _asked(move), self._links, now)
+        return answers.with_new_callback_url(before, _asked(move), self._callback_urls, now)
 
     def cancel_for_customer(self, before: Order, move: Json, now: datetime) -> Change:
         """Cancel the order for its customer."""
@@ -161,8 +161,8 @@ class Side:
         return copies.restored(before, REQUEST, copied, now)
 
     @property
-    def _links(self) -> Links:
-        return Links(address=ADDRESS, new_right=lambda: self._right)
+    def _callback_urls(self) -> CallbackUrls:
+        return CallbackUrls(address=ADDRESS, new_token=lambda: self._right)
 
     @property
     def _terms(self) -> Terms:
@@ -189,7 +189,7 @@ class Side:
                 payload=PAYLOAD,
                 providers={agent.name: agent.provider or agent.name for agent in agents},
                 agents={agent.name: agent for agent in agents},
-                links=self._links,
+                callback_urls=self._callback_urls,
                 clock_tolerance=self._settings["tolerance"],
                 version_overlap=self._settings["longest_upgrade"],
             )

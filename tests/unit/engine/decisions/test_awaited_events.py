@@ -8,12 +8,13 @@ from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.errors import ActionRefusedError
 from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain import events as e
+from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Code
 from engine.domain.errors import InvalidError
 from engine.domain.orders import Hold, Processing
 from engine.domain.states import AwaitingExternalEvent, Completed, Failed
 from engine.domain.statuses import Direction
-from engine.features.external_events import CallbackUrls, with_callback_token
+from engine.features.external_events import with_callback_token
 from tests.support.engine_records import (
     DECLINED,
     HOUR,

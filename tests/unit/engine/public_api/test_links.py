@@ -10,20 +10,20 @@ import azure.functions as func
 import pytest
 
 from development.settings import app_settings
-from engine.azure.clock import new_right
+from engine.azure.clock import new_callback_token
 from engine.azure.code import CodeService
 from engine.azure.settings import EXPECTED, Settings, SettingsError
 from engine.decisions.callback_actions import question
 from engine.decisions.changes import HistoryEntry
 from engine.declarations.faults import Fault, FaultCode
-from engine.domain.callback_urls import Links, masked, step_of
+from engine.domain.callback_urls import CallbackUrls, masked, step_of
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesError
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
 from engine.http.answers import Said
-from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, Right, WrongTries
+from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
 from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, business
 from functions_alone.ports import Ports
 from operations.api.poison import shown
@@ -91,14 +91,14 @@ def right_of(trial, order, step="pictures"):
 
 def over(trial, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
-    given = Right(right=right or right_of(trial, order, step))
+    given = CallbackToken(right=right or right_of(trial, order, step))
     service = trial._world.engine.link_service
     taken = trial._world.run(service.answer(order.id, step, Said(**said), given))
     return taken.status
 
 
 def shows(trial, order, step="pictures", right=None):
-    given = Right(right=right or right_of(trial, order, step))
+    given = CallbackToken(right=right or right_of(trial, order, step))
     return trial._world.run(trial._world.engine.link_service.show(order.id, step, given))
 
 
@@ -140,7 +140,7 @@ def test_a_right_is_that_of_one_step_of_one_order():
 
 def test_a_right_has_128_random_bits_and_no_step_is_taken_for_one_without():
     """Twenty-two characters that may stand in an address."""
-    rights = {new_right() for _ in range(100)}
+    rights = {new_callback_token() for _ in range(100)}
     assert len(rights) == 100
     assert {len(right) for right in rights} == {22}
     trial, order = begun()
@@ -188,7 +188,7 @@ def test_an_operator_renews_a_link_which_ends_the_former_one():
         trial._world.run(desk.renew_link(order.id, "pictures", GRACE))
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
         trial._world.run(desk.renew_link(order.id, "check", GRACE))
-    object.__setattr__(desk, "links", None)
+    object.__setattr__(desk, "callback_urls", None)
     with pytest.raises(RefusedError, match="this app makes no links"):
         trial._world.run(desk.renew_link(order.id, "approval", GRACE))
 
@@ -430,11 +430,11 @@ def test_an_agent_whose_service_calls_back_needs_the_address_of_the_app():
 
 def test_without_an_address_there_are_no_rights_and_no_links():
     """As in a deployment that nobody has told its address."""
-    links = Links(address="https://x", new_right=lambda: "r")
+    callback_urls = CallbackUrls(address="https://x", new_token=lambda: "r")
     trial, order = begun()
     step = snapshot(trial, order).step("pictures")
-    assert links.of("b00-1", steps.with_link(step, None)) is None
-    rules = replace(trial._world.engine.scheduler_rules, links=None)
+    assert callback_urls.of("b00-1", steps.with_link(step, None)) is None
+    rules = replace(trial._world.engine.scheduler_rules, callback_urls=None)
     bare = steps.waiting(steps.with_link(step, None))
     pending = orders.pending(orders.with_steps(snapshot(trial, order), bare))
     assert rules.claim(pending, trial.now, {}).after.step("pictures").callback_token is None
