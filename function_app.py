@@ -51,7 +51,7 @@ def functions(
             operations.incoming_alerts,
             engine.poison_store,
             operations.relay,
-            operations.watch,
+            operations.stall_detector,
             operations.channels_of,
         )
     )

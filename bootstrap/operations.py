@@ -25,7 +25,7 @@ from operations.alerts.channel_rules import channels_of
 from operations.alerts.digests import Places, needs_action
 from operations.alerts.notify import Notifier
 from operations.alerts.relay import Relay
-from operations.alerts.watch import Watch
+from operations.alerts.stall_detector import StallDetector
 from operations.api.agents import AgentPauseService
 from operations.api.alerts import AlertService
 from operations.api.answers import AnswerService
@@ -87,10 +87,10 @@ class Operations:
         )
 
     @cached_property
-    def watch(self) -> Watch:
+    def stall_detector(self) -> StallDetector:
         """Raises alerts for standstill."""
         engine = self.engine
-        return Watch(
+        return StallDetector(
             store=self.background_store,
             conditions=self.conditions,
             sweeps=engine.sweeps,
@@ -216,7 +216,7 @@ class Operations:
                     "sweep": engine.supervisor.sweep,
                     "poll": engine.scheduler.poll,
                     "relay": self.relay.relay,
-                    "watch": self.watch.look,
+                    "watch": self.stall_detector.check,
                     "notify": self.notifier.send,
                     "retention": self.retention.sweep,
                 }

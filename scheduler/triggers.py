@@ -16,8 +16,8 @@ from engine.domain.messages import (
     OrderReady,
     decode,
     later,
-    put_off,
     responses_queue,
+    schedule_redelivery,
 )
 from engine.ports import Bus, Clock
 from engine.runtime.functions import (
@@ -105,7 +105,7 @@ class Inbox:
         """Put the reply back on its queue while it is in time; else drop it: the step times out."""
         now = self.clock()
         about = {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
-        again = put_off(reply.to_bus(agent, now), now, reply.complete_by)
+        again = schedule_redelivery(reply.to_bus(agent, now), now, reply.complete_by)
         if again is None:
             log.warning("scheduler.reply_dropped", extra=about)
             return

@@ -235,7 +235,7 @@ class World:
                 self.engine.supervisor.sweep,
                 self.engine.scheduler.poll,
                 self.operations.relay.relay,
-                self.operations.watch.look,
+                self.operations.stall_detector.check,
             ):
                 await timer()
 

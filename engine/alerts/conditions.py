@@ -1,7 +1,7 @@
 """Conditions: what stands still for the same cause is one alert for as long as it lasts.
 
-Pure functions. `operations/alerts/watch.py` finds what stands still; `engine/storage/conditions.py`
-keeps the rows.
+Pure functions. `operations/alerts/stall_detector.py` finds what stands still;
+`engine/storage/conditions.py` keeps the rows.
 """
 
 from dataclasses import dataclass, replace

@@ -310,7 +310,7 @@ def later(message: BusMessage, begins: datetime) -> BusMessage:
     return replace(message, message_id=message_id, not_before=begins)
 
 
-def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
+def schedule_redelivery(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
     """Return the message as it comes again after a pause; None if that is after `until`."""
     begins = now + max(PAUSE, min(LONGEST_PAUSE, (until - now) / 10))
     if begins >= until:

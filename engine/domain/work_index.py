@@ -227,7 +227,7 @@ def may_be_claimed(pending: IndexRow, due: datetime) -> bool:
     return pending.key.split("|", 3)[-1] <= f"{LATER}|{sortable(due)}|{LAST}"
 
 
-def waits_since_after(pending: IndexRow, time: datetime) -> bool:
+def is_ready_after(pending: IndexRow, time: datetime) -> bool:
     """Whether the order waits since a time after this one, and for no chosen time."""
     place = pending.key.split("|", 3)[-1]
     return f"{sortable(time)}|{LAST}" < place < LATER

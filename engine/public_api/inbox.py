@@ -34,7 +34,7 @@ class QueuedAnswer(Said, Message):
     again: Annotated[int, Field(ge=0, le=MOST_TRIES)] = 0
     """How often it was put off, because its order was not recorded yet or could not be read."""
 
-    def put_off(self, now: datetime) -> BusMessage:
+    def schedule_redelivery(self, now: datetime) -> BusMessage:
         """Return the message as it comes again."""
         later = self.model_copy(update={"again": self.again + 1})
         begins = now + timedelta(seconds=2**self.again)
@@ -75,7 +75,7 @@ class AnswerInbox:
             await self._record(message)
         except (UnknownOrderError, UnreadableRowError) as not_loaded:
             if message.again < MOST_TRIES:
-                await self.bus.send([message.put_off(self.clock())])
+                await self.bus.send([message.schedule_redelivery(self.clock())])
                 return
             await self._reject(message, body, str(not_loaded), arrival)
         except (InvalidError, RefusedError) as fault:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from engine.domain.errors import InvalidError, NewerMessageError
-from engine.domain.messages import AnyAttempt, BusMessage, decode, put_off
+from engine.domain.messages import AnyAttempt, BusMessage, decode, schedule_redelivery
 from engine.ports import Bus, Clock
 from engine.storage.poison import Arrival, PoisonStore
 
@@ -64,4 +64,4 @@ class UnreadableMessageHandler:
             body=message.body.decode(),
             reply_to=message.reply_to,
         )
-        return put_off(same, now, attempt.complete_by)
+        return schedule_redelivery(same, now, attempt.complete_by)

@@ -83,7 +83,7 @@ class BucketLook(Generic[T]):
     def _is_passed_over(self, last: IndexRow) -> bool:
         if self.passed_over is None:
             return False
-        first, end = (work_index.waits_since_after(last, time) for time in self.passed_over)
+        first, end = (work_index.is_ready_after(last, time) for time in self.passed_over)
         return first and not end
 
     async def _read_beyond(self, last: IndexRow) -> None:

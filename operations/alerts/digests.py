@@ -170,7 +170,9 @@ def begun(
     )
 
 
-def put_off(state: ChannelState, why: str, retry_after: timedelta, now: datetime) -> ChannelState:
+def schedule_redelivery(
+    state: ChannelState, why: str, retry_after: timedelta, now: datetime
+) -> ChannelState:
     """Return the state after a try in vain: the pause grows, and is as long as the channel says."""
     pause = min(SHORTEST_PAUSE * 2 ** min(state.tries, 10), LONGEST_PAUSE)
     until = now + max(pause, retry_after)

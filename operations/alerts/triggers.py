@@ -19,14 +19,14 @@ from engine.storage.poison import Arrival, PoisonStore
 from operations.alerts.notify import Notifier
 from operations.alerts.relay import Relay
 from operations.alerts.rules import QUEUE, read
-from operations.alerts.watch import Watch
+from operations.alerts.stall_detector import StallDetector
 
 
 def alert_functions(
     alert_log: AlertLog,
     poison: PoisonStore,
     relay: Relay,
-    watch: Watch,
+    stall_detector: StallDetector,
     channels_of: Callable[[Event], Sequence[str]],
 ) -> func.Blueprint:
     """Return the functions that relay the outbox, record alerts, and watch for standstill.
@@ -55,7 +55,7 @@ def alert_functions(
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        await skip_overlapping_runs("alerts_watch", watch.look)
+        await skip_overlapping_runs("alerts_watch", stall_detector.check)
 
     return triggers
 

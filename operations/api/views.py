@@ -121,7 +121,7 @@ class StateView(View):
     workflow: str
     workflow_version: int
     version: int
-    waits_since: datetime
+    ready_since: Annotated[datetime, Field(alias="waitsSince")]
     not_before: datetime | None
     updated_at: datetime
     situation: str
@@ -167,7 +167,7 @@ def state_view(order: Order) -> StateView:
         workflow=order.workflow,
         workflow_version=order.workflow_version,
         version=order.version,
-        waits_since=derived.ready_since,
+        ready_since=derived.ready_since,
         not_before=derived.not_before,
         updated_at=order.updated_at,
         situation=order.situation,
@@ -229,7 +229,7 @@ def accepted_view(order_id: str, placed_at: datetime) -> OrderView:
         workflow="unknown",
         workflow_version=0,
         version=0,
-        waits_since=placed_at,
+        ready_since=placed_at,
         not_before=None,
         updated_at=placed_at,
         situation=ACCEPTED,

@@ -345,7 +345,7 @@ async def test_no_alert_says_that_the_order_waits_for_long():
     there = app(in_memory(clock=lambda: NOW + seconds(30)))
     entry = HistoryEntry(at=NOW, actor="t", events=some("submitted"))
     await there.engine.store.commit(Change(before=None, after=order, entry=entry))
-    assert await there.operations.watch.look() <= timedelta()
+    assert await there.operations.stall_detector.check() <= timedelta()
 
 
 @pytest.mark.proves("AGT-11", "OPR-2")

@@ -13,7 +13,7 @@ from engine.domain.statuses import ProcessState
 from engine.domain.submitted_order import OnFailure
 from operations.api.requests import OperatorRequest
 from tests.support.acting import act as acted
-from tests.support.acting import cancel, hold, hurry, release, resubmit
+from tests.support.acting import cancel, expedite, hold, release, resubmit
 from tests.support.builders import (
     NOW,
     TIMEOUT,
@@ -124,7 +124,7 @@ def test_an_attempt_after_a_cooldown_or_a_pause_is_due_so_much_later():
 
 
 @pytest.mark.proves("SUP-3", "OPR-7", "OPR-8")
-@pytest.mark.parametrize("act", [hold, hurry])
+@pytest.mark.parametrize("act", [hold, expedite])
 def test_what_operators_do_with_a_pending_order_leaves_the_time_of_its_retry(act):
     """So it is with a release, and with the answer to another step."""
     order = retried(runs(), RUNS_ON)

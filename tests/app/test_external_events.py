@@ -288,7 +288,7 @@ def test_an_overdue_answer_raises_an_alert_the_usual_time_after_it_was_due():
         return 0
 
     object.__setattr__(world.engine.supervisor, "sweep", nothing)
-    late = world.operations.watch.pending_alert_after
+    late = world.operations.stall_detector.pending_alert_after
     trial.advance(days=5)
 
     def stalled():

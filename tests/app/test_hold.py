@@ -24,7 +24,7 @@ from engine.domain.submitted_order import Priority
 from engine.domain.work_index import WorkItemKind
 from engine.storage.order_rows import state_record
 from operations.api.requests import ActRequest
-from tests.support.acting import cancel, hold, hurry, release, told
+from tests.support.acting import cancel, expedite, hold, release, told
 from tests.support.builders import (
     NOW,
     TIMEOUT,
@@ -180,7 +180,7 @@ def test_the_history_says_that_a_held_order_waits_for_its_release(reply):
     [
         (hold, orders.new(), Action.HOLD),
         (release, held(), Action.RELEASE),
-        (hurry, orders.new(), Action.EXPEDITE),
+        (expedite, orders.new(), Action.EXPEDITE),
     ],
 )
 def test_the_history_says_who_did_it_and_why(act, order, action):
@@ -211,8 +211,8 @@ def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
         (hold, held(), "grace holds the order already"),
         (hold, orders.processed(), "nothing of it starts"),
         (release, orders.new(), "^nobody holds the order$"),
-        (hurry, orders.new(priority=Priority.HIGH), "^the order has high priority already$"),
-        (hurry, orders.processed(), "waits for no claim"),
+        (expedite, orders.new(priority=Priority.HIGH), "^the order has high priority already$"),
+        (expedite, orders.processed(), "waits for no claim"),
     ],
     ids=["held", "over", "not held", "high", "ended"],
 )
@@ -224,7 +224,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(act, order, why):
 @pytest.mark.proves("OPR-8", "SCH-11")
 def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
     """It keeps its place among those of high priority."""
-    before, after = orders.new(), hurry(orders.new(), GRACE, NOW + TOLERANCE).after
+    before, after = orders.new(), expedite(orders.new(), GRACE, NOW + TOLERANCE).after
     ((was,), (now,)) = (tuple(index_rows(order)) for order in (before, after))
     assert now < was
     assert after.derived.ready_since == before.derived.ready_since
@@ -244,7 +244,7 @@ def test_a_hurry_ends_the_cooldown_of_an_undo_too():
     assert isinstance(order.steps[0].wait, CoolingDown)
     assert order.steps[0].counts.cooldowns == 1
     for resting in (order, orders.having(order, priority=Priority.HIGH)):
-        change = hurry(resting, GRACE, LATER)
+        change = expedite(resting, GRACE, LATER)
         assert isinstance(change.after.steps[0].wait, Waiting)
         assert change.messages
         begun = scheduler.claim(change.after, LATER).after
@@ -259,4 +259,4 @@ def test_a_hurry_does_not_end_the_wait_until_no_call_can_take_effect():
     rested = steps.with_counts(steps.with_key("payment", effects_final_at=settled), cooldowns=1)
     order = cancel(orders.pending(steps=[rested]), GRACE, LATER).after
     waits = UndoPending(LateEffectsPossible(settled))
-    assert hurry(order, GRACE, LATER).after.steps[0].state == waits
+    assert expedite(order, GRACE, LATER).after.steps[0].state == waits

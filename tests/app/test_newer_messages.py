@@ -9,7 +9,14 @@ from azure.functions.servicebus import ServiceBusMessage
 
 import agents.triggers
 from engine.domain.errors import InvalidError, NewerMessageError, UnknownNameError
-from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission, decode, put_off
+from engine.domain.messages import (
+    AgentReply,
+    AgentRequest,
+    OrderReady,
+    Submission,
+    decode,
+    schedule_redelivery,
+)
 from engine.domain.statuses import ProcessState
 from engine.storage.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
@@ -210,9 +217,9 @@ def test_what_comes_again_comes_under_an_id_of_its_own(left, pause):
     """Duplicate detection drops a known id; and no id is too long for a queue."""
     step = "s" * 41
     first = answer(step, "notTried", attempt=10**9 - 1, action="undo").to_bus("payment", NOW)
-    again = put_off(first, NOW, NOW + seconds(left))
-    later = put_off(first, NOW + timedelta(milliseconds=1), NOW + seconds(left))
+    again = schedule_redelivery(first, NOW, NOW + seconds(left))
+    later = schedule_redelivery(first, NOW + timedelta(milliseconds=1), NOW + seconds(left))
     assert len({first.message_id, again.message_id, later.message_id}) == 3
     assert max(len(again.message_id), len(later.message_id)) <= 128
     assert (again.not_before, again.time_to_live) == (NOW + seconds(pause), seconds(left - pause))
-    assert put_off(first, NOW, NOW + seconds(1)) is None
+    assert schedule_redelivery(first, NOW, NOW + seconds(1)) is None

@@ -20,7 +20,7 @@ from engine.domain.states import BackingOff, Deferred, Running, Undoing, UndoPen
 from operations.api.requests import OperatorRequest
 from shop.business import SHOP
 from testkit import Trial
-from tests.support.acting import cancel, hurry, resubmit
+from tests.support.acting import cancel, expedite, resubmit
 from tests.support.agency import Agency
 from tests.support.builders import (
     NOW,
@@ -237,7 +237,7 @@ def test_a_time_that_a_service_names_for_its_answer_is_no_pause():
     assert accepts.after.derived.ready_since == until
     assert accepts.messages == ()
     rested = orders.with_steps(order, steps.with_counts(order.step("payment"), cooldowns=1))
-    assert hurry(rested, GRACE, NOW).after.derived.not_before == order.derived.not_before
+    assert expedite(rested, GRACE, NOW).after.derived.not_before == order.derived.not_before
 
 
 @pytest.mark.proves("SCH-16", "SUP-7")
@@ -304,7 +304,7 @@ async def test_an_order_that_is_never_tried_raises_an_alert():
             await app.engine.scheduler.receive(
                 answer_to(request, "notTried", reason="no"), "payment"
             )
-    await app.operations.watch.look()
+    await app.operations.stall_detector.check()
     assert len(await pending_events(world.store, *world.store.buckets)) == 1
 
 

@@ -89,7 +89,7 @@ async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     async def dies():
         told.append(len(world.requests()))
         world.parts.bus.sent.clear()
-        await app.operations.watch.look()
+        await app.operations.stall_detector.check()
         await app.operations.relay.relay()
 
     orders = await recorded(world, count)
@@ -152,7 +152,7 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
                 instance="a",
             )
             await app.engine.scheduler.receive(refused, "payment")
-        await app.operations.watch.look()
+        await app.operations.stall_detector.check()
         await app.operations.relay.relay()
 
     await for_minutes(world, app, hours * 60, turned_away)

@@ -71,7 +71,7 @@ class Waits:
         """What the watch announces of the order at that time."""
         there = app(in_memory(clock=lambda: at), pending_alert_seconds=120)
         there.engine.store = there.operations.background_store = self.store
-        self.do(there.operations.watch.look())
+        self.do(there.operations.stall_detector.check())
         rows = [
             row
             for bucket in self.store.buckets

@@ -18,7 +18,7 @@ def refusal(name, order, now):
     return words_of(cause) if cause else ""
 
 
-resubmit, skip, cancel, hold, release, hurry = (
+resubmit, skip, cancel, hold, release, expedite = (
     partial(act, name) for name in ("resubmit", "skip", "cancel", "hold", "release", "hurry")
 )
 

@@ -86,7 +86,10 @@ class Street(Scheduling):
             there.operations.orders,
         )
         self.timers = (self.one.poll, there.engine.supervisor.sweep, there.operations.relay.relay)
-        self.seldom = (there.operations.watch.look, there.operations.services.retention.sweep)
+        self.seldom = (
+            there.operations.stall_detector.check,
+            there.operations.services.retention.sweep,
+        )
 
     # Who lives there
 

@@ -209,7 +209,7 @@ def test_every_setting_reaches_what_goes_by_it(settings, monkeypatch):
         monkeypatch.setenv(name, value)
     app = made()
     agent, submission = app.engine.agent(app.engine.agents[0]), app.engine.submission
-    terms, scheduler, watch = submission.terms, app.engine.scheduler, app.operations.watch
+    terms, scheduler, watch = submission.terms, app.engine.scheduler, app.operations.stall_detector
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
     assert terms.timeout == timedelta(seconds=61)

@@ -16,7 +16,7 @@ from engine.storage.orders import columns_of_record
 from engine.storage.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
 from submission.rules import read, same_submission
-from tests.support.acting import hurry
+from tests.support.acting import expedite
 from tests.support.builders import (
     CONTENT,
     COOLDOWN,
@@ -67,7 +67,7 @@ def recorded(**more):
 def hurried(order):
     """The order, after an operator raised its priority."""
     asked = Asked(operator="grace", note="soon")
-    return hurry(order, asked, NOW).after
+    return expedite(order, asked, NOW).after
 
 
 @pytest.mark.proves("SUB-3", "OPR-8")

@@ -273,7 +273,7 @@ def test_what_fails_within_the_app_fails_the_test(monkeypatch):
     async def look(_):
         raise ValueError("lost its way")
 
-    monkeypatch.setattr("operations.alerts.watch.Watch.look", look)
+    monkeypatch.setattr("operations.alerts.stall_detector.StallDetector.check", look)
     with pytest.raises(ExceptionGroup, match="the app failed") as raised:
         trial.advance(hours=2)
     assert [str(error) for error in raised.value.exceptions] == ["lost its way"]

@@ -38,8 +38,8 @@ from engine.domain.messages import (
     decode,
     json_in,
     json_text,
-    put_off,
     request_id_of,
+    schedule_redelivery,
 )
 from engine.domain.work_index import IndexRow
 from engine.words import words_of
@@ -98,7 +98,7 @@ def test_there_is_a_queue_for_wake_ups_and_two_for_every_agent():
 def test_what_is_put_off_has_the_time_in_its_id():
     """In milliseconds, which tell one pause from the next."""
     message = OrderReady(order_id=ORDER_ID).to_bus()
-    again = put_off(message, NOW, NOW + seconds(10))
+    again = schedule_redelivery(message, NOW, NOW + seconds(10))
     assert again.message_id == f"{ORDER_ID}:wake:1769847301000"
     assert (again.not_before, again.time_to_live) == (NOW + seconds(1), seconds(9))
 

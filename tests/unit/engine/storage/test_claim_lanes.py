@@ -257,7 +257,7 @@ async def test_of_those_of_a_clock_that_is_ahead_enough_are_read(store):
     span = (NOW - seconds(60), NOW + seconds(60))
 
     def ahead(row):
-        return row if work_index.waits_since_after(row, span[1]) else None
+        return row if work_index.is_ready_after(row, span[1]) else None
 
     look = BucketLook(store=store, bucket=BUCKET, due=span[0], choose=ahead, passed_over=span)
     assert len(await look.at_pending()) == PAGE

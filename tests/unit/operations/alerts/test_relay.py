@@ -372,12 +372,12 @@ async def test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up(post, colu
 @pytest.mark.proves("ALR-1", "ALR-2")
 async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
     """The others of its page are settled, and later pages are sent; then it is told."""
-    put_off = post.store.postpone
+    original = post.store.postpone
 
     async def postpone(bucket, key, row):
         if row.order_id.endswith("07"):
             raise InvalidError(["no row holds this"])
-        await put_off(bucket, key, row)
+        await original(bucket, key, row)
 
     post.owe("status-full", *range(PAGE))
     post.owe("status-a", 5000)

@@ -48,7 +48,7 @@ class Held(Scheduling):
     async def watched(self):
         """What the watch tells operators of, and how long it says that an order waits."""
         await self.there.engine.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
-        longest = await self.there.operations.watch.look()
+        longest = await self.there.operations.stall_detector.check()
         events = await pending_events(self.store, *buckets(self.buckets))
         return longest, [(event.subject, event.data["reason"]) for event in events]
 

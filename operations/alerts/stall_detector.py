@@ -47,7 +47,7 @@ LEVELS = {
 
 
 @dataclass(kw_only=True)
-class Watch:
+class StallDetector:
     """Looks for orders, submissions, agents and sweeps that stand still, and raises alerts."""
 
     store: OrderStore
@@ -62,7 +62,7 @@ class Watch:
     """How long an order may be due for a claim, or overdue, before an alert is raised."""
     sweep_alert_after: timedelta
 
-    async def look(self) -> timedelta:
+    async def check(self) -> timedelta:
         """Raise alerts; return, and log, the longest wait of an order for its claim.
 
         If a bucket cannot be read, `UnavailableError` is raised at the end. Then what was not found
@@ -82,7 +82,7 @@ class Watch:
         for bucket in self.store.buckets:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
-        waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
+        waits = {row.key: now - _ready_since(row, held_until) for row in waiting}
         late = [row for row in waiting if waits[row.key] > self.pending_alert_after]
         found = list(_waiting(row for row in late if _needs(row) not in unserved))
         for outcome in standing:
@@ -105,7 +105,7 @@ class Watch:
         late, ahead = now - self.pending_alert_after, now + self.pending_alert_after
 
         def is_late(row: IndexRow) -> IndexRow | None:
-            if work_index.waits_since_after(row, ahead):
+            if work_index.is_ready_after(row, ahead):
                 row = work_index.waiting_since(row, late - timedelta.resolution)
             due = _due(row)
             if due is None:
@@ -236,7 +236,7 @@ def _due(row: IndexRow) -> datetime | None:
     return due if row.order_id else None
 
 
-def _waits_since(row: IndexRow, held_until: Mapping[str, datetime]) -> datetime:
+def _ready_since(row: IndexRow, held_until: Mapping[str, datetime]) -> datetime:
     """Return since when the order could be claimed: a time that an operator chose is no delay."""
     since = work_index.since(row)
     return max(since, held_until.get(_needs(row), since))

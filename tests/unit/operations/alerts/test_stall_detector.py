@@ -19,11 +19,11 @@ from tests.support.outbox import pending_events
 
 
 def watching(store, sweeps, conditions, now=NOW):
-    """An instance of the watch at that time."""
+    """An instance of the detector at that time."""
     there = app(in_memory(clock=lambda: now), pending_alert_seconds=120, sweep_alert_seconds=30)
     there.engine.store = there.operations.background_store = store
     there.engine.sweeps, there.operations.conditions = sweeps, conditions
-    return there.operations.watch
+    return there.operations.stall_detector
 
 
 def stores():
@@ -33,7 +33,7 @@ def stores():
 
 
 async def watched(*orders, sweep=None):
-    """The watch on a store with these orders, and its store."""
+    """The detector on a store with these orders, and its store."""
     store, sweeps, conditions = stores()
     if sweep:
         await sweeps.record(sweep)
@@ -49,9 +49,9 @@ async def watched(*orders, sweep=None):
 
 
 async def waiting(*orders):
-    """How long the watch says that these orders wait."""
-    watch, _ = await watched(*orders)
-    return await watch.look()
+    """How long the detector says that these orders wait."""
+    detector, _ = await watched(*orders)
+    return await detector.check()
 
 
 async def announced(store):
@@ -98,8 +98,8 @@ async def test_an_order_that_waits_since_a_time_far_to_come_is_announced(beside)
     """A clock was ahead: how long the order waits is not known, so it counts as late (engine 24)."""
     others = [pending_since(seconds(1), order_id=f"b03-{number:026d}") for number in range(beside)]
     ahead = pending_since(seconds(-3 * 3600))
-    watch, store = await watched(*others, ahead)
-    assert seconds(120) < await watch.look() < seconds(121)
+    detector, store = await watched(*others, ahead)
+    assert seconds(120) < await detector.check() < seconds(121)
     (event,) = await announced(store)
     assert (event.subject, event.data["orders"]) == ("orders-waiting/payment", [ORDER_ID])
     assert NOW - seconds(121) < datetime.fromisoformat(event.data["since"]) < NOW
@@ -108,11 +108,11 @@ async def test_an_order_that_waits_since_a_time_far_to_come_is_announced(beside)
 @pytest.mark.proves("SUP-7", "FLT-9")
 async def test_an_order_that_waits_since_a_moment_to_come_will_be_late_soon_enough():
     """Clocks differ a little. A chosen time may be far away."""
-    watch, store = await watched(
+    detector, store = await watched(
         pending_since(seconds(-119)),
         pending_since(seconds(-7200), order_id=f"b03-{1:026d}", not_before=NOW + seconds(7200)),
     )
-    assert await watch.look() == timedelta()
+    assert await detector.check() == timedelta()
     assert await announced(store) == []
 
 
@@ -121,8 +121,8 @@ async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced(
     """Somebody handles the order, but no agent takes that step."""
     both = [steps.running(complete_by=NOW + seconds(60)), steps.new("other")]
     order = orders.processing(steps=both, ready_since=NOW - seconds(121))
-    watch, store = await watched(order)
-    await watch.look()
+    detector, store = await watched(order)
+    await detector.check()
     assert [event.data["reason"] for event in await announced(store)] == [
         "they may be claimed, and are not"
     ]
@@ -131,9 +131,9 @@ async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced(
 @pytest.mark.proves("SUP-7")
 async def test_an_order_that_waits_too_long_is_announced_once():
     """However often one looks."""
-    watch, store = await watched(pending_since(seconds(121)))
-    await watch.look()
-    await watch.look()
+    detector, store = await watched(pending_since(seconds(121)))
+    await detector.check()
+    await detector.check()
     (event,) = await announced(store)
     assert (event.type, event.subject) == ("OrderProcessing.Stalled", "orders-waiting/payment")
     assert (event.data["status"], event.data["count"], event.data["orders"]) == (
@@ -146,12 +146,12 @@ async def test_an_order_that_waits_too_long_is_announced_once():
 @pytest.mark.proves("SUP-7", "FLT-6")
 async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_of_sweeps():
     """And that they cannot be read is raised."""
-    watch, store = await watched(pending_since(seconds(121)))
+    detector, store = await watched(pending_since(seconds(121)))
     with (
-        patch.object(watch.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)),
+        patch.object(detector.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)),
         pytest.raises(ExceptionGroup),
     ):
-        await watch.look()
+        await detector.check()
     assert [event.data["orders"] for event in await announced(store)] == [[ORDER_ID]]
 
 
@@ -162,7 +162,7 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     store, sweeps, conditions = stores()
     await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     for late in (ago, ago + 30):
-        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
+        await watching(store, sweeps, conditions, NOW + seconds(late)).check()
     events = await announced(store)
     assert [(event.subject, event.data["since"]) for event in events] == [
         ("supervisor", NOW.isoformat())
@@ -176,7 +176,7 @@ async def test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody
     for start in (NOW, NOW + seconds(86_400)):
         await sweeps.record(Sweep(at=start, instance="v1", recovered=0))
         for late in (3600, 3629):
-            await watching(store, sweeps, conditions, start + seconds(late)).look()
+            await watching(store, sweeps, conditions, start + seconds(late)).check()
     assert await announced(store) == []
 
 
@@ -187,8 +187,8 @@ async def test_orders_that_wait_for_the_same_agent_are_one_alert():
         pending_since(seconds(ago), order_id=f"b{bucket:02d}-{ago:026d}")
         for ago, bucket in ((121, 3), (122, 0), (130, 3))
     ]
-    watch, store = await watched(*late)
-    await watch.look()
+    detector, store = await watched(*late)
+    await detector.check()
     (event,) = await announced(store)
     assert event.data["reason"] == "they may be claimed, and are not"
     assert event.data["since"] == (NOW - seconds(130)).isoformat()
@@ -202,8 +202,8 @@ async def test_orders_that_wait_for_the_same_agent_are_one_alert():
 async def test_an_order_that_waits_for_two_agents_counts_once_with_both():
     """Either may be the one that no scheduler serves; the longest wait is that of one order."""
     needs = [steps.new("payment"), steps.new("shipping", capability="shipping")]
-    watch, store = await watched(pending_since(seconds(130), steps=needs))
-    assert await watch.look() == seconds(130)
+    detector, store = await watched(pending_since(seconds(130), steps=needs))
+    assert await detector.check() == seconds(130)
     counts = {event.subject: event.data["count"] for event in await announced(store)}
     assert [*counts.values()] == [1, 1]
     assert {subject.rpartition("/")[2] for subject in counts} == {"payment", "shipping"}
@@ -214,10 +214,10 @@ async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_l
     """Each look may run on a new instance, which saw no earlier look; there is one event."""
     store, sweeps, conditions = stores()
     for late in (0, 15, 30):
-        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
+        await watching(store, sweeps, conditions, NOW + seconds(late)).check()
     assert await announced(store) == []
     for late in (31, 60):
-        await watching(store, sweeps, conditions, NOW + seconds(late)).look()
+        await watching(store, sweeps, conditions, NOW + seconds(late)).check()
     (event,) = await announced(store)
     assert (event.subject, event.data["since"]) == ("supervisor", NOW.isoformat())
 
@@ -230,17 +230,17 @@ async def test_every_order_that_waits_too_long_counts():
         for number in range(PAGE + 5)
     ]
     early = pending_since(seconds(119), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W")
-    watch, store = await watched(*urgent, pending_since(seconds(121)), early)
-    assert await watch.look() == seconds(200)
+    detector, store = await watched(*urgent, pending_since(seconds(121)), early)
+    assert await detector.check() == seconds(200)
     (event,) = await announced(store)
     assert event.data["count"] > PAGE
-    assert await watch.look() == seconds(200)
+    assert await detector.check() == seconds(200)
     assert await announced(store) == [event]
 
 
-def later(watch, by, store):
-    """The watch so much later, on the same rows."""
-    return watching(store, watch.sweeps, watch.conditions, NOW + by)
+def later(detector, by, store):
+    """The detector so much later, on the same rows."""
+    return watching(store, detector.sweeps, detector.conditions, NOW + by)
 
 
 async def statuses(store, condition="orders-waiting/payment"):
@@ -256,37 +256,37 @@ async def statuses(store, condition="orders-waiting/payment"):
 @pytest.mark.proves("SUP-7", "ALR-4")
 async def test_a_condition_that_ends_says_so_once_and_one_that_comes_back_soon_is_the_same():
     """Whichever instance looks; while a bucket cannot be read, none ends."""
-    watch, store = await watched(pending_since(seconds(121)))
-    await watch.look()
+    detector, store = await watched(pending_since(seconds(121)))
+    await detector.check()
     rows = {key: row for key, row in store.table.partitions["b03"].items() if "!outbox" not in key}
     for key in rows:
         del store.table.partitions["b03"][key]
-    with patch.object(watch.sweeps, "last", away), pytest.raises(ExceptionGroup):
-        await later(watch, seconds(30), store).look()
+    with patch.object(detector.sweeps, "last", away), pytest.raises(ExceptionGroup):
+        await later(detector, seconds(30), store).check()
     assert await statuses(store) == [(1, "new")]
     for late in (60, 90):
-        await later(watch, seconds(late), store).look()
+        await later(detector, seconds(late), store).check()
     assert await statuses(store) == [(1, "new"), (2, "resolved")]
     store.table.partitions["b03"].update(rows)
-    await later(watch, seconds(120), store).look()
+    await later(detector, seconds(120), store).check()
     assert await statuses(store) == [(1, "new"), (2, "resolved"), (3, "changed")]
 
 
 @pytest.mark.proves("SUP-7")
 async def test_what_could_not_be_announced_is_announced_with_the_next_look():
     """The store was away for a moment."""
-    watch, store = await watched(pending_since(seconds(121)))
+    detector, store = await watched(pending_since(seconds(121)))
     with patch.object(store, "announce", away), pytest.raises(UnavailableError):
-        await watch.look()
-    await watch.look()
+        await detector.check()
+    await detector.check()
     assert [event.data["orders"] for event in await announced(store)] == [[ORDER_ID]]
 
 
 @pytest.mark.proves("SUP-7", "ALR-1")
 async def test_an_instance_that_ends_before_it_announced_loses_nothing_and_repeats_nothing():
     """The row is written before the event: the next look announces it, under the same id."""
-    watch, store = await watched(pending_since(seconds(121)))
-    put, puts = watch.conditions.put, []
+    detector, store = await watched(pending_since(seconds(121)))
+    put, puts = detector.conditions.put, []
 
     async def ends_after_the_first(*args):
         puts.append(args)
@@ -295,11 +295,11 @@ async def test_an_instance_that_ends_before_it_announced_loses_nothing_and_repea
         return await put(*args)
 
     with (
-        patch.object(watch.conditions, "put", ends_after_the_first),
+        patch.object(detector.conditions, "put", ends_after_the_first),
         pytest.raises(UnavailableError),
     ):
-        await watch.look()
-    await watch.look()
+        await detector.check()
+    await detector.check()
     assert await statuses(store) == [(1, "new")]
 
 
@@ -314,11 +314,11 @@ def overdue_since(ago, order_id=ORDER_ID):
 )
 async def test_an_order_that_nobody_can_recover_is_announced_once(column):
     """Its time is over, and the supervisor, which finds it at each sweep, cannot read its state."""
-    watch, store = await watched(overdue_since(seconds(121)))
+    detector, store = await watched(overdue_since(seconds(121)))
     count, row = store.table.partitions["b03"][f"{ORDER_ID}|state"]
     store.table.partitions["b03"][f"{ORDER_ID}|state"] = (count + 1, {**row, **column})
     for _ in range(3):
-        assert await watch.look() == timedelta()
+        assert await detector.check() == timedelta()
     (event,) = await announced(store)
     assert (event.type, event.subject) == ("OrderProcessing.Stalled", "orders-overdue")
     assert event.data["since"] == (NOW - seconds(121)).isoformat()
@@ -328,10 +328,10 @@ async def test_an_order_that_nobody_can_recover_is_announced_once(column):
 @pytest.mark.proves("SUP-7")
 async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced():
     """The next sweep finds it."""
-    watch, store = await watched(
+    detector, store = await watched(
         overdue_since(-seconds(1)), overdue_since(seconds(119), f"b03-{1:026d}")
     )
-    await watch.look()
+    await detector.check()
     assert await announced(store) == []
 
 
@@ -339,10 +339,10 @@ async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced
 async def test_many_orders_that_nobody_can_recover_hide_nobody():
     """Those of other buckets count, and rows nobody can read disturb nobody."""
     many = [overdue_since(seconds(300), f"b03-{number:026d}") for number in range(PAGE)]
-    watch, store = await watched(*many, overdue_since(seconds(400), f"b00-{1:026d}"))
+    detector, store = await watched(*many, overdue_since(seconds(400), f"b00-{1:026d}"))
     for time in ("0", sortable(NOW - seconds(250))):
         store.table.partitions["b03"][f"!running|{time}|nobody"] = (1, {})
-    await watch.look()
+    await detector.check()
     (event,) = await announced(store)
     assert event.data["count"] >= PAGE
     assert event.data["orders"][0] == f"b00-{1:026d}"
@@ -351,11 +351,11 @@ async def test_many_orders_that_nobody_can_recover_hide_nobody():
 @pytest.mark.proves("SUP-7")
 async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
     """One range of each bucket, up to what is overdue for too long."""
-    watch, store = await watched(
+    detector, store = await watched(
         *(overdue_since(-seconds(60), f"b03-{number:026d}") for number in range(PAGE + 1))
     )
     with patch.object(store, "agenda", AsyncMock(wraps=store.agenda)) as agenda:
-        await watch.look()
+        await detector.check()
     running = [call.args for call in agenda.await_args_list if call.args[1].startswith("!running")]
     assert len(running) == len(store.buckets)
     assert all(end <= f"!running|{sortable(NOW - seconds(120))}" for _, _, end, _ in running)
@@ -365,10 +365,10 @@ async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
 async def test_submissions_that_nobody_takes_are_told_once_while_they_wait():
     """Whoever put them there; that the queue moves slowly is no news, and that it waits again is."""
     store, sweeps, conditions = stores()
-    watch = watching(store, sweeps, conditions)
+    detector = watching(store, sweeps, conditions)
     for ago in (119, 121, 130, 125, 10, 121):
-        watch.submissions.head_since = NOW - seconds(ago)
-        await watch.look()
+        detector.submissions.head_since = NOW - seconds(ago)
+        await detector.check()
     assert await statuses(store, "submissions") == [(1, "new"), (2, "resolved"), (3, "changed")]
     assert {event.data["since"] for event in await announced(store)} == {
         (NOW - seconds(121)).isoformat()
