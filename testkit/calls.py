@@ -20,7 +20,7 @@ from engine.azure.services import credential_of
 from engine.declarations.business import Agent, is_simulated
 from engine.declarations.credentials import ClientCertificate, EntraToken
 from engine.domain.messages import AgentRequest
-from testkit.checks import Told
+from testkit.checks import CallResult
 
 SHORTEST = 0.1
 """The seconds between two calls at least, whatever the service asks for."""
@@ -104,7 +104,7 @@ class Caller:
     patience: float
     """Seconds for which a call that was accepted (202) is asked for again."""
 
-    async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> Told:
+    async def post(self, operation: str, key: str, content: Mapping[str, Any]) -> CallResult:
         """Call an operation; ask again for what was only accepted.
 
         Raises `RejectedError` if the content lacks a field of the path.
@@ -113,7 +113,7 @@ class Caller:
         while True:
             answer = await self._once(operation, key, content)
             if answer.status != ACCEPTED or left <= 0:
-                return Told(status=answer.status, content=self._content(operation, answer))
+                return CallResult(status=answer.status, content=self._content(operation, answer))
             seconds = _pause(answer)
             await asyncio.sleep(min(seconds, left))
             left -= seconds

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class CallResult:
     """An answer of the service; its content is None if it is no JSON object."""
 
     status: int
@@ -29,7 +29,7 @@ class Told:
         return str(self.status) + ("" if self.content is not None else " without a JSON object")
 
 
-Post = Callable[[str, str, Mapping[str, Any]], Awaitable[Told]]
+Post = Callable[[str, str, Mapping[str, Any]], Awaitable[CallResult]]
 """Calls an operation, with a key and a content."""
 
 
@@ -113,12 +113,12 @@ async def twice_at_once(service: Service) -> Finding:
     name, key = "twice at once", _new_key()
     both = await asyncio.gather(*(service.post(service.do, key, service.content) for _ in range(2)))
     after = await service.post(service.do, key, service.content)
-    done = [told for told in both if told.is_done]
-    if wrong := [told for told in both if not told.is_done and told.status != 409]:
+    done = [result for result in both if result.is_done]
+    if wrong := [result for result in both if not result.is_done and result.status != 409]:
         return _failed(name, f"one was answered {wrong[0]}; expected 409, or the other's answer")
     if not done:
         return _failed(name, "both were answered 409: none is done")
-    if different := [told for told in [*done, after] if told != done[0]]:
+    if different := [result for result in [*done, after] if result != done[0]]:
         return _failed(name, f"{_difference(done[0], different[0])}: perhaps a second effect")
     return _ok(name, "409 while under way" if len(done) == 1 else "the same answer for both")
 
@@ -194,11 +194,11 @@ def _failed(name: str, what: str) -> Finding:
     return Finding(name=name, verdict=Verdict.FAILED, what=what)
 
 
-def _difference(one: Told, other: Told) -> str:
+def _difference(one: CallResult, other: CallResult) -> str:
     """Return how two answers differ, without their content, which may be anybody's."""
     if one.status != other.status:
         return f"{one} once, and {other} once"
-    names = {name for told in (one, other) for name in told.content or {}}
+    names = {name for result in (one, other) for name in result.content or {}}
     differ = [
         name
         for name in sorted(names)

@@ -15,7 +15,7 @@ from engine.decisions.actions import extend_deadline, new_callback_url, remind
 from engine.decisions.changes import Change, change_of
 from engine.decisions.errors import CausedError
 from engine.decisions.external_event import ExternalEvent, record
-from engine.decisions.operator_actions import Asked, step_to_settle
+from engine.decisions.operator_actions import OperatorCommand, step_to_settle
 from engine.decisions.requests import results_for
 from engine.decisions.transitions import Transition
 from engine.declarations.workflow import StepDefinition, Workflows
@@ -103,17 +103,17 @@ def _is_same(
         return False
 
 
-def checked(order: Order, asked: Asked, workflows: Workflows) -> Asked:
+def checked(order: Order, command: OperatorCommand, workflows: Workflows) -> OperatorCommand:
     """Return the request with the answer of its step as it is kept, if the step was done (OPR-12).
 
     Raises `InvalidError` with every fault, `RefusedError` if no such step is in doubt, and as
     `definition_of` does.
     """
-    if not asked.was_done:
-        return asked
-    step = step_to_settle(order, asked.step)
+    if not command.was_done:
+        return command
+    step = step_to_settle(order, command.step)
     definition = definition_of(order, step.name, workflows)
-    return replace(asked, answer=_kept(definition, asked.answer or {}))
+    return replace(command, answer=_kept(definition, command.answer or {}))
 
 
 def _kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -162,27 +162,27 @@ def why_closed(order: Order, step: Step) -> str:
 
 
 def with_new_callback_url(
-    order: Order, asked: Asked, callback_urls: CallbackUrls, now: datetime
+    order: Order, command: OperatorCommand, callback_urls: CallbackUrls, now: datetime
 ) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
     with _refused_in_words():
-        step = new_callback_url.step_of(order, asked.step or "")
-    decided = new_callback_url.decide(order, step, callback_urls.new_token(), asked.note, now)
-    return _changed(decided, asked)
+        step = new_callback_url.step_of(order, command.step or "")
+    decided = new_callback_url.decide(order, step, callback_urls.new_token(), command.note, now)
+    return _changed(decided, command)
 
 
-def extended(order: Order, asked: Asked, until: datetime, now: datetime) -> Change:
+def extended(order: Order, command: OperatorCommand, until: datetime, now: datetime) -> Change:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
     with _refused_in_words():
-        step = extend_deadline.step_of(order, asked.step or "")
-    return _changed(extend_deadline.decide(order, step, until, asked.note, now), asked)
+        step = extend_deadline.step_of(order, command.step or "")
+    return _changed(extend_deadline.decide(order, step, until, command.note, now), command)
 
 
-def reminded(order: Order, asked: Asked, now: datetime) -> Change:
+def reminded(order: Order, command: OperatorCommand, now: datetime) -> Change:
     """Remind of an answer now; its deadline stays (ANS-7). Raises `RefusedError`."""
     with _refused_in_words():
-        step = remind.step_of(order, asked.step or "")
-    return _changed(remind.decide(order, step, asked.note, now), asked)
+        step = remind.step_of(order, command.step or "")
+    return _changed(remind.decide(order, step, command.note, now), command)
 
 
 @contextmanager
@@ -194,6 +194,6 @@ def _refused_in_words() -> Iterator[None]:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _changed(decided: Transition, asked: Asked) -> Change:
+def _changed(decided: Transition, command: OperatorCommand) -> Change:
     """Return the change of an operator to how an answer is awaited."""
-    return change_of(decided, f"operator/{asked.operator}")
+    return change_of(decided, f"operator/{command.operator}")

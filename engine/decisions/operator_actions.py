@@ -36,7 +36,7 @@ from engine.words import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class OperatorCommand:
     """The operator who asks for an action, the reason, and the step if the action concerns one."""
 
     operator: str
@@ -86,7 +86,7 @@ class Action(Words):
 
     why_not: Callable[[Order, datetime], Cause | None]
     """Returns why the action makes no sense for the order now; None if it does."""
-    decide: Callable[[Order, Asked, datetime], Transition]
+    decide: Callable[[Order, OperatorCommand, datetime], Transition]
     """Raises `ActionRefusedError`; called only where the above returns None."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed, or are in doubt."""
@@ -97,15 +97,15 @@ class Action(Words):
     lists: tuple[WorkItemKind, ...]
     """The lists in which a bulk action finds its orders."""
 
-    def act(self, order: Order, asked: Asked, now: datetime) -> Change:
+    def act(self, order: Order, command: OperatorCommand, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
         if cause := self.why_not(order, now):
             raise RefusedError(words_of(cause))
         try:
-            decided = self.decide(order, asked, now)
+            decided = self.decide(order, command, now)
         except ActionRefusedError as refused:
             raise RefusedError(words_of(refused.cause)) from None
-        return change_of(decided, f"operator/{asked.operator}")
+        return change_of(decided, f"operator/{command.operator}")
 
 
 def possible(order: Order, now: datetime) -> list[str]:
@@ -131,21 +131,21 @@ def step_to_settle(order: Order, name: str | None) -> Step:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _skip(order: Order, asked: Asked, now: datetime) -> Transition:
-    return skip.decide(order, skip.step_of(order, asked.step), asked.note, now)
+def _skip(order: Order, command: OperatorCommand, now: datetime) -> Transition:
+    return skip.decide(order, skip.step_of(order, command.step), command.note, now)
 
 
-def _renew(order: Order, asked: Asked, now: datetime) -> Transition:
-    step = retry_with_new_key.step_of(order, asked.step, now)
-    return retry_with_new_key.decide(order, step, asked.note, now)
+def _renew(order: Order, command: OperatorCommand, now: datetime) -> Transition:
+    step = retry_with_new_key.step_of(order, command.step, now)
+    return retry_with_new_key.decide(order, step, command.note, now)
 
 
-def _settle(order: Order, asked: Asked, now: datetime) -> Transition:
+def _settle(order: Order, command: OperatorCommand, now: datetime) -> Transition:
     finding = settle.Finding(
-        result=(asked.answer or {}) if asked.was_done else None,
-        confirms_late_effect=asked.confirm_late_effect,
+        result=(command.answer or {}) if command.was_done else None,
+        confirms_late_effect=command.confirm_late_effect,
     )
-    return settle.decide(order, settle.step_of(order, asked.step), finding, asked.note, now)
+    return settle.decide(order, settle.step_of(order, command.step), finding, command.note, now)
 
 
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
@@ -189,7 +189,7 @@ ACTIONS = (
         "What is completed stays completed.",
         done="resubmitted",
         why_not=resubmit.refusal,
-        decide=lambda order, asked, now: resubmit.decide(order, asked.note, now),
+        decide=lambda order, command, now: resubmit.decide(order, command.note, now),
         lists=(WorkItemKind.ERROR,),
     ),
     Action(
@@ -244,7 +244,7 @@ ACTIONS = (
         done="cancelled",
         danger=True,
         why_not=lambda order, now: cancel.refusal(order),
-        decide=lambda order, asked, now: cancel.decide(order, cancel.OPERATOR, asked.note, now),
+        decide=lambda order, command, now: cancel.decide(order, cancel.OPERATOR, command.note, now),
         lists=(WorkItemKind.ERROR,),
     ),
     Action(
@@ -255,7 +255,7 @@ ACTIONS = (
         "or its time is up; the deadline of an answer from outside moves.",
         done="held",
         why_not=lambda order, now: hold.refusal(order),
-        decide=lambda order, asked, now: hold.decide(order, asked.operator, asked.note, now),
+        decide=lambda order, command, now: hold.decide(order, command.operator, command.note, now),
         lists=(WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING),
     ),
     Action(
@@ -266,7 +266,7 @@ ACTIONS = (
         "Dates that it waits for stay as they are.",
         done="released",
         why_not=lambda order, now: release.refusal(order),
-        decide=lambda order, asked, now: release.decide(order, asked.note, now),
+        decide=lambda order, command, now: release.decide(order, command.note, now),
         lists=(WorkItemKind.HELD,),
     ),
     Action(
@@ -276,7 +276,7 @@ ACTIONS = (
         effect="The order is claimed before those of normal priority. A cooldown ends now.",
         done="hurried",
         why_not=lambda order, now: expedite.refusal(order),
-        decide=lambda order, asked, now: expedite.decide(order, asked.note, now),
+        decide=lambda order, command, now: expedite.decide(order, command.note, now),
         lists=(WorkItemKind.PENDING,),
     ),
 )

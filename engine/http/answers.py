@@ -8,7 +8,7 @@ from engine.domain.messages import Text
 from engine.http.models import Body, View
 
 
-class Said(Body):
+class AnswerBody(Body):
     """The body of an answer to a step: what was answered, or why there is no answer."""
 
     answer: dict[str, Any] | None = None
@@ -17,7 +17,7 @@ class Said(Body):
     """Stands in the history, so it names nobody; the step has failed then."""
 
     @model_validator(mode="after")
-    def _is_one(self) -> "Said":
+    def _is_one(self) -> "AnswerBody":
         if (self.answer is None) == (self.refusal is None):
             raise ValueError("expected either an answer or a refusal")
         return self

@@ -13,7 +13,7 @@ from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
 from engine.domain.orders import Order
-from engine.http.answers import Said
+from engine.http.answers import AnswerBody
 from engine.ports import Bus, Clock
 from engine.public_api.links import ACTOR
 from engine.runtime.unread import ReceivedMessage, UnreadableMessageHandler
@@ -26,7 +26,7 @@ MOST_TRIES = 9
 """How often an answer comes again whose order cannot be loaded: after 1, 2, 4 … 256 seconds."""
 
 
-class QueuedAnswer(Said, Message):
+class QueuedAnswer(AnswerBody, Message):
     """A message on the queue `answers`."""
 
     order_id: OrderId
@@ -84,10 +84,10 @@ class AnswerInbox:
     async def _record(self, message: QueuedAnswer) -> None:
         def decide(order: Order, now: datetime) -> Change | None:
             answers.awaiting(order, message.step)
-            said = answers.read(
+            answer = answers.read(
                 order, message.step, self.workflows, message.answer, message.refusal
             )
-            return answers.answered(order, said, ACTOR, now)
+            return answers.answered(order, answer, ACTOR, now)
 
         if await self.transitions.apply(message.order_id, decide):
             about = {"order_id": message.order_id, "step": message.step}

@@ -16,7 +16,7 @@ from engine.domain import callback_urls as links
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName
 from engine.domain.orders import Order
-from engine.http.answers import AnswerTaken, Said
+from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import Parameters, View
 from engine.ports import Clock
 from engine.storage.transitions import Transitions
@@ -34,7 +34,7 @@ MOST_ORDERS = 10_000
 class CallbackToken(Parameters):
     """What a callback URL carries."""
 
-    token: Annotated[str, Field(alias="right", min_length=1, max_length=100)]
+    token: str = Field(alias="right", min_length=1, max_length=100)
 
 
 class Shown(View):
@@ -91,7 +91,7 @@ class LinkService:
     wrong_tries: WrongTries
 
     async def answer(
-        self, order_id: str, step: str, said: Said, token: CallbackToken
+        self, order_id: str, step: str, body: AnswerBody, token: CallbackToken
     ) -> AnswerTaken:
         """Answer a step of an order, by the right of its link (ANS-6).
 
@@ -102,7 +102,7 @@ class LinkService:
 
         def decide(order: Order, now: datetime) -> Change | None:
             self._check(order, step, token)
-            answer = answers.read(order, step, self.workflows, said.answer, said.refusal)
+            answer = answers.read(order, step, self.workflows, body.answer, body.refusal)
             answer = replace(answer, for_good=self._asked(order, step) in self.remembering)
             return answers.answered(order, answer, ACTOR, now)
 

@@ -11,22 +11,22 @@ from engine.declarations.activities import Call, Code
 from engine.declarations.faults import Fault, FaultCode
 from engine.workflow.model import Model, recorded
 
-Asked = TypeVar("Asked", bound=Model)
-Answered = TypeVar("Answered", bound=Model)
+RequestT = TypeVar("RequestT", bound=Model)
+ResponseT = TypeVar("ResponseT", bound=Model)
 
 
-class Does(Protocol[Asked, Answered]):
+class Does(Protocol[RequestT, ResponseT]):
     """Makes a function an operation: it gets the call and what is asked, and returns the answer."""
 
     @overload
     def __call__(
-        self, work: Callable[[Call, Asked], Coroutine[Any, Any, Answered]], /
-    ) -> Callable[[Call, Asked], Coroutine[Any, Any, Answered]]: ...
+        self, work: Callable[[Call, RequestT], Coroutine[Any, Any, ResponseT]], /
+    ) -> Callable[[Call, RequestT], Coroutine[Any, Any, ResponseT]]: ...
 
     @overload
     def __call__(
-        self, work: Callable[[Call, Asked], Answered], /
-    ) -> Callable[[Call, Asked], Answered]: ...
+        self, work: Callable[[Call, RequestT], ResponseT], /
+    ) -> Callable[[Call, RequestT], ResponseT]: ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
 from engine.domain.submitted_order import OUTSIDE, Order
 from engine.workflow import answers
-from engine.workflow.asking import kind_of, signature_of
+from engine.workflow.binding import kind_of, signature_of
 from engine.workflow.code import type_name
 from engine.workflow.examples import example_of
 from engine.workflow.model import Model

@@ -12,19 +12,19 @@ from engine.declarations.credentials import Auth
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Body, Form, Route
 from engine.declarations.workflow import DeclarationError
-from engine.workflow.code import Answered, Asked, Does, Function
+from engine.workflow.code import Does, Function, RequestT, ResponseT
 from engine.workflow.examples import examples_of
 from engine.workflow.model import Model
 
-Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
-Answered_co = TypeVar("Answered_co", bound=Model, covariant=True)
+RequestT_contra = TypeVar("RequestT_contra", bound=Model, contravariant=True)
+ResponseT_co = TypeVar("ResponseT_co", bound=Model, covariant=True)
 
 
 class Nothing(Model):
     """The answer of an operation of which nothing is kept."""
 
 
-class Operation(Generic[Asked_contra, Answered_co]):
+class Operation(Generic[RequestT_contra, ResponseT_co]):
     """An operation of a service: what it asks, and what is kept of its answer.
 
     An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
@@ -34,8 +34,8 @@ class Operation(Generic[Asked_contra, Answered_co]):
 
     @overload
     def __init__(
-        self: "Operation[Asked_contra, Nothing]",
-        asks: type[Asked_contra],
+        self: "Operation[RequestT_contra, Nothing]",
+        asks: type[RequestT_contra],
         *,
         name: str | None = None,
         method: str = "POST",
@@ -45,8 +45,8 @@ class Operation(Generic[Asked_contra, Answered_co]):
     @overload
     def __init__(
         self,
-        asks: type[Asked_contra],
-        answers: type[Answered_co],
+        asks: type[RequestT_contra],
+        answers: type[ResponseT_co],
         *,
         name: str | None = None,
         method: str = "POST",
@@ -55,7 +55,7 @@ class Operation(Generic[Asked_contra, Answered_co]):
 
     def __init__(
         self,
-        asks: type[Asked_contra],
+        asks: type[RequestT_contra],
         answers: type[Model] = Nothing,
         *,
         name: str | None = None,
@@ -126,7 +126,7 @@ class Agent:
                 setattr(cls, attribute, inherited := copy(operation))
                 inherited.service = cls
 
-    def does(self, operation: Operation[Asked, Answered]) -> Does[Asked, Answered]:
+    def does(self, operation: Operation[RequestT, ResponseT]) -> Does[RequestT, ResponseT]:
         """Carry out the operation by the decorated function, and not over HTTP.
 
         A plain function runs in a thread; an async one on the event loop, which it may not hold.

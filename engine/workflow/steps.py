@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition
 from engine.domain.submitted_order import OnFailure, Order
 from engine.workflow.answers import AnswerRules, OfService, fields_of, operation_of
-from engine.workflow.asking import Asked, Request, asked, signature_of, used_by
+from engine.workflow.binding import BoundFunction, Request, bind, signature_of, used_by
 from engine.workflow.drawing import mermaid
 from engine.workflow.endpoints import OrderEndpoint
 from engine.workflow.model import Model
@@ -159,9 +159,9 @@ class Workflow:
         return WorkflowDefinition(name=self.name, version=self.version, steps=steps)
 
     def _definition(self, step: Step) -> StepDefinition:
-        request = self._asked(step, step.make)
+        request = self._bind(step, step.make)
         judges: dict[str, Any] = {
-            name: self._asked(step, function) for name, function in step.judges.items()
+            name: self._bind(step, function) for name, function in step.judges.items()
         }
         uses, may_lack = used_by([request, *judges.values()])
         return StepDefinition(
@@ -179,10 +179,10 @@ class Workflow:
             **{"read_answer": OfService(step.operation.answers), **step.rules},
         )
 
-    def _asked(self, step: Step, function: Callable[..., Any]) -> Asked:
+    def _bind(self, step: Step, function: Callable[..., Any]) -> BoundFunction:
         taken = self.taken(step, function).items()
         answers = {name: (earlier.name, earlier.operation.answers) for name, earlier in taken}
-        return asked(function, self.payload, answers)
+        return bind(function, self.payload, answers)
 
     def mermaid(self) -> str:
         """Return the drawing of the workflow, as text for Mermaid."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from engine.decisions import callback_actions as answers
 from engine.decisions.changes import Change
-from engine.decisions.operator_actions import Asked
+from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.business import Payload
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -18,7 +18,7 @@ from engine.domain.messages import Moment, Text
 from engine.domain.orders import Order
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data
-from engine.http.answers import AnswerTaken, Said
+from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import View
 from engine.storage.transitions import Transitions
 from operations.api.requests import OperatorRequest
@@ -27,7 +27,7 @@ from operations.api.views import Acted
 log = logging.getLogger(__name__)
 
 
-class AnswerRequest(Said):
+class AnswerRequest(AnswerBody):
     """The body of an answer to a step, from an operator."""
 
     operator: Annotated[Text, Field(max_length=80)]
@@ -59,7 +59,7 @@ class QuestionView(View):
     """Why no answer counts; null if one does."""
     until: datetime | None
     """When the time for an answer is up; null if it is not awaited now."""
-    asked: int
+    requests_sent: Annotated[int, Field(alias="asked")]
     """How often it was asked for since the step last began anew, at first and as reminders.
 
     It begins anew after a cooldown, or by an operator's action.
@@ -92,8 +92,8 @@ class AnswerService:
 
         def decide(order: Order, now: datetime) -> Change | None:
             answers.awaiting(order, step)
-            said = answers.read(order, step, self.workflows, request.answer, request.refusal)
-            return answers.answered(order, said, actor, now)
+            answer = answers.read(order, step, self.workflows, request.answer, request.refusal)
+            return answers.answered(order, answer, actor, now)
 
         decision = await self.transitions.apply(order_id, decide)
         if decision is None:
@@ -118,7 +118,7 @@ class AnswerService:
             title=found.rules.title,
             why_closed=answers.why_closed(order, found) or None,
             until=found.complete_by,
-            asked=found.counts.failures + isinstance(found.state, AwaitingExternalEvent),
+            requests_sent=found.counts.failures + isinstance(found.state, AwaitingExternalEvent),
             asks=found.rules.threshold,
             question=_question(self._hidden(order), definition),
             fields=list(definition.result_fields),
@@ -135,9 +135,9 @@ class AnswerService:
 
         Raises `RefusedError`, `UnknownOrderError`, and `InvalidError` for a time that is too far.
         """
-        asked, until = _asked(step, request), request.until
+        command, until = _command(step, request), request.until
         await self.transitions.apply(
-            order_id, lambda order, now: answers.extended(order, asked, until, now)
+            order_id, lambda order, now: answers.extended(order, command, until, now)
         )
         log.info("operators.wait_extended", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="extended")
@@ -147,9 +147,9 @@ class AnswerService:
 
         Raises `RefusedError` and `UnknownOrderError`.
         """
-        asked = _asked(step, request)
+        command = _command(step, request)
         await self.transitions.apply(
-            order_id, lambda order, now: answers.reminded(order, asked, now)
+            order_id, lambda order, now: answers.reminded(order, command, now)
         )
         log.info("operators.reminded", extra={"order_id": order_id, "step": step})
         return Acted(order_id=order_id, status="reminded")
@@ -162,11 +162,11 @@ class AnswerService:
         callback_urls = self.callback_urls
         if callback_urls is None:
             raise RefusedError("this app makes no links: its public address is not configured")
-        asked = _asked(step, request)
+        command = _command(step, request)
         made: dict[str, str | None] = {}
 
         def decide(order: Order, now: datetime) -> Change:
-            change = answers.with_new_callback_url(order, asked, callback_urls, now)
+            change = answers.with_new_callback_url(order, command, callback_urls, now)
             made["url"] = callback_urls.of(order_id, answers.awaiting(change.after, step))
             return change
 
@@ -182,5 +182,5 @@ def _question(order: Order, definition: StepDefinition) -> dict[str, Any] | None
         return None
 
 
-def _asked(step: str, request: OperatorRequest) -> Asked:
-    return Asked(operator=request.operator, note=request.note, step=step)
+def _command(step: str, request: OperatorRequest) -> OperatorCommand:
+    return OperatorCommand(operator=request.operator, note=request.note, step=step)

@@ -35,7 +35,7 @@ from engine.storage.orders import OrderStore
 from engine.storage.transitions import Transitions
 from operations.api import views
 from operations.api.requests import BulkRequest, Where
-from operations.api.service import asked_for
+from operations.api.service import command_of
 from operations.api.views import ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class BulkService:
         until = self._until(request)
         action = BY_NAME[request.action]
         if not request.dry_run or request.was_done is not None:
-            asked_for(action, request, None)
+            command_of(action, request, None)
         if action.of_outcome and request.where.step is None:
             raise InvalidError([f"where.step: name the step that is {action.done} in each order"])
         start, end = _lists(action, until, request.where)
@@ -156,12 +156,12 @@ class BulkService:
     ) -> Order | NotDone | None:
         """Act on one order that still matches; return it as it is then, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
-        asked = asked_for(action, request, where.step if action.of_step else None)
+        command = command_of(action, request, where.step if action.of_step else None)
 
         def decide(order: Order, now: datetime) -> Change | None:
             if not meant_by(order, action, where, until):
                 return None
-            return action.act(order, checked(order, asked, self.workflows), now)
+            return action.act(order, checked(order, command, self.workflows), now)
 
         try:
             decision = await self.transitions.apply(order_id, decide)

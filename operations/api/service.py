@@ -13,7 +13,7 @@ from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.callback_actions import checked
 from engine.decisions.changes import Change, HistoryEntry, Note
-from engine.decisions.operator_actions import Action, Asked, possible
+from engine.decisions.operator_actions import Action, OperatorCommand, possible
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
@@ -197,12 +197,12 @@ class OperatorService:
 
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
         """
-        asked = asked_for(action, request, request.step)
+        command = command_of(action, request, request.step)
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
 
         def decide(order: Order, now: datetime) -> Change:
-            return action.act(order, checked(order, asked, self.workflows), now)
+            return action.act(order, checked(order, command, self.workflows), now)
 
         decision = await self.transitions.apply(order_id, decide)
         if isinstance(decision, Change):
@@ -238,7 +238,7 @@ def _looked(order: Order, request: OperatorRequest, now: datetime) -> Note:
     return Note(note_id=note_id, order_id=order.order_id, version=order.version, entry=entry)
 
 
-def asked_for(action: Action, request: OutcomeRequest, step: str | None) -> Asked:
+def command_of(action: Action, request: OutcomeRequest, step: str | None) -> OperatorCommand:
     """Return who asks for an action, why, for which step, and with which outcome.
 
     Raises `InvalidError` if the request names a step and the action concerns the whole order, or
@@ -249,7 +249,7 @@ def asked_for(action: Action, request: OutcomeRequest, step: str | None) -> Aske
         faults.append(f"step: {action.name} concerns the whole order")
     if faults:
         raise InvalidError(faults)
-    return Asked(
+    return OperatorCommand(
         operator=request.operator,
         note=request.note,
         step=step,

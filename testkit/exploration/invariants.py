@@ -66,8 +66,14 @@ from engine.storage.agent_health import AgentHealth, hold_of
 from testkit.exploration.deployment import CALLS_BACK, CUSTOMER_CANCEL, ERASE, SAYS
 from testkit.exploration.driving import Answer, Effect, Handler, HealthRows, Job, Returned
 from testkit.exploration.due import may_go_on
+from testkit.exploration.notification_checks import (
+    OF_ENDS,
+    check_alert,
+    check_notices,
+    stands,
+    unsent,
+)
 from testkit.exploration.roles import decode
-from testkit.exploration.told import OF_ENDS, check_alert, check_notices, stands, unsent
 from testkit.exploration.turns import BEING_DONE, FAILED, NOT_STARTED, dependents, ready
 from testkit.exploration.violations import demand
 from testkit.exploration.world import Sent, World

@@ -42,11 +42,11 @@ from testkit.exploration.driving import (
     settled,
 )
 from testkit.exploration.due import is_due, may_go_on, polled_from
+from testkit.exploration.notification_checks import OF_ENDS, check_published
 from testkit.exploration.ports import RETRY_AFTER
 from testkit.exploration.roles import begin
 from testkit.exploration.services import Outcome, outcomes_of_call, with_effect
 from testkit.exploration.side_by_side import check_capacity, check_turn
-from testkit.exploration.told import OF_ENDS, check_published
 from testkit.exploration.violations import ViolationError
 from testkit.exploration.world import Rows, Sent, World, forget_texts, rights_in, text_of
 from testkit.memory import MemoryStateStore
@@ -517,7 +517,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     sent = [_sent(message, world) for message in messages if message.body not in notices]
     kinds = [message.kind for message in sent] + ["notice" for _ in notices]
     what = f"sends the {' and the '.join(kinds)}"
-    after = world.with_messages(sent).but(heard=world.heard.union(notices))
+    after = world.with_messages(sent).but(received_notices=world.received_notices.union(notices))
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(UnavailableError), True

@@ -16,7 +16,7 @@ from engine.domain import messages
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
 from engine.domain.steps import Step
-from engine.http.answers import Said
+from engine.http.answers import AnswerBody
 from engine.public_api.links import CallbackToken
 from engine.storage.transitions import Transitions
 from operations.api import retention
@@ -169,10 +169,10 @@ class Explored(Engine):
     async def call_back(self, job: Job) -> None:
         """Answer a step over its link, as its service does."""
         if job.kind == CALL_BACK:
-            said = Said(answer=dict(self.deployed.answer_of(job.step)))
+            body = AnswerBody(answer=dict(self.deployed.answer_of(job.step)))
         else:
-            said = Said(refusal=REFUSAL)
-        await self.link_service.answer(job.body, job.step, said, CallbackToken(right=job.token))
+            body = AnswerBody(refusal=REFUSAL)
+        await self.link_service.answer(job.body, job.step, body, CallbackToken(right=job.token))
 
     async def settle(self, job: Job) -> None:
         """Say what an operator found out about a step in doubt."""

@@ -25,8 +25,8 @@ from testkit.exploration.deployment import (
 )
 from testkit.exploration.explorer import Explored, Limit, explore
 from testkit.exploration.moves import Move, sent
+from testkit.exploration.notification_checks import stands
 from testkit.exploration.running import running
-from testkit.exploration.told import stands
 from testkit.exploration.world import World
 
 MORE_ACTS = (CUSTOMER_CANCEL, HOLD_AGENT, ERASE, RESTORE)

@@ -136,7 +136,7 @@ class World:
     """What has happened at the services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
     """Ids of the events of ends that Event Grid has taken."""
-    heard: frozenset[str] = frozenset()
+    received_notices: frozenset[str] = frozenset()
     """The notices that the sender has got."""
     poison: frozenset[str] = frozenset()
     only: tuple[str, ...] = ()
@@ -306,7 +306,7 @@ class World:
                         self.poison,
                         self.open,
                         self.held,
-                        self.heard,
+                        self.received_notices,
                         self.landed,
                     )
                 ),

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions.changes import Change, HistoryEntry
-from engine.decisions.operator_actions import BY_NAME, Asked
+from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.errors import InvalidError
 from engine.domain.keys import bucket_of
 from engine.storage.orders import of_change
@@ -65,7 +65,7 @@ async def test_what_operators_did_is_listed_with_who_and_why_the_newest_first():
 @pytest.mark.proves("OPR-6")
 def test_an_action_is_written_with_its_row_and_nothing_else_has_one():
     """So none is ever missing."""
-    held = BY_NAME["hold"].act(claimed(), Asked(**GRACE), NOW)
+    held = BY_NAME["hold"].act(claimed(), OperatorCommand(**GRACE), NOW)
     entry = HistoryEntry(at=NOW, actor="scheduler/i", events=some("claimed"))
     others = Change(before=None, after=orders.new(), entry=entry)
     for change, count in ((held, 1), (others, 0)):

@@ -10,7 +10,7 @@ from engine.alerts import events as alerts
 from engine.alerts.events import Acknowledgement, Alert
 from engine.decisions.changes import Change, Event, HistoryEntry
 from engine.decisions.lists import summary
-from engine.decisions.operator_actions import Asked
+from engine.decisions.operator_actions import OperatorCommand
 from engine.domain.events import OrderEnded
 from engine.domain.statuses import Outcome
 from engine.domain.work_index import IndexRow
@@ -196,7 +196,7 @@ async def test_what_is_shown_after_an_action_was_read_after_it():
         return followed.failed, overview.open_orders["Error"].count, order.situation
 
     again = await made.engine.store.commit(
-        resubmit(before, Asked(operator="ada", note="mended"), NOW)
+        resubmit(before, OperatorCommand(operator="ada", note="mended"), NOW)
     )
     assert await seen() == ([], 0, "pending")
     await made.engine.store.commit(failing_again(again))

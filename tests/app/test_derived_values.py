@@ -7,7 +7,7 @@ import pytest
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
 from engine.decisions.changes import HistoryEntry
-from engine.decisions.operator_actions import Asked
+from engine.decisions.operator_actions import OperatorCommand
 from engine.domain.orders import Derived
 from engine.domain.statuses import ProcessState
 from engine.domain.submitted_order import OnFailure
@@ -28,7 +28,7 @@ from tests.support.builders import (
 )
 
 LATER = NOW + seconds(7)
-GRACE = Asked(operator="grace", note="a note")
+GRACE = OperatorCommand(operator="grace", note="a note")
 ANYBODY = OperatorRequest(operator="grace", note="a note")
 ENTRY = HistoryEntry(at=LATER, actor="t", events=())
 WRONG = Derived(complete_by=NOW, not_before=NOW, locked_by="s9", ready_since=LATER)

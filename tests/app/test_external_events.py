@@ -11,7 +11,7 @@ import pytest
 from engine.alerts.events import STALLED
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
-from engine.decisions.operator_actions import BY_NAME, Asked
+from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     LONGEST_WAIT,
@@ -258,7 +258,7 @@ def test_a_hold_moves_the_deadline_by_the_time_held():
     trial, order = begun()
     until = snapshot(trial, order).derived.complete_by
     trial.act(order, "hold")
-    held, asked = snapshot(trial, order), Asked(operator="x", note="y", step="pictures")
+    held, asked = snapshot(trial, order), OperatorCommand(operator="x", note="y", step="pictures")
     assert kinds(held) == [WorkItemKind.HELD]
     with pytest.raises(RefusedError, match="holds the order: its deadline moves at release"):
         answers.extended(held, asked, until + DAYS, trial.now)
@@ -471,7 +471,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
     """No agent is silent if nobody outside answers."""
     trial, order = asked_twice()
     late = trial.now + DAYS
-    held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
+    held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
     assert rules(trial).recover(held, late, ()) is None
     assert list(rules(trial).unresponsive_agents(order, late, ())) == []
 
@@ -480,7 +480,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
 def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     """Its time is up, but the release moves it; an agent's step runs on, and has its own."""
     trial, order = asked_twice(hang=True)
-    held = BY_NAME["hold"].act(order, Asked(operator="x", note="y"), trial.now).after
+    held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by
     assert explain(order, [], acting_rules, late).next_actor is Actor.SUPERVISOR

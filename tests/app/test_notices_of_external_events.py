@@ -199,7 +199,7 @@ def test_operators_read_what_is_asked_without_personal_data():
     trial.advance(days=6)
     shown = asked(trial, order, "pictures")
     assert shown.question == {"text": "Please send pictures, hidden"}
-    assert (shown.asked, shown.asks, shown.fields) == (2, 3, ["urls", "by"])
+    assert (shown.requests_sent, shown.asks, shown.fields) == (2, 3, ["urls", "by"])
     assert shown.until == snapshot(trial, order).step("pictures").complete_by
     assert shown.why_closed is None
     trial.answer(order, "pictures", SENT)
@@ -211,7 +211,12 @@ def test_a_question_that_cannot_be_made_yet_is_null():
     """That of the approval needs the pictures; it can be answered all the same."""
     trial, order = begun()
     shown = asked(trial, order, "approval")
-    assert (shown.question, shown.until, shown.asked, shown.fields) == (None, None, 0, ["limit"])
+    assert (shown.question, shown.until, shown.requests_sent, shown.fields) == (
+        None,
+        None,
+        0,
+        ["limit"],
+    )
     with pytest.raises(RefusedError, match="check is no step that is answered from outside"):
         asked(trial, order, "check")
     with pytest.raises(UnknownOrderError):

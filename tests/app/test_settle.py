@@ -7,7 +7,7 @@ import azure.functions as func
 import pytest
 
 from engine.decisions.callback_actions import checked
-from engine.decisions.operator_actions import Asked, possible, possible_at
+from engine.decisions.operator_actions import OperatorCommand, possible, possible_at
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain.effects import Done, NotDone
 from engine.domain.errors import InvalidError, RefusedError
@@ -30,7 +30,7 @@ UNTIL = NOW + timedelta(hours=1)
 
 
 def said(was_done=None, **more):
-    return Asked(operator="grace", note="asked the carrier", was_done=was_done, **more)
+    return OperatorCommand(operator="grace", note="asked the carrier", was_done=was_done, **more)
 
 
 def in_doubt(*steps):

@@ -486,19 +486,19 @@ def calls_undone_what_is_not() -> AbstractContextManager[Any]:
 
 
 def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
-    def cancel(decide, order, asked, now):
+    def cancel(decide, order, command, now):
         ended = (
             replace(step, state=states.Waiting(), effect=doubted(step.effect, unanswered=True))
             for step in order.in_state(states.Running)
         )
-        return replace(decide(order.with_steps(*ended), asked, now), before=order)
+        return replace(decide(order.with_steps(*ended), command, now), before=order)
 
     return _does_otherwise("cancel", cancel)
 
 
 def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
-    def cancel(decide, order, asked, now):
-        found = decide(order, asked, now)
+    def cancel(decide, order, command, now):
+        found = decide(order, command, now)
         after = derive.changed(order, replace(found.after, state=Pending()), now)
         return replace(found, after=after)
 
@@ -506,24 +506,24 @@ def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
 
 
 def cancels_without_turning_back() -> AbstractContextManager[Any]:
-    def cancel(decide, order, asked, now):
-        return _with_steps(decide(order, asked, now), now, *order.steps)
+    def cancel(decide, order, command, now):
+        return _with_steps(decide(order, command, now), now, *order.steps)
 
     return _does_otherwise("cancel", cancel)
 
 
 def cancels_what_is_over() -> AbstractContextManager[Any]:
-    def cancel(decide, order, asked, now):
+    def cancel(decide, order, command, now):
         pretended = isinstance(order.state, Processed)
         known = replace(order, state=Pending()) if pretended else order
-        return replace(decide(known, asked, now), before=order)
+        return replace(decide(known, command, now), before=order)
 
     return _does_otherwise("cancel", cancel, why_not=lambda order, now: None)
 
 
 def skips_into_processed() -> AbstractContextManager[Any]:
-    def skip(decide, order, asked, now):
-        found = decide(order, asked, now)
+    def skip(decide, order, command, now):
+        found = decide(order, command, now)
         skipped = found.after.in_state(states.Skipped)
         done = (replace(step, state=states.Completed()) for step in skipped)
         return _with_steps(found, now, *done)

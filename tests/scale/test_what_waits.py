@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from engine.alerts.events import NEWS, STALLED
-from engine.decisions.operator_actions import BY_NAME, Asked
+from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.domain.work_index import WorkItemKind, all_of
 from engine.workflow import Workflow, business
 from testkit import Trial, TrialOrder
@@ -17,7 +17,7 @@ from tests.support.asking import ADA, ASKING, DAYS, SENT, Question, Request, Wor
 from tests.support.scale import NIGHTLY, in_soak
 
 HOUR = timedelta(hours=1)
-GRACE = Asked(operator="grace", note="the customer asked for it")
+GRACE = OperatorCommand(operator="grace", note="the customer asked for it")
 
 waiting = Workflow("waiting", Request)
 

@@ -7,9 +7,9 @@ from engine.decisions.operator_actions import BY_NAME
 from engine.words import words_of
 
 
-def act(name, order, asked, now):
+def act(name, order, command, now):
     """The change by which an operator does this; raises `RefusedError`."""
-    return BY_NAME[name].act(order, asked, now)
+    return BY_NAME[name].act(order, command, now)
 
 
 def refusal(name, order, now):

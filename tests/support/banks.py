@@ -8,7 +8,7 @@ from itertools import count
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from testkit.checks import Told
+from testkit.checks import CallResult
 
 UNDOES = {"/recall": "/pay"}
 CONTENT = {"amount": "10.00"}
@@ -51,7 +51,7 @@ class Bank:
         await send({"type": "http.response.body", "body": body[5:]})
 
 
-class Asked:
+class AsgiAnswer:
     """An answer of an ASGI application to one call."""
 
     def __init__(self):
@@ -80,17 +80,17 @@ async def ask(app, path="/pay", key="o:pay", content=CONTENT, **more):
     async def receive():
         return next(coming)
 
-    asked = Asked()
-    await app(scope | {"headers": headers}, receive, asked.send)
-    return asked
+    answer = AsgiAnswer()
+    await app(scope | {"headers": headers}, receive, answer.send)
+    return answer
 
 
 def poster(app):
     """What the checks call: an ASGI application without a network."""
 
     async def post(operation, key, content):
-        asked = await ask(app, f"/{operation}", key, content)
-        return Told(status=asked.status, content=json.loads(asked.body))
+        answer = await ask(app, f"/{operation}", key, content)
+        return CallResult(status=answer.status, content=json.loads(answer.body))
 
     return post
 
@@ -100,15 +100,15 @@ async def served(app):
     """The address of an ASGI application on this machine."""
 
     async def handle(request):
-        asked = await ask(
+        answer = await ask(
             app,
             request.path,
             request.headers.get("Idempotency-Key"),
             method=request.method,
             body=await request.read(),
         )
-        headers = {name.decode(): value.decode() for name, value in asked.headers.items()}
-        return web.Response(status=asked.status, body=asked.body, headers=headers)
+        headers = {name.decode(): value.decode() for name, value in answer.headers.items()}
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
 
     server = web.Application()
     server.router.add_route("*", "/{path:.*}", handle)
@@ -128,13 +128,13 @@ class Faulty:
         if operation == "recall":
             return self._recall(key)
         if key in self.undone and self.fault != "undone and done again":
-            return Told(status=410, content={})
+            return CallResult(status=410, content={})
         if content.get("amount") is None:
             return self._refuse(key)
         if key in self.answers and self.fault != "forgets":
             return self._known(key, content)
         if key in self.busy:
-            return Told(status=409, content={})
+            return CallResult(status=409, content={})
         return await self._pay(key, content)
 
     async def _pay(self, key, content):
@@ -142,11 +142,11 @@ class Faulty:
             self.busy.add(key)
         await asyncio.sleep(0)
         self.busy.discard(key)
-        answer = Told(status=200, content={"reference": f"r-{next(self.numbers)}"})
+        answer = CallResult(status=200, content={"reference": f"r-{next(self.numbers)}"})
         if self.fault == "says the same to all":
-            answer = Told(status=200, content={})
+            answer = CallResult(status=200, content={})
         if self.fault == "says nothing":
-            answer = Told(status=204)
+            answer = CallResult(status=204)
         self.answers[key] = content, answer
         return answer
 
@@ -155,24 +155,24 @@ class Faulty:
         if before is None:
             return answer
         if before != content and self.fault == "pays other content":
-            return Told(status=200, content={"reference": f"r-{next(self.numbers)}"})
+            return CallResult(status=200, content={"reference": f"r-{next(self.numbers)}"})
         if before != content and self.fault != "takes other content for the same":
-            return Told(status=422, content={})
+            return CallResult(status=422, content={})
         return answer
 
     def _recall(self, key):
         unknown = key not in self.answers and key not in self.undone
         if unknown and self.fault == "knows no unknown key":
-            return Told(status=404, content={})
+            return CallResult(status=404, content={})
         if key in self.undone and self.fault == "recalls once":
-            return Told(status=404, content={})
+            return CallResult(status=404, content={})
         if not (unknown and self.fault == "forgets an undo"):
             self.undone.add(key)
-        return Told(status=200, content={})
+        return CallResult(status=200, content={})
 
     def _refuse(self, key):
         status = {"stumbles": 500, "needs a card": 402}.get(self.fault, 422)
-        refused = Told(status=status, content={})
+        refused = CallResult(status=status, content={})
         if self.fault == "remembers refusals":
             self.answers[key] = None, refused
         return refused

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.operator_actions import Asked
+from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from engine.domain.errors import InvalidError
 from engine.domain.keys import business_key, key_in
@@ -66,7 +66,7 @@ def recorded(**more):
 
 def hurried(order):
     """The order, after an operator raised its priority."""
-    asked = Asked(operator="grace", note="soon")
+    asked = OperatorCommand(operator="grace", note="soon")
     return expedite(order, asked, NOW).after
 
 

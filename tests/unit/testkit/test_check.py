@@ -13,7 +13,7 @@ from engine.azure.answers import MAX_BYTES
 from engine.workflow import Agent, ApiKey, Body, Model, Operation
 from samples.simulator.ledger import Ledger
 from testkit.check import FAILS, NOT_TRIED, WORKS, main
-from testkit.checks import Service, Told, Verdict, findings
+from testkit.checks import CallResult, Service, Verdict, findings
 from testkit.keys import MemoryKeys
 from testkit.memory import of_columns
 from testkit.receiver import Receiver
@@ -93,7 +93,7 @@ async def test_the_simulated_services_keep_the_contract():
 
     async def post(operation, key, content):
         answer = await world.call(operation, key)
-        return Told(status=answer.status, content=answer.result)
+        return CallResult(status=answer.status, content=answer.result)
 
     seen = await found(post, "authorise", "void", refused=None)
     assert verdicts(seen) == dict.fromkeys((TWICE, AT_ONCE, UNKNOWN, UNDONE), "ok") | {

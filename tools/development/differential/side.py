@@ -18,7 +18,7 @@ from development.differential import neutral
 from engine.decisions import callback_actions as answers
 from engine.decisions.actions.restore import Copied
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
-from engine.decisions.operator_actions import BY_NAME, Asked, cancel_for_customer
+from engine.decisions.operator_actions import BY_NAME, OperatorCommand, cancel_for_customer
 from engine.declarations.business import Agent, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
@@ -112,7 +112,7 @@ class Side:
 
     def act(self, before: Order, move: Json, now: datetime) -> Change:
         """Let an operator act on the order."""
-        asked = Asked(
+        asked = OperatorCommand(
             operator=OPERATOR,
             note=NOTE,
             step=move.get("step"),
@@ -134,15 +134,15 @@ class Side:
     def extend(self, before: Order, move: Json, now: datetime) -> Change:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
-        return answers.extended(before, _asked(move), until, now)
+        return answers.extended(before, _command(move), until, now)
 
     def remind(self, before: Order, move: Json, now: datetime) -> Change:
         """Remind of an answer."""
-        return answers.reminded(before, _asked(move), now)
+        return answers.reminded(before, _command(move), now)
 
     def renew_callback(self, before: Order, move: Json, now: datetime) -> Change:
         """Make a new callback address for a step."""
-        return answers.with_new_callback_url(before, _asked(move), self._callback_urls, now)
+        return answers.with_new_callback_url(before, _command(move), self._callback_urls, now)
 
     def cancel_for_customer(self, before: Order, move: Json, now: datetime) -> Change:
         """Cancel the order for its customer."""
@@ -315,8 +315,8 @@ def _message(message: BusMessage) -> Json:
 # What a world consists of
 
 
-def _asked(move: Json) -> Asked:
-    return Asked(operator=OPERATOR, note=NOTE, step=move["step"])
+def _command(move: Json) -> OperatorCommand:
+    return OperatorCommand(operator=OPERATOR, note=NOTE, step=move["step"])
 
 
 def _health(said: Json, now: datetime) -> AgentHealth:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.decisions import callback_actions as answers
 from engine.decisions.callback_actions import Answer
-from engine.decisions.operator_actions import Asked
+from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.workflow import LONGEST_WAIT, Workflows
 from engine.domain import callback_urls as links
 from engine.domain import states
@@ -24,7 +24,7 @@ from tests.support.acting import cancel, resubmit
 from tests.support.asking import ADA, ASKING, SENT
 from tests.support.builders import NOW, orders, refusal, steps
 
-GRACE = Asked(operator="grace", note="they called", step="pictures")
+GRACE = OperatorCommand(operator="grace", note="they called", step="pictures")
 WORKFLOWS = ASKING.workflows
 
 

@@ -74,13 +74,13 @@ async def test_what_nobody_expected_is_logged_and_not_told(error, caplog):
     assert "secret" not in str(vars(caplog.records[0])["route"])
 
 
-class Asked(BaseModel):
+class NameBody(BaseModel):
     name: str
 
 
 @answers
 async def asked(req):
-    return ok({"name": body_of(req, Asked).name})
+    return ok({"name": body_of(req, NameBody).name})
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from engine.domain.errors import InvalidLinkError, RefusedError, TooManyTriesErr
 from engine.domain.events import Claimed
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.states import Completed, Deferred
-from engine.http.answers import Said
+from engine.http.answers import AnswerBody
 from engine.public_api.links import MOST_ORDERS, MOST_TRIES, WITHIN, CallbackToken, WrongTries
 from engine.workflow import Agent, Call, Later, Model, Nothing, Operation, Workflow, business
 from functions_alone.ports import Ports
@@ -93,7 +93,7 @@ def over(trial, order, step="pictures", right=None, **said):
     """Answer over the link, which is right unless the test gives another one."""
     given = CallbackToken(right=right or right_of(trial, order, step))
     service = trial._world.engine.link_service
-    taken = trial._world.run(service.answer(order.id, step, Said(**said), given))
+    taken = trial._world.run(service.answer(order.id, step, AnswerBody(**said), given))
     return taken.status
 
 

@@ -31,7 +31,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Asked:
+class BoundFunction:
     """A function, and what its parameters take from the recorded order and results."""
 
     function: Callable[..., Any]
@@ -58,23 +58,23 @@ class Asked:
 class Request:
     """Makes the content of a step's request."""
 
-    asked: Asked
+    function: BoundFunction
 
     def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
-        """Return the content; raises `InvalidError` as `Asked` does."""
-        content: Model = self.asked(order, results)
+        """Return the content; raises `InvalidError` as `BoundFunction` does."""
+        content: Model = self.function(order, results)
         return content.model_dump(mode="json", by_alias=True)
 
 
-def asked(
+def bind(
     function: Callable[..., Any],
     payload: type[Model],
     answers: Mapping[str, tuple[str, type[Model]]],
-) -> Asked:
+) -> BoundFunction:
     """Return the function with what it takes; `answers` are the step and model by parameter."""
     parameters = signature_of(function).parameters
     typed = {name: parameter.annotation for name, parameter in parameters.items()}
-    return Asked(
+    return BoundFunction(
         function=function,
         order=[name for name, kind in typed.items() if kind is Order],
         payload={name: kind for name, kind in typed.items() if kind is payload},
@@ -85,7 +85,7 @@ def asked(
     )
 
 
-def used_by(functions: Sequence[Asked]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def used_by(functions: Sequence[BoundFunction]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the steps whose answers functions take, and those that all take None for."""
     answers = list(chain.from_iterable(function.answers.values() for function in functions))
     needed = {answer.step for answer in answers if not answer.may_lack}

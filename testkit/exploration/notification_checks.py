@@ -22,7 +22,7 @@ from engine.words import words_of
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 
-ENDS_TOLD = {
+END_NOTIFICATIONS = {
     "processed": "order-completed",
     "failed": "order-failed",
     "undone": "order-undone",
@@ -35,7 +35,7 @@ OF_ENDS = (ORDER_FAILED, ORDER_UNDONE)
 FAILED = Failed | UndoFailed | NothingToUndo
 """The states of a step that has no more attempts, forward or back."""
 
-Told = tuple[str, str | None]
+Notification = tuple[str, str | None]
 """An event, and the step that it is about."""
 
 
@@ -51,14 +51,16 @@ def check_alert(change: Change) -> None:
     """Check that who ends an order in `Error` tells operators what stands and what they can do."""
     before, after = change.before, change.after
     of_ends = [event for event in alerts.of(after, change.entry) if event.type in OF_ENDS]
-    told, *more = of_ends or [None]
+    alert, *more = of_ends or [None]
     ended = isinstance(after.state, InError) and not isinstance(before.state, InError)
-    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {[told, *more]}")
-    if told and isinstance(after.state, InError):
-        _says_what_is(after, after.state.outcome, change.entry, told)
+    demand(
+        bool(alert) == ended and not more, f"“{change.entry.event}”, and alerts: {[alert, *more]}"
+    )
+    if alert and isinstance(after.state, InError):
+        _says_what_is(after, after.state.outcome, change.entry, alert)
 
 
-def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, told: Event) -> None:
+def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, alert: Event) -> None:
     undone = outcome is Outcome.UNDONE
     expected = {
         "orderId": order.order_id,
@@ -69,33 +71,34 @@ def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, told: Eve
         "stillToBeUndone": [step.name for step in order.steps if order.is_undo and stands(step)],
         "actionRequired": not undone,
     }
-    said = {name: told.data[name] for name in expected}
-    demand(said == expected, f"the alert says {said}, the order {expected}")
+    stated = {name: alert.data[name] for name in expected}
+    demand(stated == expected, f"the alert says {stated}, the order {expected}")
     kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
     about = (kind, f"orders/{order.order_id}", entry.at)
     demand(
-        (told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}"
+        (alert.type, alert.subject, alert.at) == about,
+        f"the alert is {alert}, and should be {about}",
     )
-    _names_the_cause(order, entry, told)
+    _names_the_cause(order, entry, alert)
     can = possible(order, entry.at)
-    offered = told.data["actions"]
+    offered = alert.data["actions"]
     demand(offered == can, f"operators can {can}, and are told {offered}")
 
 
-def _names_the_cause(order: Order, entry: HistoryEntry, told: Event) -> None:
+def _names_the_cause(order: Order, entry: HistoryEntry, alert: Event) -> None:
     """Check which step is named: one that has failed, with its own reason; none if none has."""
-    cause = order.step(told.data["step"])
+    cause = order.step(alert.data["step"])
     if cause is None:
-        blamed = [step.name for step in order.steps if _failed_for(step, told.data["reason"])]
+        blamed = [step.name for step in order.steps if _failed_for(step, alert.data["reason"])]
         demand(
-            not (told.data["step"] or blamed),
-            f"the alert names “{told.data['step']}”, and {blamed} failed",
+            not (alert.data["step"] or blamed),
+            f"the alert names “{alert.data['step']}”, and {blamed} failed",
         )
         return
     end = entry.events[-1]
-    is_told = isinstance(end, OrderEnded) and (end.step, end.cause) == (cause.name, cause.cause)
+    is_named = isinstance(end, OrderEnded) and (end.step, end.cause) == (cause.name, cause.cause)
     demand(
-        _failed_for(cause, told.data["reason"]) and is_told,
+        _failed_for(cause, alert.data["reason"]) and is_named,
         f"the alert blames {cause} for {entry.detail}",
     )
 
@@ -129,26 +132,26 @@ def check_notices(world: World) -> None:
         )
         return
     pending = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
-    bodies = map(json.loads, pending | world.heard)
+    bodies = map(json.loads, pending | world.received_notices)
     notices = {
         (body["sequence"], body["noticeId"]): (body["event"], body.get("step")) for body in bodies
     }
-    told = [notices[key] for key in sorted(notices)]
+    sent = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
-    demand(told == happened, f"the sender hears {told}; it happened {happened} (ALR-2)")
+    demand(sent == happened, f"the sender hears {sent}; it happened {happened} (ALR-2)")
     sequences, ids = {sequence for sequence, _ in notices}, {name for _, name in notices}
     demand(
-        len(sequences) == len(ids) == len(told),
+        len(sequences) == len(ids) == len(sent),
         f"notices share a sequence or an id: {sorted(notices)}",
     )
 
 
-def _happened(world: World) -> list[Told]:
+def _happened(world: World) -> list[Notification]:
     """What there is to tell the sender, by the history.
 
     What is done once an order goes back is undone.
     """
-    happened: list[Told] = []
+    happened: list[Notification] = []
     turned_back = False
     for entry in (entry for entry in world.history() if entry.change_id):
         if entry.event == "submitted":
@@ -164,7 +167,9 @@ def _happened(world: World) -> list[Told]:
             or (isinstance(event, StepSettled) and event.was_done)
         ]
         happened += [("step-completed", step) for step in completed if not turned_back]
-        happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []
+        happened += (
+            [(END_NOTIFICATIONS[entry.event], None)] if entry.event in END_NOTIFICATIONS else []
+        )
     return happened
 
 
