@@ -95,8 +95,8 @@ class AgentService:
                 await self._gave_up(request, str(fault), by_gateway=fault.by_gateway)
                 return
             except AnswersLaterError:  # over its link; no reply of ours ends the step
-                told = {"agent": self.name, "request": request.request_id}
-                log.info("agent.answered_later", extra=told)
+                facts = {"agent": self.name, "request": request.request_id}
+                log.info("agent.answered_later", extra=facts)
                 await self.health_reporter.answers_later(request)
                 return
         if not self._is_too_late(request):
@@ -182,8 +182,8 @@ class AgentService:
 
         def pause(state: RetryCallState) -> float:
             accepted = _accepted(state)
-            asked = rules.pause_after(accepted).total_seconds() if accepted else 0.0
-            return max(asked, back_off(state))
+            pause = rules.pause_after(accepted).total_seconds() if accepted else 0.0
+            return max(pause, back_off(state))
 
         def too_late(state: RetryCallState) -> bool:
             call = self.call_timeout.total_seconds() if _accepted(state) else 0

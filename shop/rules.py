@@ -50,8 +50,8 @@ def _below_largest_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
     prices = (Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes)
     total = sum(prices, Decimal(0))
     if total > LARGEST_TOTAL:
-        told = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
-        raise PydanticCustomError("too_much", "{told}", {"told": told})
+        reason = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
+        raise PydanticCustomError("too_much", "{reason}", {"reason": reason})
     return wishes
 
 

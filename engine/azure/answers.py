@@ -56,8 +56,8 @@ class Answer:
         content = self.content or {}
         error = content.get("error")
         inner = error if isinstance(error, dict) else {}
-        said = [content.get(name) for name in ("detail", "reason", "title")]
-        for text in (*said, inner.get("message"), error):
+        texts = [content.get(name) for name in ("detail", "reason", "title")]
+        for text in (*texts, inner.get("message"), error):
             if isinstance(text, str):
                 return plain(text, MAX_REASON_CHARACTERS)
         return ""

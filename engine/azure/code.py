@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 HELD_SECONDS = 1.0
 """How long a function may keep the event loop from everything else before that is logged."""
-NO_ROOM = "functions whose time is up still run, and leave no room"
-ROOM_AFTER = timedelta(seconds=1)
+NO_CAPACITY = "functions whose time is up still run, and leave no room"
+CAPACITY_AFTER = timedelta(seconds=1)
 """Delay before a request may come again that found no room."""
 
 
@@ -91,7 +91,7 @@ class CodeService:
         on without it; but until it has ended, it counts as one that runs.
         """
         if len(self._running) >= self.at_once:
-            raise NotTriedError(NO_ROOM, ROOM_AFTER)
+            raise NotTriedError(NO_CAPACITY, CAPACITY_AFTER)
         work = (
             self._in_thread(code, call, ask) if code.in_thread else self._on_loop(code, call, ask)
         )
@@ -127,8 +127,8 @@ class CodeService:
 
     def _held(self, code: Code, seconds: float) -> None:
         if seconds > HELD_SECONDS:
-            told = {"agent": self.agent, "function": code.name, "seconds": round(seconds, 1)}
-            log.warning("code.held_the_loop", extra=told)
+            facts = {"agent": self.agent, "function": code.name, "seconds": round(seconds, 1)}
+            log.warning("code.held_the_loop", extra=facts)
 
     def _in_thread(self, code: Code, call: Call, ask: Any) -> asyncio.Future[Any]:
         """Begin a plain function, in a thread of its own that does not keep the process alive."""
@@ -159,14 +159,14 @@ class CodeService:
         if isinstance(error, Later) and self.answer_within:
             after = self.answer_within if error.after is None else error.after
             wait = min(max(after, timedelta()), self.answer_within, LONGEST_PAUSE)
-            return AcceptedError(_said(error), retry_after=wait)
+            return AcceptedError(_message_of(error), retry_after=wait)
         if isinstance(error, Later) and error.after is None and call.answer_url:
-            return AnswersLaterError(_said(error))
+            return AnswersLaterError(_message_of(error))
         if isinstance(error, TryAgain | Later):
             wait = min(error.after or timedelta(), self.longest_wait)
             if isinstance(error, TryAgain) and wait > timedelta():
-                return ThrottledError(_said(error), wait, in_doubt=True)
-            return TransientError(_said(error))
+                return ThrottledError(_message_of(error), wait, in_doubt=True)
+            return TransientError(_message_of(error))
         return TransientError(f"{code.name} raised {type(error).__name__}{_place(error)}")
 
 
@@ -217,7 +217,7 @@ def _result(code: Code, answer: Any) -> Mapping[str, Any]:
     return result
 
 
-def _said(error: TryAgain | Later) -> str:
+def _message_of(error: TryAgain | Later) -> str:
     return plain(error.reason, MAX_REASON_CHARACTERS)
 
 

@@ -99,8 +99,8 @@ class Connections:
             self._settings.table_service_uri,
             retry_total=RETRIES,
             retry_backoff_factor=0.2,
-            raw_request_hook=self.store_clock.asked,
-            raw_response_hook=self.store_clock.answered,
+            raw_request_hook=self.store_clock.before_request,
+            raw_response_hook=self.store_clock.after_response,
         )
 
     @cached_property

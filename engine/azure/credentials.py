@@ -134,7 +134,7 @@ class ClientGrant:
     async def __call__(self, refused: bool) -> Token:  # noqa: FBT001 - the type is `Fetch`
         """Fetch a token; raises `TransientError`, which says nothing of what was sent."""
         del refused
-        asked = self.clock()
+        requested_at = self.clock()
         async with self.session().post(
             self.url,
             data=self._form(),
@@ -147,7 +147,7 @@ class ClientGrant:
         text = answer.get("access_token")
         if status != 200 or not isinstance(text, str) or not HEADER_VALUE.fullmatch(text):
             raise TransientError(f"no token: {status} {_code(answer)}".strip(), by_gateway=True)
-        return Token(text=text, ends=asked + _lasts(answer.get("expires_in")))
+        return Token(text=text, ends=requested_at + _lasts(answer.get("expires_in")))
 
     def _form(self) -> Mapping[str, str]:
         form = {"grant_type": "client_credentials"}

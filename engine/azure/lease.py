@@ -37,14 +37,14 @@ class BlobLeadership:
 
     async def acquire(self) -> bool:
         """See `Leadership.acquire`; raises `UnavailableError`."""
-        asked_at = self._monotonic()
+        requested_at = self._monotonic()
         try:
             with azure_errors("leader election"):
                 await self._take()
         except ConflictError:
             self._until = 0.0
             return False
-        self._until = asked_at + self._lease_seconds - SAFETY_SECONDS
+        self._until = requested_at + self._lease_seconds - SAFETY_SECONDS
         return True
 
     def held(self) -> bool:

@@ -146,7 +146,7 @@ class HttpRemoteService:
             wait = answer.asks_to_wait(self.clock(), most)
             usual = most if self.calls_back else min(ASK_AGAIN, most)
             raise AcceptedError(fault, retry_after=wait or usual)
-        if answer.status == ACCEPTED and request.answer_url and not _may_be_asked(answer):
+        if answer.status == ACCEPTED and request.answer_url and not _may_be_polled(answer):
             raise AnswersLaterError(fault)
         if answer.status in BUSY:
             wait = answer.asks_to_wait(self.clock(), self.longest_wait)
@@ -154,7 +154,7 @@ class HttpRemoteService:
                 raise ThrottledError(fault, wait, in_doubt=True)
 
 
-def _may_be_asked(answer: Answer) -> bool:
+def _may_be_polled(answer: Answer) -> bool:
     """Whether a service that has accepted a call says when, or where, to ask for the outcome."""
     return bool(answer.retry_after) or answer.is_followed
 

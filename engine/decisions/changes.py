@@ -146,8 +146,8 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | No
     if not entry.actor.startswith(OPERATOR):
         return None
     place = f"{newest_first(entry.at)}|{order_id}|{version}"
-    said = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
-    return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=said)
+    columns = {"At": entry.at, "Actor": entry.actor, "Event": entry.event, "Detail": entry.detail}
+    return IndexRow(key=f"{work_index.ACTED_PREFIX}{place}", order_id=order_id, data=columns)
 
 
 Decision = Change | Note | NotClaimed | None

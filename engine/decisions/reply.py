@@ -173,8 +173,8 @@ def _why_invalid(
     if reply.attempt != step.counts.attempts:
         return Cause(Code.REPLY_OUTDATED, {**facts, "current": step.counts.attempts})
     if agent != step.agent:
-        asked = {**facts, "agent": agent, "expected": step.agent}
-        return Cause(Code.REPLY_FROM_OTHER_AGENT, asked)
+        mismatch = {**facts, "agent": agent, "expected": step.agent}
+        return Cause(Code.REPLY_FROM_OTHER_AGENT, mismatch)
     if not isinstance(step.state, Undoing if reply.action == "undo" else Running):
         word = PATTERN_STATE[type(step.state)]
         return Cause(Code.REPLY_NOT_AWAITED, {**facts, "state": str(word)})

@@ -293,7 +293,7 @@ class Business:
 
     def _faults_of_code(self) -> Iterator[Fault]:
         """Yield the operations that have neither a function nor an address."""
-        asked = {
+        requested = {
             (step.capability, operation)
             for workflow in self.workflows.all
             for step in workflow.steps
@@ -301,7 +301,7 @@ class Business:
             if operation
         }
         for agent in self.agents:
-            for capability, operation in sorted(asked):
+            for capability, operation in sorted(requested):
                 offered = capability == agent.offers and operation not in agent.code
                 if offered and not agent.address:
                     yield Fault(FaultCode.OPERATION_NOT_REACHABLE, agent.place, operation=operation)

@@ -89,8 +89,8 @@ def move_deadline_by(step: StepIn[AwaitingExternalEvent], held_for: timedelta) -
 
 def is_awaited_again(step: Step) -> bool:
     """Whether a resubmit lets somebody outside who was asked before be asked again."""
-    was_asked = step.is_external and step.counts.attempts > 0
-    return was_asked and (isinstance(step.state, RequestCancelled) or step.wait is not None)
+    was_requested = step.is_external and step.counts.attempts > 0
+    return was_requested and (isinstance(step.state, RequestCancelled) or step.wait is not None)
 
 
 def with_callback_token(step: Step, token: str) -> Step:

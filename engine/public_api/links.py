@@ -103,7 +103,7 @@ class LinkService:
         def decide(order: Order, now: datetime) -> Change | None:
             self._check(order, step, token)
             answer = answers.read(order, step, self.workflows, body.answer, body.refusal)
-            answer = replace(answer, for_good=self._asked(order, step) in self.remembering)
+            answer = replace(answer, for_good=self._agent_of(order, step) in self.remembering)
             return answers.answered(order, answer, ACTOR, now)
 
         self.wrong_tries.check(order_id)
@@ -125,7 +125,7 @@ class LinkService:
         self._check(order, step, token)
         return self._shown(order, step)
 
-    def _asked(self, order: Order, name: str) -> str | None:
+    def _agent_of(self, order: Order, name: str) -> str | None:
         """Return the agent that was asked; None if there is no such step."""
         step = order.step(name)
         return step.agent if step else None

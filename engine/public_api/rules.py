@@ -56,8 +56,8 @@ ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessStat
 def _hard_to_guess(key: str) -> str:
     fits = MIN_KEY <= len(key) <= MAX_KEY
     if not fits or _bits_of(key) < MIN_BITS or _is_repeated(key):
-        told = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
-        raise PydanticCustomError("guessable", "{told}", {"told": told})
+        reason = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
+        raise PydanticCustomError("guessable", "{reason}", {"reason": reason})
     return key
 
 
@@ -167,8 +167,8 @@ def submission(
 def check_length(message: str) -> None:
     """Raise `InvalidError` if the queue cannot hold the message, which is ASCII."""
     if len(message) > LARGEST_MESSAGE:
-        told = f"{len(message)} bytes with each character as ASCII"
-        raise InvalidError([f"body: {told}; a queue takes {LARGEST_MESSAGE}"])
+        reason = f"{len(message)} bytes with each character as ASCII"
+        raise InvalidError([f"body: {reason}; a queue takes {LARGEST_MESSAGE}"])
 
 
 def is_of(order: Order, endpoint: EndpointDefinition) -> bool:

@@ -70,10 +70,10 @@ class Places:
 def keys_of_digest(waiting: Mapping[str, Event]) -> tuple[str, ...]:
     """Return the keys of the rows that the next digest reports: as many as fit."""
     found: list[str] = []
-    room = MAX_CHARACTERS
+    space = MAX_CHARACTERS
     for key in waiting:
-        room -= len(key) + 3
-        if room < 0:
+        space -= len(key) + 3
+        if space < 0:
             break
         found.append(key)
     return tuple(found)

@@ -94,13 +94,13 @@ class BulkService:
         rows, continuation = await agenda_page(
             self.store, start, end, request.limit, request.continuation
         )
-        found = (_meant(row, action, request.where, until) for row in rows)
+        found = (_matching(row, action, request.where, until) for row in rows)
         # An order that changes between two looks may be listed twice.
-        meant = list({order.order_id: order for order in found if order}.values())
+        matching = list({order.order_id: order for order in found if order}.values())
         page = BulkPage(
             dry_run=request.dry_run,
             until=until,
-            matching=meant,
+            matching=matching,
             done=[],
             still_waiting=[],
             refused=[],
@@ -109,11 +109,11 @@ class BulkService:
         )
         if request.dry_run:
             return page
-        orders, refused = await self._act_on(meant, request, until)
+        orders, refused = await self._act_on(matching, request, until)
         done = [order.order_id for order in orders]
         waiting = [order.order_id for order in orders if order.meaning.waits_for_operator]
         handled = {*done, *(refusal.order_id for refusal in refused)}
-        changed = [order.order_id for order in meant if order.order_id not in handled]
+        changed = [order.order_id for order in matching if order.order_id not in handled]
         return page.model_copy(
             update={
                 "done": done,
@@ -139,15 +139,15 @@ class BulkService:
         return request.until or latest
 
     async def _act_on(
-        self, meant: list[ListedOrder], request: BulkRequest, until: datetime
+        self, matching: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[Order], list[NotDone]]:
         outcomes = await run_all(
-            (self._one(row.order_id, request, until) for row in meant), at_most=AT_ONCE
+            (self._one(row.order_id, request, until) for row in matching), at_most=AT_ONCE
         )
         done = [outcome for outcome in outcomes if isinstance(outcome, Order)]
         log.info(
             "operators.bulk_page",
-            extra={"action": request.action, "done": len(done), "meant": len(meant)},
+            extra={"action": request.action, "done": len(done), "meant": len(matching)},
         )
         return done, [outcome for outcome in outcomes if isinstance(outcome, NotDone)]
 
@@ -159,7 +159,7 @@ class BulkService:
         command = command_of(action, request, where.step if action.of_step else None)
 
         def decide(order: Order, now: datetime) -> Change | None:
-            if not meant_by(order, action, where, until):
+            if not matches(order, action, where, until):
                 return None
             return action.act(order, checked(order, command, self.workflows), now)
 
@@ -189,7 +189,7 @@ def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
     return first, last
 
 
-def _meant(row: IndexRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
+def _matching(row: IndexRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
     """Return the order as the list shows it, if it matches and has not changed since `until`.
 
     Of the rows of an order in the lists of the action, the one that lists it counts.
@@ -207,10 +207,10 @@ def _meant(row: IndexRow, action: Action, where: Where, until: datetime) -> List
     return order if in_time and where.fits(order) else None
 
 
-def meant_by(order: Order, action: Action, where: Where, until: datetime) -> bool:
+def matches(order: Order, action: Action, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     items = work_items(order, order.updated_at, order.derived.ready_since)
     rows = lists.index_rows(order, items)
     in_range = (row for key, row in rows.items() if start <= key < end)
-    return any(_meant(row, action, where, until) for row in in_range)
+    return any(_matching(row, action, where, until) for row in in_range)

@@ -94,8 +94,8 @@ class ActingRules:
         def open_of(agents: Sequence[str]) -> list[str]:
             return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
 
-        room = {capability: open_of(agents) for capability, agents in self.offers.items()}
-        return self.claim(order, at, room)
+        capacity = {capability: open_of(agents) for capability, agents in self.offers.items()}
+        return self.claim(order, at, capacity)
 
     def recovered(self, order: Order, at: datetime) -> Decision:
         """Return the recovery at this time if nobody replies before."""
@@ -289,12 +289,12 @@ def _no_way_back(order: Order) -> str:
 
 def _left_out(order: Order) -> str:
     """Return which steps the order went on without, and why, as far as it is known."""
-    said = [
+    reasons = [
         f"{step.name} was skipped: {words_of(step.state.cause)}"
         for step in order.in_state(Skipped)
         if step.state.cause
     ]
-    return f"; {'; '.join(said)}" if said else ""
+    return f"; {'; '.join(reasons)}" if reasons else ""
 
 
 def _on_hold(hold: Hold) -> str:
@@ -320,9 +320,9 @@ def _waiting_for(
             return f"a newer version of the app: {_unknown(order, expected.why_not)}"
         case Actor.SCHEDULER:
             beside = f", and for {answers}" if answers else ""
-            room = _room(order, expected, rules, now)
+            wait = _capacity_wait(order, expected, rules, now)
             return (
-                f"a scheduler to claim it{room}{_asked_again(order)}{_pauses(order, now)}{beside}"
+                f"a scheduler to claim it{wait}{_polled_again(order)}{_pauses(order, now)}{beside}"
             )
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
@@ -343,7 +343,7 @@ def _unknown(order: Order, why_not: NotClaimable) -> str:
     return f"this one does not know workflow {workflow}"
 
 
-def _asked_again(order: Order) -> str:
+def _polled_again(order: Order) -> str:
     """Return what was accepted and is asked for again; empty if nothing was."""
     accepted = [
         f"{step.agent}, which accepted {step.name} and may take until {_clock(step.answer_by)}"
@@ -360,7 +360,7 @@ _UNTIL: Mapping[type[Wait | None], str] = {
     Scheduled: "is scheduled for",
     LateEffectsPossible: "may still take effect, so its undo starts from",
 }
-"""What a step does that waits for a time; `_asked_again` says it of work that was accepted."""
+"""What a step does that waits for a time; `_polled_again` says it of work that was accepted."""
 
 
 def _pauses(order: Order, now: datetime) -> str:
@@ -376,7 +376,7 @@ def _pause(step: Step, now: datetime) -> str:
     return f"{step.name} {does} {_clock(until)}{why}"
 
 
-def _room(order: Order, expected: Prospect, rules: ActingRules, now: datetime) -> str:
+def _capacity_wait(order: Order, expected: Prospect, rules: ActingRules, now: datetime) -> str:
     needs, since = _capability(order), order.derived.ready_since
     if needs not in rules.offers:
         return ""
@@ -398,8 +398,8 @@ def _answer(order_id: str, step: Step, rules: ActingRules) -> str:
     title, counts = step.rules.title, step.counts
     called = f"{step.name} ({title})" if title else step.name
     if isinstance(step.state, AwaitingExternalEvent):
-        asked = f"time {counts.failures + 1} of {step.rules.threshold} that it is asked"
-        return f"an answer from outside to {called}, {asked}"
+        attempt = f"time {counts.failures + 1} of {step.rules.threshold} that it is asked"
+        return f"an answer from outside to {called}, {attempt}"
     what, action = ("undo", "undo") if isinstance(step.state, Undoing) else ("step", "do")
     request = request_id(order_id, step.name, counts.attempts, action)
     fault = fault_of(rules.agent_health, request)

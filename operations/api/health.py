@@ -35,7 +35,7 @@ class HealthService:
     """Probes all dependencies at once; all reports share the probes that are under way."""
 
     checks: Mapping[str, Check]
-    _asked: dict[str, asyncio.Task[object]] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[object]] = field(default_factory=dict)
 
     async def report(self) -> Health | Unhealthy:
         """Say whether the app can work, and which dependency is away."""
@@ -47,13 +47,13 @@ class HealthService:
 
     async def _ask(self, name: str) -> Word:
         """Wait `PATIENCE_SECONDS` for a probe; if it takes longer, later reports go on with it."""
-        if name not in self._asked:
-            self._asked[name] = asyncio.ensure_future(self.checks[name]())
-        task = self._asked[name]
+        if name not in self._running:
+            self._running[name] = asyncio.ensure_future(self.checks[name]())
+        task = self._running[name]
         await asyncio.wait([task], timeout=PATIENCE_SECONDS)
         if not task.done():
             return "away"
-        self._asked.pop(name, None)
+        self._running.pop(name, None)
         if error := task.exception():
             log.warning("health.dependency_away", extra={"dependency": name, "why": str(error)})
             return "refused" if isinstance(error, AccessDeniedError | QueueRefusedError) else "away"

@@ -231,8 +231,8 @@ def _groups(orders: Sequence[LiveOrder]) -> list[LiveGroup]:
     counted = Counter[tuple[Stands, str | None, str | None]]()
     for order in orders:
         agents = [request.agent for request in order.requests]
-        asked = agents if order.stands is Stands.AGENT else [None]
-        counted.update((order.stands, agent, order.step) for agent in asked)
+        recipients = agents if order.stands is Stands.AGENT else [None]
+        counted.update((order.stands, agent, order.step) for agent in recipients)
     return [
         LiveGroup(stands=stands, agent=agent, step=step, count=count)
         for (stands, agent, step), count in counted.most_common()

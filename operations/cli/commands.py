@@ -225,7 +225,13 @@ def main(ctx: click.Context, url: str, key: str | None, token: str | None) -> No
 @WATCH
 @click.pass_obj
 def list_orders(
-    api: Api, /, *, everything: bool, in_json: bool, watch: float | None, **asked: str | int | None
+    api: Api,
+    /,
+    *,
+    everything: bool,
+    in_json: bool,
+    watch: float | None,
+    **filters: str | int | None,
 ) -> None:
     """List the orders that failed, or those of another state.
 
@@ -233,7 +239,7 @@ def list_orders(
     """
 
     def draw() -> tuple[Json, str]:
-        answer = api.every("orders", "orders", first_only=not everything, **asked)
+        answer = api.every("orders", "orders", first_only=not everything, **filters)
         return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
 
     show(draw, in_json=in_json, every=watch)

@@ -165,8 +165,8 @@ def check(path: Path) -> str:
     if found.ended is None:
         found.faults.append("it has no end: it was not written to its end, or was cut")
     elif (found.ended["end"], found.ended.get("orders")) != (found.lines, found.orders):
-        said = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
-        found.faults.append(f"it has {found.lines} lines, {found.orders} orders, but says {said}")
+        counts = f"{found.ended['end']} lines, {found.ended.get('orders')} orders"
+        found.faults.append(f"it has {found.lines} lines, {found.orders} orders, but says {counts}")
     if found.faults:
         raise ApiError(f"{path} is broken: {'; '.join(found.faults[:MOST_FAULTS])}")
     return found.copy

@@ -74,16 +74,20 @@ def _step_row(step: Json) -> tuple[object, ...]:
     return (name, *counted, step["reason"] or later, result)
 
 
-def question_text(asked: Json) -> str:
+def question_text(question: Json) -> str:
     """Return what somebody outside is asked."""
-    until = f"until {asked['until']}" if asked["until"] else asked["whyClosed"] or "not awaited yet"
+    until = (
+        f"until {question['until']}"
+        if question["until"]
+        else question["whyClosed"] or "not awaited yet"
+    )
     facts = [
-        (asked["title"] or asked["step"], until),
-        ("asked", f"{asked['asked']} of {asked['asks']} times"),
-        ("what", verbatim(json.dumps(asked["question"]))),
-        ("answer with", ", ".join(asked["fields"])),
+        (question["title"] or question["step"], until),
+        ("asked", f"{question['asked']} of {question['asks']} times"),
+        ("what", verbatim(json.dumps(question["question"]))),
+        ("answer with", ", ".join(question["fields"])),
     ]
-    return table(("ORDER", asked["orderId"]), facts)
+    return table(("ORDER", question["orderId"]), facts)
 
 
 def _attempts(step: Json) -> str:

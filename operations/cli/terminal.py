@@ -108,9 +108,9 @@ def _widths(natural: Sequence[int], free: int, columns: int) -> Sequence[int]:
     """Return the widths of the columns that stand beside each other."""
     for count in range(len(natural), len(natural) - free, -1):
         *fixed, last = natural[:count]
-        room = columns - sum(width + len(GAP) for width in fixed)
-        if room >= min(last, NARROWEST):
-            return [*fixed, min(last, room)]
+        space = columns - sum(width + len(GAP) for width in fixed)
+        if space >= min(last, NARROWEST):
+            return [*fixed, min(last, space)]
     return natural[: len(natural) - free]
 
 

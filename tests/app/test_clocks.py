@@ -122,17 +122,17 @@ def host(world):
 async def test_the_store_is_asked_for_the_time_unless_it_has_answered_lately(world, host):
     """Who does nothing else would not hear that its clock is right again; once is enough."""
     assert await host.skew() is None
-    assert host.asked == DECISIVE
+    assert host.requests == DECISIVE
     world.now += seconds(5)
     await host.skew()
-    assert host.asked == DECISIVE
+    assert host.requests == DECISIVE
     world.now += seconds(0.001)
     await host.skew()
-    assert host.asked == DECISIVE + 1
+    assert host.requests == DECISIVE + 1
     host.ahead = -FAR
     world.now += seconds(6)
     assert (await host.skew()).by < seconds(-FAR + 1)
-    assert host.asked == 2 * DECISIVE + 1
+    assert host.requests == 2 * DECISIVE + 1
 
 
 @pytest.mark.proves("FLT-9", "FLT-7")

@@ -293,7 +293,7 @@ EDGE = (
         statement="SUP-5",
         fault="a lease counts from when its answer came",
         file="engine/azure/lease.py",
-        old="self._until = asked_at +",
+        old="self._until = requested_at +",
         new="self._until = self._monotonic() +",
         tests=(
             f"{UNIT}engine/azure/test_lease.py::test_a_lease_counts_from_before_it_was_asked_for",

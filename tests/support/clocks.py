@@ -26,7 +26,7 @@ class Host:
     world: object
     ahead: float = 0.0
     """How many seconds its clock is ahead of the store's, or behind if negative."""
-    asked: int = 0
+    requests: int = 0
     """How often it asked the store only to compare the clocks."""
     check: StoreClock = field(init=False)
 
@@ -44,15 +44,15 @@ class Host:
     def request(self, *, date=True):
         """Send a request to the store, and get an answer at once."""
         request = PipelineRequest(None, PipelineContext(None))
-        self.check.asked(request)
+        self.check.before_request(request)
         headers = {"Date": format_datetime(self.world.now, usegmt=True)} if date else {}
-        self.check.answered(
+        self.check.after_response(
             PipelineResponse(None, SimpleNamespace(headers=headers), request.context)
         )
 
     async def ask(self):
         """Ask the store for anything."""
-        self.asked += 1
+        self.requests += 1
         self.request()
 
     async def skew(self):

@@ -74,8 +74,8 @@ class MailChannel:
         status = error.status_code
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
         answer = Answer(status=status, body=b"", retry_after=headers.get("Retry-After", ""))
-        said = why(self.host, status, str(getattr(error.error, "code", "")))
+        reason = why(self.host, status, str(getattr(error.error, "code", "")))
         if is_passing(status) or status in NO_RIGHT or status in UNEXPECTED:
             least = LEAST_PAUSE if status == 429 else timedelta()
-            return ChannelAwayError(said, pause(answer, self.clock(), least))
-        return ChannelRefusedError(said)
+            return ChannelAwayError(reason, pause(answer, self.clock(), least))
+        return ChannelRefusedError(reason)

@@ -38,10 +38,10 @@ class WebhookChannel:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise no_answer(host, error) from None
         if not 200 <= answer.status < 300:
-            said = why(host, answer.status, _code(answer))
+            reason = why(host, answer.status, _code(answer))
             if is_passing(answer.status):
-                raise ChannelAwayError(said, pause(answer, self.clock()))
-            raise ChannelRefusedError(said)
+                raise ChannelAwayError(reason, pause(answer, self.clock()))
+            raise ChannelRefusedError(reason)
 
     async def _post(self, url: URL, body: bytes) -> Answer:
         async with self.session().post(

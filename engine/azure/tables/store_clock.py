@@ -24,7 +24,7 @@ SENT = "sent_at"
 
 
 class StoreClock:
-    """Compares the clocks with each answer; `asked` and `answered` are hooks of the SDK."""
+    """Compares the clocks with each answer, by two hooks of the SDK."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class StoreClock:
         self._answered_at = -math.inf
         self._asking = asyncio.Lock()
 
-    def asked(self, request: PipelineRequest[Any]) -> None:
+    def before_request(self, request: PipelineRequest[Any]) -> None:
         """Note the time at which a request is sent, for each of its tries."""
         request.context[SENT] = self._clock(), self._monotonic()
 
-    def answered(self, response: PipelineResponse[Any, Any]) -> None:
+    def after_response(self, response: PipelineResponse[Any, Any]) -> None:
         """Compare the clocks, if the answer has a time."""
         sent, began = response.context[SENT]
         received, ended = self._clock(), self._monotonic()

@@ -98,8 +98,8 @@ async def read_range(
         options["$top"] = str(min(limit, PAGE))
     more: dict[str, str] | None = {}
     while more is not None:
-        asked = options | more
-        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in asked.items())
+        parameters = options | more
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items())
         url = f"{_address(table)}()?{query}"
         answer = await _send(table, HttpRequest("GET", url, headers=_HEADERS))
         for found in _json_of(answer)["value"]:

@@ -63,8 +63,8 @@ def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
 
 def _known_until(step: Step, providers: set[str], copied: Copied) -> datetime | None:
     """Return until when the key is certainly known; None if it is not forgotten (AGT-12)."""
-    may_be_asked_again = isinstance(step.effect, Doubt) or isinstance(step.state, AtWork)
-    if step.key and may_be_asked_again:
+    may_be_retried = isinstance(step.effect, Doubt) or isinstance(step.state, AtWork)
+    if step.key and may_be_retried:
         return step.key.known_until
     if len(providers) > 1:  # nobody knows which of them has the key
         return copied.at

@@ -18,7 +18,7 @@ from engine.public_api.rules import RECORDED_WITHIN
 from engine.storage.agent_health import AgentHealth
 from engine.storage.tables import Put
 from operations.api.alerts import AcknowledgeRequest
-from operations.api.bulk import meant_by
+from operations.api.bulk import matches
 from operations.api.requests import (
     ActRequest,
     AlertsPage,
@@ -257,7 +257,7 @@ async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what)
     both, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
     page = await made.operations.services.bulk.run(resubmit_all(where=where))
     assert [order.order_id for order in page.matching] == [both[1].order_id]
-    assert [meant_by(order, RESUBMIT, where, NOW) for order in both] == [False, True]
+    assert [matches(order, RESUBMIT, where, NOW) for order in both] == [False, True]
 
 
 @pytest.mark.proves("OPR-3")
@@ -266,9 +266,9 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     made = app_at()
     order = await failed(made, 0)
     assert (await made.operations.services.bulk.run(resubmit_all())).until == NOW - TOLERANCE
-    assert meant_by(order, RESUBMIT, Where(), order.updated_at + seconds(1))
-    assert not meant_by(order, RESUBMIT, Where(), order.updated_at)
-    assert not meant_by(orders.pending(order), RESUBMIT, Where(), NOW)
+    assert matches(order, RESUBMIT, Where(), order.updated_at + seconds(1))
+    assert not matches(order, RESUBMIT, Where(), order.updated_at)
+    assert not matches(orders.pending(order), RESUBMIT, Where(), NOW)
 
 
 @pytest.mark.proves("OPR-3")
@@ -471,7 +471,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
     made, (asked, odd) = app_at(), ASKED[what]
     for number in range(5):
         await failed(made, number)
-    meant = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
+    matching = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
     seen, pages, continuation = [], 0, None
     with patch("operations.api.service.MAX_LOOKED_AT", 2):
         while pages == 0 or continuation:
@@ -484,7 +484,7 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
                 pages + 1,
                 page.continuation,
             )
-    assert seen == meant
+    assert seen == matching
 
 
 @pytest.mark.proves("OPR-1")
