@@ -182,8 +182,8 @@ class AgentService:
 
         def pause(state: RetryCallState) -> float:
             accepted = _accepted(state)
-            pause = rules.pause_after(accepted).total_seconds() if accepted else 0.0
-            return max(pause, back_off(state))
+            requested = rules.pause_after(accepted).total_seconds() if accepted else 0.0
+            return max(requested, back_off(state))
 
         def too_late(state: RetryCallState) -> bool:
             call = self.call_timeout.total_seconds() if _accepted(state) else 0

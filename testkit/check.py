@@ -24,9 +24,9 @@ WORKS, FAILS, NOT_TRIED = 0, 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try a service; return 0 if it keeps the contract, 1 if not, 2 if it was not tried."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        return asyncio.run(_check(asked))
+        return asyncio.run(_check(options))
     except (NotCalledError, RejectedError, TransientError) as fault:
         print(fault, file=sys.stderr)
         return NOT_TRIED
@@ -35,27 +35,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOT_TRIED
 
 
-async def _check(asked: argparse.Namespace) -> int:
-    agent = declared(asked.agent) if asked.agent else BUILT_FOR_THE_APP
-    url = asked.url or _address_of(agent)
+async def _check(options: argparse.Namespace) -> int:
+    agent = declared(options.agent) if options.agent else BUILT_FOR_THE_APP
+    url = options.url or _address_of(agent)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        token = setting(asked.token_from) if asked.token_from else None
+        token = setting(options.token_from) if options.token_from else None
         there = remote(agent, url, token, session)
         service = Service(
-            post=Caller(remote=there, timeout=asked.timeout, patience=asked.patience).post,
-            do=asked.do,
-            undo=asked.undo,
-            content=asked.content,
-            other=asked.other,
-            refused=asked.refused,
+            post=Caller(remote=there, timeout=options.timeout, patience=options.patience).post,
+            do=options.do,
+            undo=options.undo,
+            content=options.content,
+            other=options.other,
+            refused=options.refused,
             refusals=agent.refusals,
-            undo_needs_answer=_needs_answer(there.form, asked.undo),
+            undo_needs_answer=_needs_answer(there.form, options.undo),
         )
         if by_code := [
-            operation for operation in (asked.do, asked.undo) if operation in agent.code
+            operation for operation in (options.do, options.undo) if operation in agent.code
         ]:
             raise NotCalledError(f"{by_code[0]} is a function of the business: try it by kit.Trial")
-        if not (asked.yes or _agreed(service, url)):
+        if not (options.yes or _agreed(service, url)):
             print("nothing was called")
             return NOT_TRIED
         return await _tell(service)

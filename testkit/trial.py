@@ -209,8 +209,8 @@ class Trial:
         """
         if action not in BY_NAME:
             raise LookupError(f"there is no action {action}; there are {', '.join(BY_NAME)}")
-        said = {"operator": "trial", "note": "a trial", "step": step, **outcome}
-        request = decode(ActRequest, json_text({to_camel(name): said[name] for name in said}))
+        fields = {"operator": "trial", "note": "a trial", "step": step, **outcome}
+        request = decode(ActRequest, json_text({to_camel(name): fields[name] for name in fields}))
         self._world.run(self._world.operations.orders.act(BY_NAME[action], order.id, request))
 
     def answer(

@@ -33,8 +33,8 @@ def azd(*arguments: str) -> str:
     # azd prints its errors on standard output.
     output = ran.stdout.decode(errors="replace")
     if ran.returncode:
-        said = output + ran.stderr.decode(errors="replace")
-        facts = {"exit": ran.returncode, "output": said}
+        text = output + ran.stderr.decode(errors="replace")
+        facts = {"exit": ran.returncode, "output": text}
         raise HookError(Fault("program-failed", place, facts))
     return output
 

@@ -55,7 +55,7 @@ def _under_way(world: World) -> Iterator[tuple[str, str]]:
     for handler in world.handlers.values():
         if handler.pending and handler.pending.name == "call":
             request = handler.pending.args[0]
-            agent = world.deployed.agent_asked(handler.job.kind)
+            agent = world.deployed.agent_of_kind(handler.job.kind)
             if may_answer(world, agent, request) and _is_known(world, request.idempotency_key):
                 yield request.idempotency_key, _right_of(request)
 

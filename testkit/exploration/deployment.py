@@ -117,10 +117,10 @@ class Deployment:
     @cached_property
     def queues(self) -> Mapping[str, str]:
         """By kind of job the queue of its messages; where there are several, one of them."""
-        asked = {kind: requests_queue(agent) for kind, agent in self.requests.items()}
+        requested = {kind: requests_queue(agent) for kind, agent in self.requests.items()}
         replies = [responses_queue(agent) for agent in self.agents]
         fixed = {"submission": "order-submissions", "wake": SCHEDULER_REQUESTS}
-        return fixed | asked | {"reply": replies[0]}
+        return fixed | requested | {"reply": replies[0]}
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
@@ -164,7 +164,7 @@ class Deployment:
             None,
         )
 
-    def agent_asked(self, kind: str) -> Agent:
+    def agent_of_kind(self, kind: str) -> Agent:
         """Return the agent that jobs of this kind ask."""
         return self.agents[self.requests[kind]]
 

@@ -88,7 +88,7 @@ class Handler:
     belief: Any = None
     """What its process believed when it began; once it has ended, what it believes then."""
 
-    def told(self, answer: Answer) -> "Handler":
+    def with_answer(self, answer: Answer) -> "Handler":
         """The handler with one more answer."""
         return replace(self, log=(*self.log, answer))
 

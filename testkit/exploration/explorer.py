@@ -62,8 +62,10 @@ class FoundError(AssertionError):
         self, violation: str, labels: Sequence[str], history: Sequence[HistoryEntry] = ()
     ) -> None:
         story = [f"{number:3}. {label}" for number, label in enumerate(labels, 1)]
-        told = [f"     {entry.at:%H:%M:%S} {entry.event}: {entry.detail}" for entry in history]
-        super().__init__("\n".join([violation, *story, *(["Its history:"] if told else []), *told]))
+        entries = [f"     {entry.at:%H:%M:%S} {entry.event}: {entry.detail}" for entry in history]
+        super().__init__(
+            "\n".join([violation, *story, *(["Its history:"] if entries else []), *entries])
+        )
         self.violation = violation
         self.labels = list(labels)
 

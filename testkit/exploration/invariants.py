@@ -384,9 +384,9 @@ def _work_index_is_exact(world: World, order: Order) -> None:
     expected = set(_work_items(world, order))
     demand(stored == expected, f"the agenda holds {sorted(stored)}, owed is {sorted(expected)}")
     for row in (world.agenda()[key] for key in expected):
-        said = {name: row.data.get(name) for name in ACTED_ON}
+        stored_columns = {name: row.data.get(name) for name in ACTED_ON}
         true = _acted_on(order) | _date_of(world, order, row)
-        demand(said == true, f"{row.key} says {said} of {true}")
+        demand(stored_columns == true, f"{row.key} says {stored_columns} of {true}")
     _is_listed_once(world, order)
 
 
@@ -432,8 +432,8 @@ def _acted_on(order: Order) -> dict[str, object]:
     """
     agents = " ".join(step.agent for step in order.in_state(AtWork))
     times = (order.derived.not_before, order.derived.ready_since, order.updated_at)
-    said = (agents or None, *times, order.workflow, order.workflow_version)
-    return dict(zip(ACTED_ON, said, strict=True))
+    values = (agents or None, *times, order.workflow, order.workflow_version)
+    return dict(zip(ACTED_ON, values, strict=True))
 
 
 def _work_items(world: World, order: Order) -> Iterator[str]:
@@ -531,7 +531,7 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     before = change.before.step(after.name)
     charged = _expired(change, before) and _expiries(after) > _expiries(before)
     ended = isinstance(after.state, FAILED | Skipped | Completed)
-    again = (isinstance(before.state, FAILED) and not ended) or _asked_anew(change, before)
+    again = (isinstance(before.state, FAILED) and not ended) or _requested_anew(change, before)
     mended = again and change.entry.actor.startswith("operator/")
     afresh = mended or (_goes_back(after) and not _goes_back(before))
     expiries = 0 if afresh else _expiries(before) + bool(charged)
@@ -556,7 +556,7 @@ def _goes_back(step: Step) -> bool:
     return isinstance(step.state, UndoPending | Undoing)
 
 
-def _asked_anew(change: Change, before: Step) -> bool:
+def _requested_anew(change: Change, before: Step) -> bool:
     """Whether an order goes on from Error whose external event was awaited before (SCH-12)."""
     waited = before.is_external and isinstance(before.state, NOT_STARTED)
     return _leaves_error(change) and not change.after.is_undo and waited
@@ -576,14 +576,14 @@ def _expired(change: Change, before: Step) -> bool:
 
 
 def check_charged(handler: Handler, change: Change) -> None:
-    """Check that an attempt is charged if, and only if, an agent said that it began it (SUP-3)."""
+    """Check that an attempt is charged if, and only if, an agent reported its begin (SUP-3)."""
     if handler.job.kind != "sweep" or change.before is None:
         return
-    heard = [row for answer in handler.log for row in health_in(answer)]
-    said = {request for row in heard for request in row.begun}
+    reports = [row for answer in handler.log for row in health_in(answer)]
+    reported = {request for row in reports for request in row.begun}
     over = [step for step in change.before.in_state(UnderWay) if _expired(change, step)]
     expired = {
-        step.name: step.is_external or request_id_of(change.before.order_id, step) in said
+        step.name: step.is_external or request_id_of(change.before.order_id, step) in reported
         for step in over
     }
     counted = change.after.failures - change.before.failures
@@ -758,12 +758,15 @@ def _tells_what_changed(change: Change) -> None:
     running = after.in_state(UnderWay)
     begun = {step.name for step in running if _attempts_in(change, step.name) > 0}
     done, undone = _names(_newly(Completed, change)), _names(_newly(Undone, change))
-    told_done = StepCompleted | ExternalEventRecorded | StepSettled
-    expected: dict[Any, set[str]] = {StepStarted: begun, told_done: done, StepUndone: undone}
+    done_events = StepCompleted | ExternalEventRecorded | StepSettled
+    expected: dict[Any, set[str]] = {StepStarted: begun, done_events: done, StepUndone: undone}
     happened: tuple[Any, ...] = tuple(change.entry.events)
     for kind, names in expected.items():
-        told = {event.step for event in happened if isinstance(event, kind)}
-        demand(told >= names, f"{kind} of {names}, and the history tells of {told}")
+        recorded_events = {event.step for event in happened if isinstance(event, kind)}
+        demand(
+            recorded_events >= names,
+            f"{kind} of {names}, and the history tells of {recorded_events}",
+        )
     ended = after.has_ended and type(after.state) is not type(before.state)
     ends = [
         name_of(event)
@@ -906,9 +909,9 @@ def _stays_where_its_key_is_known(world: World, before: Step, after: Step) -> No
     """What may have been done is tried again, and undone, where its key is known (AGT-3)."""
     at_service = before.counts.attempts and not before.is_external
     if at_service and (isinstance(before.effect, Doubt) or isinstance(after.state, Undoing)):
-        asked, now = (world.deployed.providers[step.agent] for step in (before, after))
+        former, now = (world.deployed.providers[step.agent] for step in (before, after))
         demand(
-            asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"
+            former == now, f"{after.name} may have been done at {former}, and goes to {now} (AGT-3)"
         )
 
 
@@ -992,9 +995,9 @@ def check_held(handler: Handler, change: Change) -> None:
     """Check that a scheduler sends nothing to an agent that was held at its last look (OPR-9)."""
     if change.before is None:
         return
-    heard = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
+    health = next((health_in(entry) for entry in reversed(handler.log) if is_health(entry)), [])
     begun = [step for step in change.after.in_state(UnderWay) if _has_begun(change, step)]
-    held = [step.agent for step in begun if hold_of(heard, step.agent, change.entry.at)]
+    held = [step.agent for step in begun if hold_of(health, step.agent, change.entry.at)]
     demand(not held, f"“{change.entry.event}” sends requests to {held}, which is held (OPR-9)")
 
 
@@ -1019,8 +1022,8 @@ def _answered_in_its_time(change: Change, before: Step) -> None:
         f"{before.name} was {before.state} in an order that was {was.state}, "
         f"{was.direction}, and is Completed (ANS-4)",
     )
-    asked = change.entry.actor.partition("/")[0]
-    demand(asked == "operator", f"{asked} has completed {before.name} (ANS-1)")
+    requester = change.entry.actor.partition("/")[0]
+    demand(requester == "operator", f"{requester} has completed {before.name} (ANS-1)")
 
 
 def _nothing_done_again(change: Change) -> None:
@@ -1099,11 +1102,13 @@ def check_acted(world: World, handler: Handler) -> None:
 def _is_recorded(world: World, handler: Handler) -> None:
     """Check that who was told that an answer is recorded, or was before, finds it (ANS-3)."""
     step = world.order().step(handler.job.step)
-    told: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
+    recorded_events: Any = ExternalEventRecorded | StepFailed | EarlyRefusalRecorded
     if handler.job.kind in CALLS_BACK:  # its agent may have told it before
-        told |= StepCompleted
+        recorded_events |= StepCompleted
     happened = (event for entry in world.history() for event in entry.events)
-    recorded = any(isinstance(event, told) and event.step == step.name for event in happened)
+    recorded = any(
+        isinstance(event, recorded_events) and event.step == step.name for event in happened
+    )
     demand(recorded, f"{handler.job.kind} is said to be recorded, and {step.name} is {step.state}")
 
 
@@ -1125,8 +1130,8 @@ def check_call(world: World, request: AgentRequest) -> None:
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
     if workflow is None:
         return
-    said = _names([step for step in order.in_state(Completed) if step.is_external])
-    skipped = _names(order.in_state(Skipped)) | said
+    completed = _names([step for step in order.in_state(Completed) if step.is_external])
+    skipped = _names(order.in_state(Skipped)) | completed
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if world.restored and not _is_under_way(order.step(request.step), request):
         return  # it was sent before the order was restored, and what had led to it is not known

@@ -184,8 +184,8 @@ def _answers(world: World) -> Iterator[Move]:
         return
     for part in world.parts():
         order = part.order()
-        asked = [step for step in order.steps if step.is_external] if order else []
-        for step, kind in product(asked, world.outside):
+        external = [step for step in order.steps if step.is_external] if order else []
+        for step, kind in product(external, world.outside):
             job = Job(kind=kind, body=part.order_id, step=step.name)
             label = f"{SOMEBODY} begins to {kind}: {step.name}"
             yield replace(_begun(world, SOMEBODY, job, label), act=True)
@@ -327,7 +327,7 @@ def _go_on(world: World, handler: Handler) -> World:
             return world.with_handler(replace(handler, since=world.now))
         invariants.check_read(world, handler, reached)
         world, answer = _read(world, handler, reached)
-        handler = handler.told(answer)
+        handler = handler.with_answer(answer)
 
 
 def _is_read(world: World, effect: Effect) -> bool:
@@ -407,16 +407,16 @@ def _circuits(world: World) -> list[AgentHealth]:
     """
     now, until = world.now, world.now + RETRY_AFTER
     instances = world.deployed.instances
-    said: list[AgentHealth] = []
-    said += [_hold(name, now, until) for name in sorted(world.held)]
+    health: list[AgentHealth] = []
+    health += [_hold(name, now, until) for name in sorted(world.held)]
     for name in sorted(world.open):
         agent = next((agent for agent, slots in instances.items() if name in slots), name)
         working = (
             [slot for slot in instances[agent] if slot not in world.open] if name != agent else []
         )
-        said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
-        said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
-    return said
+        health += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
+        health += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
+    return health
 
 
 def _hold(agent: str, now: datetime, until: datetime) -> AgentHealth:
@@ -443,12 +443,12 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     for what, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
         label = f"{handler.slot}: {what}"
         if not is_fault:
-            moved = _go_on(after, handler.told(answer))
+            moved = _go_on(after, handler.with_answer(answer))
             yield Move(label, moved)
             if world.faults_left and handler.slot not in moved.handlers:
                 yield from _crash_after(_spoiled(after), handler, label)
         elif world.faults_left and world.may_fail(label):  # asked first: to go on costs most
-            yield Move(label, _go_on(_spoiled(after), handler.told(answer)), fault=True)
+            yield Move(label, _go_on(_spoiled(after), handler.with_answer(answer)), fault=True)
 
 
 def _spoiled(world: World) -> World:

@@ -191,7 +191,7 @@ class Explored(Engine):
 
     async def ask(self, job: Job) -> None:
         """Let the agent that this job asks handle the request."""
-        agent = self.agent(self.deployed.agent_asked(job.kind))
+        agent = self.agent(self.deployed.agent_of_kind(job.kind))
         await agent.handle(decode(AgentRequest, job.body))
 
 

@@ -20,7 +20,7 @@ def outcomes_of_call(
     world: World, handler: Handler, request: AgentRequest, timeout: timedelta
 ) -> Iterator[Outcome]:
     """Yield everything that can come of a call."""
-    agent = world.deployed.agent_asked(handler.job.kind)
+    agent = world.deployed.agent_of_kind(handler.job.kind)
     world = _remembering(world, agent, request.idempotency_key)
     known_until = dict(world.known).get(request.idempotency_key)
     if known_until and known_until <= world.now:

@@ -86,8 +86,8 @@ def check_capacity(after: World, change: Change) -> None:
     for agent in {step.agent for step in change.after.in_state(UnderWay)}:
         running = (order for order in orders if _runs_at(order, agent, after))
         there = sum(order.order_id not in answered for order in running)
-        room = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
-        demand(there <= room, f"{there} orders are at {agent}")
+        capacity = after.deployed.agents[agent].calls_in_flight * after.deployed.schedulers
+        demand(there <= capacity, f"{there} orders are at {agent}")
 
 
 def _runs_at(order: Order, agent: str, world: World) -> bool:

@@ -187,7 +187,7 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
         say(
             f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed"
         )
-        say(f"{shape}, throughput: {_told(result['order_usd'])}")
+        say(f"{shape}, throughput: {_cost_text(result['order_usd'])}")
         for fault in _why_not_valid(result):
             say(f"{shape}, not valid: {fault}")
     return result
@@ -211,7 +211,7 @@ async def _warm(options: Options, settings: Mapping[str, str]) -> AsyncIterator[
             yield driver
 
 
-def _told(order_usd: Mapping[str, float]) -> str:
+def _cost_text(order_usd: Mapping[str, float]) -> str:
     """Return the cost of an order in words."""
     least, most = (dollars * 1_000_000 for dollars in order_usd.values())
     return f"a million such orders cost ${least:,.0f} to ${most:,.0f} by the prices of {LIST['published']}"

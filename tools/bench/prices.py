@@ -36,7 +36,7 @@ LEAST_SECONDS = 1
 RUN_KB, LINE_KB, ACCESS_KB = 2, 0.5, 1
 """The log of a run, of a line, and of one request to the tables: estimates."""
 LINES_OF_ORDER, LINES_OF_RUN = 9, 2
-ASKED = 5
+STATUS_REQUESTS = 5
 """How often a customer's page asks for an order."""
 STORED_KB = 7
 """What an order leaves in the tables."""
@@ -82,7 +82,7 @@ class Line:
     """One line of the bill: how many units of which price."""
 
     what: str
-    told: str
+    usage: str
     price: str
     units: float
     used: float = 0
@@ -100,7 +100,7 @@ class Line:
         price = PRICES[self.price]
         cost = f"${self.dollars:,.2f}" if self.dollars >= 0.005 else ""
         unit = f"${_plain(price['price'])} / {price['unit']}"
-        return f"| {self.what} | {self.told} | {unit} | {cost} |"
+        return f"| {self.what} | {self.usage} | {unit} | {cost} |"
 
 
 def _plain(price: float) -> str:
@@ -140,13 +140,13 @@ def _timers(deployed: Deployed) -> Sequence[Line]:
     # https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories
     runs, sweeps = deployed.timers * MINUTES, deployed.sweeps * MINUTES
     queries, gb_s = deployed.queries * MINUTES, runs * LEAST_SECONDS * deployed.memory_gb
-    told = f"sweeps, relay, polls, watch, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
+    usage = f"sweeps, relay, polls, watch, notify: {deployed.timers} a minute = {runs:,.0f}; 250,000 free"
     time = f"at least {LEAST_SECONDS} s × {deployed.memory_gb:g} GB each = {gb_s:,.0f} GB-s; 100,000 free"
-    asked = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
+    reads = f"{deployed.buckets} buckets: {deployed.queries} a minute = {_millions(queries)}"
     return [
-        Line("timers' executions", told, "execution", runs),
+        Line("timers' executions", usage, "execution", runs),
         Line("timers' time", time, "gigabyte_second", gb_s),
-        Line("table queries", asked, "table_transaction", queries),
+        Line("table queries", reads, "table_transaction", queries),
         Line("lease", f"{deployed.sweeps} a minute = {sweeps:,.0f}", "blob_other", sweeps),
         _locks(deployed),
     ]
@@ -162,12 +162,12 @@ def _locks(deployed: Deployed) -> Line:
 
 def _alerts(deployed: Deployed) -> Sequence[Line]:
     rules, tests = deployed.log_rules, deployed.places * SECONDS / deployed.test_seconds
-    told = f"{deployed.places} places every {deployed.test_seconds // 60} minutes = {tests:,.0f}"
+    usage = f"{deployed.places} places every {deployed.test_seconds // 60} minutes = {tests:,.0f}"
     of_metrics = deployed.metric_rules
     return [
         Line("alert rules on metrics", f"{of_metrics}", "metric_rule", of_metrics),
         Line("alert rules on the log", f"{rules}, every 5 minutes", "log_rule", rules),
-        Line("availability test", told, "web_test", tests),
+        Line("availability test", usage, "web_test", tests),
     ]
 
 
@@ -176,8 +176,8 @@ def _idle_log(deployed: Deployed) -> Line:
     log = (runs * RUN_KB + sweeps * LINE_KB) / MILLION
     access = deployed.queries * MINUTES * ACCESS_KB / MILLION
     own = f"{runs:,.0f} runs × {RUN_KB} KB, and a line for each sweep = {log:.1f} GB"
-    told = f"{own}; access log, a KB for each query = {access:.1f} GB; 5 GB free"
-    return Line("log", told, "log_gigabyte", log + access)
+    usage = f"{own}; access log, a KB for each query = {access:.1f} GB; 5 GB free"
+    return Line("log", usage, "log_gigabyte", log + access)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -194,7 +194,7 @@ class Order:
     @property
     def http_calls(self) -> float:
         """To place it, and to follow it."""
-        return 1 + ASKED
+        return 1 + STATUS_REQUESTS
 
     @property
     def bus_operations(self) -> float:
@@ -260,17 +260,17 @@ def at_once(order: Order, deployed: Deployed) -> Line:
     """Return what computing costs if many share an instance at a time."""
     cpu_ms = order.cpu_ms + order.http_calls * order.http_cpu_ms
     seconds = cpu_ms * MILLION / 1000
-    told = f"{cpu_ms:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
+    usage = f"{cpu_ms:.0f} ms of CPU each = {seconds:,.0f} s × {deployed.memory_gb:g} GB"
     units = seconds * deployed.memory_gb
-    return Line("computing, at once", told, "gigabyte_second", units, ALL_USED)
+    return Line("computing, at once", usage, "gigabyte_second", units, ALL_USED)
 
 
 def one_by_one(order: Order, deployed: Deployed) -> Line:
     """Return what computing costs instead if no two executions ever share an instance."""
     runs = order.executions * MILLION
-    told = f"or {_millions(runs)} × {LEAST_SECONDS} s × {deployed.memory_gb:g} GB"
+    usage = f"or {_millions(runs)} × {LEAST_SECONDS} s × {deployed.memory_gb:g} GB"
     units = runs * LEAST_SECONDS * deployed.memory_gb
-    return Line("computing, one by one", told, "gigabyte_second", units, ALL_USED)
+    return Line("computing, one by one", usage, "gigabyte_second", units, ALL_USED)
 
 
 def of_an_order(counted: Mapping[str, Any], prefix: str, cpu: str) -> Mapping[str, float]:

@@ -102,8 +102,8 @@ class Process:
     """A process, and what of its changes waits, by bucket."""
 
     looked_at: float = -LOOK_INTERVAL
-    told_at: dict[str, float] = field(default_factory=dict)
-    """When it told last how its agents are."""
+    reported_at: dict[str, float] = field(default_factory=dict)
+    """When it reported the health of its agents last."""
     waiting: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))
     flushing: set[int] = field(default_factory=set)
 

@@ -228,8 +228,8 @@ class Simulation:
             self.env.process(self._call(name, process, message))
 
     def _call(self, name: str, process: Process, message: tuple[int, str]) -> Work:
-        if self.env.now - process.told_at.get(name, -HEALTH_INTERVAL) >= HEALTH_INTERVAL:
-            process.told_at[name] = self.env.now
+        if self.env.now - process.reported_at.get(name, -HEALTH_INTERVAL) >= HEALTH_INTERVAL:
+            process.reported_at[name] = self.env.now
             yield from self._request("table_writes", entities=2)
         self.counts["remote_calls"] += 1
         yield self.env.timeout(self._about(self.setup.call))

@@ -41,9 +41,9 @@ def find(environment: Mapping[str, str] = os.environ) -> str | None:
 
 def version_of(compiler: str) -> str:
     """Return the version of a compiler, or what it prints instead."""
-    said = _run(compiler, "--version").stdout
-    found = re.search(r"\d+\.\d+\.\d+", said)
-    return found.group() if found else said.strip()
+    output = _run(compiler, "--version").stdout
+    found = re.search(r"\d+\.\d+\.\d+", output)
+    return found.group() if found else output.strip()
 
 
 def diagnostics(compiler: str, template: Path = MAIN) -> str:
@@ -51,13 +51,13 @@ def diagnostics(compiler: str, template: Path = MAIN) -> str:
 
     A compiler that fails without output is a diagnostic too.
     """
-    said = []
+    output = []
     for arguments in (("build", "--stdout"), ("lint",)):
         ran = _run(compiler, arguments[0], str(template), *arguments[1:])
-        said.append(ran.stderr.strip())
+        output.append(ran.stderr.strip())
         if ran.returncode and not ran.stderr.strip():
-            said.append(f"bicep {arguments[0]}: exit code {ran.returncode}")
-    return "\n".join(dict.fromkeys(line for text in said for line in text.splitlines()))
+            output.append(f"bicep {arguments[0]}: exit code {ran.returncode}")
+    return "\n".join(dict.fromkeys(line for text in output for line in text.splitlines()))
 
 
 def _run(compiler: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -84,8 +84,8 @@ def main() -> None:
         compiler = required()
     except StackError as error:
         sys.exit(str(error))
-    if said := diagnostics(compiler):
-        facts = {"diagnostics": said}
+    if output := diagnostics(compiler):
+        facts = {"diagnostics": output}
         sys.exit(
             text_of(Fault(DevelopmentCode.TEMPLATE_REFUSED, str(MAIN.relative_to(ROOT)), facts))
         )

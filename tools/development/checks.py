@@ -82,10 +82,10 @@ def _contracts(
             [f"{package}.{name}" for name in modules if name not in FRONT],
             OF_THE_FRONT,
         )
-        yield from _of_front_door(package, modules)
+        yield from _of_entry(package, modules)
 
 
-def _of_front_door(package: str, modules: Sequence[str]) -> Iterator[Contract]:
+def _of_entry(package: str, modules: Sequence[str]) -> Iterator[Contract]:
     inner = [f"{package}.{name}" for name in modules if name in ("rules", "service")]
     if not inner:
         return

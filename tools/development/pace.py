@@ -46,8 +46,8 @@ class Pace:
     measure: Callable[[], float] = seconds_of_work
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
-    _said: int = 1
-    """The largest factor that was said since the machine was fast enough."""
+    _reported: int = 1
+    """The largest factor that was reported since the machine was fast enough."""
 
     async def keep(self) -> None:
         """Measure and write until it is cancelled."""
@@ -65,9 +65,9 @@ class Pace:
             draft.replace(self.file)
 
     def _report(self, factor: int) -> None:
-        if factor > self._said:
+        if factor > self._reported:
             self.say(f"this machine is busy: new steps may take {factor} times as long as usual")
-            self._said = factor
-        elif factor == 1 and self._said > 1:
+            self._reported = factor
+        elif factor == 1 and self._reported > 1:
             self.say("this machine is no longer busy: new steps have their usual time again")
-            self._said = 1
+            self._reported = 1

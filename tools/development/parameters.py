@@ -27,7 +27,7 @@ PASSED = re.compile(r"\$\{(\w+)=?(.*)\}")
 """How azd's file of parameters names the variable that it passes on, and its default."""
 OPTIONS = {"app": "AppOptions", "data": "DataOptions", "monitoring": "MonitoringOptions"}
 """The files in infra/options, and their types."""
-ASKED_BY_AZD = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
+PROMPTED_BY_AZD = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
 
 
 def parameters(template: Compiled, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
@@ -38,7 +38,7 @@ def parameters(template: Compiled, root: Path = ROOT) -> Iterator[tuple[str, str
         if not isinstance(value, str):
             continue  # the settings of the services, each of which is a variable of its own
         variable, default = PASSED.fullmatch(value).groups()  # type: ignore[union-attr]
-        if variable not in ASKED_BY_AZD:
+        if variable not in PROMPTED_BY_AZD:
             none = "" if "defaultValue" in parameter else "azd asks"
             yield variable, f"`{default}`" if default else none, described(parameter)
 

@@ -20,13 +20,13 @@ class HostsFile:
 
     def write(self, hosts: Iterable[Process]) -> None:
         """Tell of these hosts; where nothing can be written, nobody learns of a change."""
-        told = [self._told(host) for host in hosts if host.pid]
+        states = [self._state_of(host) for host in hosts if host.pid]
         draft = self.path.with_suffix(".new")
         with suppress(OSError):
-            draft.write_text(json.dumps(told))
+            draft.write_text(json.dumps(states))
             draft.replace(self.path)
 
-    def _told(self, host: Process) -> Mapping[str, Any]:
+    def _state_of(self, host: Process) -> Mapping[str, Any]:
         pid, ended_at = self._ended.get(host.name, (0, None))
         if not host.alive and pid != host.pid:
             ended_at = datetime.now(UTC).isoformat()

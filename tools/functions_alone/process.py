@@ -105,7 +105,7 @@ class Process:
         Raises `StackError` with the last output if the process ends or is late. The process is looked at after
         the probe too: something else may have answered in its place.
         """
-        began = said = time.monotonic()
+        began = reported_at = time.monotonic()
         while (missing := await probe()) or not self.alive:
             now = time.monotonic()
             if not self.alive:
@@ -114,8 +114,8 @@ class Process:
             if now > began + seconds:
                 facts = {"seconds": f"{seconds:.0f}", "missing": missing, **self._last_words()}
                 raise StackError(Fault(LocalCode.PART_NOT_READY, self.name, facts))
-            if now > said + SAY_AGAIN_SECONDS:
-                said = now
+            if now > reported_at + SAY_AGAIN_SECONDS:
+                reported_at = now
                 say(f"still waiting for {self.name}: {missing}")
             await asyncio.sleep(POLL_SECONDS)
 

@@ -29,7 +29,7 @@ class Terminal:
     def __init__(self, fd: int = 1) -> None:
         self._fd = fd
         self._colours = os.isatty(fd) and "NO_COLOR" not in os.environ
-        self._said: dict[str, float] = {}
+        self._shown_at: dict[str, float] = {}
         self._lines: queue.Queue[str | None] = queue.Queue(WAITING_LINES)
         self._left_out = 0
         self._logged = _Shows(self)
@@ -63,10 +63,12 @@ class Terminal:
 
     def _is_known(self, what: str) -> bool:
         now = time.monotonic()
-        if now < self._said.get(what, -AGAIN_SECONDS) + AGAIN_SECONDS:
+        if now < self._shown_at.get(what, -AGAIN_SECONDS) + AGAIN_SECONDS:
             return True
-        self._said = {text: at for text, at in self._said.items() if now < at + AGAIN_SECONDS}
-        self._said[what] = now
+        self._shown_at = {
+            text: at for text, at in self._shown_at.items() if now < at + AGAIN_SECONDS
+        }
+        self._shown_at[what] = now
         return False
 
     def _coloured(self, line: str, level: str) -> str:

@@ -48,8 +48,8 @@ class Found:
         """Yield the course and what differs, for people."""
         yield f"world {self.world}"
         for number, move in enumerate(self.course, 1):
-            told = {name: value for name, value in move.items() if name != "from"}
-            yield f"{number:4}. {_short(told)}"
+            shown = {name: value for name, value in move.items() if name != "from"}
+            yield f"{number:4}. {_short(shown)}"
         for path, (base, new) in self.differing.items():
             yield f"      {'.'.join(path)}"
             yield f"        base: {_short(base)}"

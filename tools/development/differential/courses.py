@@ -101,8 +101,8 @@ class Courses:
     def _text(self, node: int, of_time: Callable[[datetime], Any]) -> str:
         left_out = ("Version", "UpdatedAt", "WaitsSince")
         state = self.states[node] or {}
-        told = {name: value for name, value in state.items() if name not in left_out}
-        return json.dumps(_without_times(told, of_time), sort_keys=True)
+        columns = {name: value for name, value in state.items() if name not in left_out}
+        return json.dumps(_without_times(columns, of_time), sort_keys=True)
 
 
 def _without_times(value: Any, of_time: Callable[[datetime], Any]) -> Any:
@@ -137,27 +137,27 @@ def wishes(world: Json, state: Json, at: datetime) -> Iterator[Json]:
 
 def _claims(world: Json, state: Json, at: datetime) -> Iterator[Json]:
     soon = at + timedelta(seconds=1)
-    full = full_room(world)
-    for room in (full, {}, *_rooms_without_one(full)):
-        yield _move("claim", soon, SCHEDULER, room=room)
+    full = full_capacity(world)
+    for capacity in (full, {}, *_rooms_without_one(full)):
+        yield _move("claim", soon, SCHEDULER, room=capacity)
     for instance in world.get("instances", {}):
-        room = full_room(world, instance)
-        yield _move("claim", soon, instance, room=room)
-        yield _move("claim", soon + timedelta(hours=2), instance, room=room)
+        capacity = full_capacity(world, instance)
+        yield _move("claim", soon, instance, room=capacity)
+        yield _move("claim", soon + timedelta(hours=2), instance, room=capacity)
     begins = [state.get("NotBefore"), *(step.get("NotBefore") for step in state["Steps"])]
     for time in sorted({datetime.fromisoformat(begin) for begin in begins if begin}):
         if time > soon:
             yield _move("claim", time, SCHEDULER, room=full)
 
 
-def full_room(world: Json, instance: str = "") -> dict[str, list[str]]:
+def full_capacity(world: Json, instance: str = "") -> dict[str, list[str]]:
     """Return the room where every agent that this instance knows can take a request."""
     known = world.get("instances", {}).get(instance, {}).get("agents")
-    room: dict[str, list[str]] = {}
+    capacity: dict[str, list[str]] = {}
     for agent in world["agents"]:
         if known is None or agent["name"] in known:
-            room.setdefault(agent["offers"], []).append(agent["name"])
-    return room
+            capacity.setdefault(agent["offers"], []).append(agent["name"])
+    return capacity
 
 
 def _rooms_without_one(full: Mapping[str, list[str]]) -> Iterator[dict[str, list[str]]]:
@@ -201,7 +201,7 @@ INVALID: Sequence[Json] = ({"attempt": 1}, {"attempt": 99}, {"action": "do"}, {"
 
 
 def _replies(world: Json, state: Json, at: datetime) -> Iterator[Json]:
-    room = full_room(world)
+    capacity = full_capacity(world)
     for step in _at_agents(state):
         attempt = {
             "orderId": state["OrderID"],
@@ -213,20 +213,20 @@ def _replies(world: Json, state: Json, at: datetime) -> Iterator[Json]:
         soon, agent = at + timedelta(seconds=2), step["Agent"]
         for reply in REPLIES:
             yield _move(
-                "reply", soon, SCHEDULER, reply={**attempt, **reply}, agent=agent, room=room
+                "reply", soon, SCHEDULER, reply={**attempt, **reply}, agent=agent, room=capacity
             )
         completed = {**attempt, **REPLIES[0]}
         yield _move("reply", soon, SCHEDULER, reply=completed, agent=agent, room={})
-        yield _move("reply", soon, SCHEDULER, reply=completed, agent="stranger", room=room)
+        yield _move("reply", soon, SCHEDULER, reply=completed, agent="stranger", room=capacity)
         for changed in INVALID:
             reply = {**completed, **changed}
             if reply != completed:
-                yield _move("reply", soon, SCHEDULER, reply=reply, agent=agent, room=room)
+                yield _move("reply", soon, SCHEDULER, reply=reply, agent=agent, room=capacity)
         for late in (timedelta(), _tolerance(world), _tolerance(world) + INSTANT):
             time = max(soon, datetime.fromisoformat(step["CompleteBy"]) + late)
-            yield _move("reply", time, SCHEDULER, reply=completed, agent=agent, room=room)
+            yield _move("reply", time, SCHEDULER, reply=completed, agent=agent, room=capacity)
         for instance in world.get("instances", {}):
-            known = full_room(world, instance)
+            known = full_capacity(world, instance)
             yield _move("reply", soon, instance, reply=completed, agent=agent, room=known)
 
 
@@ -244,19 +244,19 @@ def _recoveries(world: Json, state: Json, at: datetime) -> Iterator[Json]:
     ]
     begun = {"agent": "pay", "begun": requests}
     fault = {"text": "503 Service Unavailable", "atDoor": False, "requests": requests}
-    heard: Sequence[Sequence[Json]] = (
+    health: Sequence[Sequence[Json]] = (
         [begun],
         [],
         [{**begun, "faults": [fault]}],
         [{**begun, "faults": [{**fault, "text": "404 Not Found", "atDoor": True}]}],
     )
     expired = max(at, times[0] + _tolerance(world) + INSTANT)
-    for reports in heard if requests else heard[:1]:
+    for reports in health if requests else health[:1]:
         yield _move("recover", expired, SUPERVISOR, heard=reports)
     for late in (timedelta(), _tolerance(world)):
-        yield _move("recover", max(at, times[0] + late), SUPERVISOR, heard=heard[0])
+        yield _move("recover", max(at, times[0] + late), SUPERVISOR, heard=health[0])
     if times[1:]:
-        yield _move("recover", max(at, times[-1]) + SOON, SUPERVISOR, heard=heard[0])
+        yield _move("recover", max(at, times[-1]) + SOON, SUPERVISOR, heard=health[0])
 
 
 def _actions(world: Json, state: Json, at: datetime) -> Iterator[Json]:

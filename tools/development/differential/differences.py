@@ -580,17 +580,19 @@ EARLY_PLACES = frozenset(
 def _undo_left_to_scheduler(case: Case) -> bool:
     """Whether a recovery leaves the undo to the next claim: only the expired steps change."""
     base, new = map(_events, case.decisions)
-    asked = {event["step"]: event["reason"] for event in base if event["what"] == "undo-requested"}
-    if case.move["do"] != "recover" or not asked:
+    requested = {
+        event["step"]: event["reason"] for event in base if event["what"] == "undo-requested"
+    }
+    if case.move["do"] != "recover" or not requested:
         return False
     kept = [event for event in base if event["what"] not in ("undo-requested", "step-withdrawn")]
     if [*new] != [*kept, {"what": "recovered"}]:
         return False
     state = state_of(case.decisions[1])
-    steps = [_step(state, name) for name in asked]
+    steps = [_step(state, name) for name in requested]
     failed = [(step.get("State"), step.get("Reason")) for step in steps]
     is_left = state.get("Direction") == case.here.get("Direction")
-    if not is_left or failed != [("Failed", reason) for reason in asked.values()]:
+    if not is_left or failed != [("Failed", reason) for reason in requested.values()]:
         return False
     if case.place.startswith("state.Steps."):
         is_expired = any(event.get("step") == case.path[2] for event in new)

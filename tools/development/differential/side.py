@@ -112,7 +112,7 @@ class Side:
 
     def act(self, before: Order, move: Json, now: datetime) -> Change:
         """Let an operator act on the order."""
-        asked = OperatorCommand(
+        command = OperatorCommand(
             operator=OPERATOR,
             note=NOTE,
             step=move.get("step"),
@@ -121,15 +121,15 @@ class Side:
             confirm_late_effect=move.get("confirm", False),
         )
         workflows = self._workflows
-        return BY_NAME[move["action"]].act(before, answers.checked(before, asked, workflows), now)
+        return BY_NAME[move["action"]].act(before, answers.checked(before, command, workflows), now)
 
     def answer(self, before: Order, move: Json, now: datetime) -> Change | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
-        said = answers.read(
+        answer = answers.read(
             before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
         )
-        said = replace(said, for_good=move.get("forGood", False))
-        return answers.answered(before, said, move["by"], now)
+        answer = replace(answer, for_good=move.get("forGood", False))
+        return answers.answered(before, answer, move["by"], now)
 
     def extend(self, before: Order, move: Json, now: datetime) -> Change:
         """Move the deadline of an answer."""
@@ -272,14 +272,14 @@ def _in_words(value: Any) -> Any:
         return [_in_words(element) for element in value]
     if not isinstance(value, dict):
         return value
-    said = {
+    facts = {
         name: _in_words(member) for name, member in value.items() if not _names_group(name, member)
     }
-    if "Cause" in said:
-        said["Reason"] = _words(said.pop("Cause"))
-    if "cause" in said:
-        said["why" if said["what"] in REFUSALS else "reason"] = _words(said.pop("cause"))
-    return said
+    if "Cause" in facts:
+        facts["Reason"] = _words(facts.pop("Cause"))
+    if "cause" in facts:
+        facts["why" if facts["what"] in REFUSALS else "reason"] = _words(facts.pop("cause"))
+    return facts
 
 
 def _names_group(name: str, value: Any) -> bool:
@@ -287,8 +287,8 @@ def _names_group(name: str, value: Any) -> bool:
 
 
 def _words(cause: Json) -> str:
-    said = {name.lower(): value for name, value in cause.items()}
-    return words_of(cause_in(said))
+    facts = {name.lower(): value for name, value in cause.items()}
+    return words_of(cause_in(facts))
 
 
 def _plain(value: Any) -> Any:
@@ -319,18 +319,18 @@ def _command(move: Json) -> OperatorCommand:
     return OperatorCommand(operator=OPERATOR, note=NOTE, step=move["step"])
 
 
-def _health(said: Json, now: datetime) -> AgentHealth:
+def _health(facts: Json, now: datetime) -> AgentHealth:
     faults = [
         AttemptFault(
             text=fault["text"], by_gateway=fault["atDoor"], requests=tuple(fault["requests"])
         )
-        for fault in said.get("faults", ())
+        for fault in facts.get("faults", ())
     ]
     return AgentHealth(
-        agent=said["agent"],
+        agent=facts["agent"],
         instance="one",
         at=now,
-        begun=tuple(said["begun"]),
+        begun=tuple(facts["begun"]),
         faults=tuple(faults),
     )
 

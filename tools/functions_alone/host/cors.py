@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-ASKED, ALLOWED = "Access-Control-Request-", "Access-Control-Allow-"
+REQUESTED, ALLOWED = "Access-Control-Request-", "Access-Control-Allow-"
 
 
 def origins_in(text: str) -> frozenset[str]:
@@ -12,14 +12,19 @@ def origins_in(text: str) -> frozenset[str]:
 
 def is_preflight(request: web.BaseRequest) -> bool:
     """Tell whether a browser asks what a page may call, before the page does."""
-    return request.method == "OPTIONS" and f"{ASKED}Method" in request.headers
+    return request.method == "OPTIONS" and f"{REQUESTED}Method" in request.headers
 
 
 def permission(request: web.BaseRequest) -> web.Response:
     """Allow what is asked for: what a call needs besides, such as a key, the call itself is asked for."""
-    asked = {f"{ALLOWED}Methods": f"{ASKED}Method", f"{ALLOWED}Headers": f"{ASKED}Headers"}
+    granted = {
+        f"{ALLOWED}Methods": f"{REQUESTED}Method",
+        f"{ALLOWED}Headers": f"{REQUESTED}Headers",
+    }
     given = {
-        name: request.headers[header] for name, header in asked.items() if header in request.headers
+        name: request.headers[header]
+        for name, header in granted.items()
+        if header in request.headers
     }
     return web.Response(status=204, headers=given)
 

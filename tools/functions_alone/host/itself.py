@@ -24,15 +24,15 @@ async def answer(request: web.BaseRequest) -> web.StreamResponse:
     """Answer whoever has the functions' key."""
     hosts = hosts_of_runner()
     pids = {str(host["pid"]): int(host["pid"]) for host in hosts if host["runs"]}
-    meant = pids.get(request.query["pid"]) if "pid" in request.query else os.getpid()
-    if request.method not in ("GET", "DELETE") or meant is None:
+    chosen = pids.get(request.query["pid"]) if "pid" in request.query else os.getpid()
+    if request.method not in ("GET", "DELETE") or chosen is None:
         return web.Response(status=404)
     response = web.json_response({"host": os.getpid(), **({"hosts": hosts} if hosts else {})})
     await response.prepare(request)
     await response.write_eof()
     if request.method == "DELETE":
         with suppress(ProcessLookupError):  # it has ended by itself
-            os.kill(meant, signal.SIGKILL)  # nothing is finished or said: as when a machine fails
+            os.kill(chosen, signal.SIGKILL)  # nothing is finished or said: as when a machine fails
     return response
 
 

@@ -86,7 +86,7 @@ class ServiceBusListener:
         _heed_cancellation()
         await self._settle_ended(link)
         await self._renew_locks(link)
-        await link.allow(max(0, self._room() + self._options.prefetch_count - link.buffered))
+        await link.allow(max(0, self._capacity() + self._options.prefetch_count - link.buffered))
         before = link.buffered
         await link.wait(self._seconds_to_wait(link))
         if link.buffered > before:
@@ -97,7 +97,7 @@ class ServiceBusListener:
         queue, reason = self._trigger.queue, in_a_few_words(error)
         _log.warning("queue %s: a message cannot be decoded and is abandoned: %s", queue, reason)
 
-    def _room(self) -> int:
+    def _capacity(self) -> int:
         """Return how many messages could be handled now; a batch waits until the one before is settled, as in Azure."""
         if self._trigger.many:
             return 0 if self._running or self._ended else self._options.max_message_batch_size
@@ -119,9 +119,9 @@ class ServiceBusListener:
 
     async def _start(self, link: Link) -> None:
         if not self._trigger.many:
-            for message in link.take(self._room()):
+            for message in link.take(self._capacity()):
                 self._begin(link, [message])
-        elif link.buffered and self._room():
+        elif link.buffered and self._capacity():
             await link.wait(NEXT_FRAME_SECONDS, self._options.max_message_batch_size)
             if self._is_enough(link.buffered):
                 self._begin(link, link.take(self._options.max_message_batch_size))

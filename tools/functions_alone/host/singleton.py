@@ -154,13 +154,13 @@ class Singleton:
 
     async def _has_lock(self) -> bool:
         """Get the lock or renew it, and work out how long to pause before the next time."""
-        asked = time.monotonic()
+        requested_at = time.monotonic()
         try:
             await self._lease.acquire()
         except (AzureError, OSError) as error:
             self._pause = self._pause_after(error)
         else:
-            self._until, self._pause = asked + self._seconds, self._seconds / 2
+            self._until, self._pause = requested_at + self._seconds, self._seconds / 2
             self._outage.recovered()
         return time.monotonic() < self._until
 

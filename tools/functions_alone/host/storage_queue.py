@@ -55,7 +55,7 @@ class StorageQueueListener:
         self._outage = Outage(what=f"storage queue {trigger.queue}")
         self._held: set[Held] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Event()
+        self._has_capacity = asyncio.Event()
         self._idle = 0.0
         self._queue: QueueClient
         self._poison: QueueClient
@@ -80,7 +80,7 @@ class StorageQueueListener:
     async def _poll(self, stopping: asyncio.Event) -> None:
         stopped = asyncio.create_task(stopping.wait())
         while not stopping.is_set():
-            await self._wait_for_room(stopped)
+            await self._wait_for_capacity(stopped)
             if not stopping.is_set() and (seconds := await self._start_what_is_there()):
                 await pause(stopping, seconds)
         await stopped
@@ -101,13 +101,13 @@ class StorageQueueListener:
         self._idle = 0.0 if messages else longer
         return self._idle
 
-    async def _wait_for_room(self, stopped: "asyncio.Task[bool]") -> None:
+    async def _wait_for_capacity(self, stopped: "asyncio.Task[bool]") -> None:
         """Wait until the number of running calls has fallen to the threshold."""
         while len(self._tasks) > self._options.threshold and not stopped.done():
-            self._room.clear()
-            room = asyncio.create_task(self._room.wait())
-            await asyncio.wait({room, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            room.cancel()
+            self._has_capacity.clear()
+            capacity = asyncio.create_task(self._has_capacity.wait())
+            await asyncio.wait({capacity, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            capacity.cancel()
 
     async def _fetch(self) -> list[QueueMessage]:
         count = self._options.batch_size
@@ -134,7 +134,7 @@ class StorageQueueListener:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._room.set()
+        self._has_capacity.set()
         if not task.cancelled() and (error := task.exception()):
             _log.error("queue %s: a message was dropped", self._trigger.queue, exc_info=error)
 

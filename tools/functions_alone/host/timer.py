@@ -19,7 +19,7 @@ from functions_alone.host.outage import pause
 # A longer wait is cut, so that a machine that slept or whose clock was set is noticed.
 LONGEST_WAIT_SECONDS = 10.0
 
-WHAT_IS_TOLD = Datum(
+NO_SCHEDULE_STATUS = Datum(
     json.dumps({"Schedule": {"AdjustForDST": True}, "ScheduleStatus": None, "IsPastDue": False}),
     "json",
 )
@@ -108,7 +108,7 @@ class TimerListener:
         due = now if self._run_on_startup else self._next_after(now)
         while await self._comes(due, stopping):
             began = max(due, datetime.now(UTC))
-            await self._call.succeeds(WHAT_IS_TOLD, {})
+            await self._call.succeeds(NO_SCHEDULE_STATUS, {})
             due = self._next_after(began)
 
     async def _comes(self, due: datetime, stopping: asyncio.Event) -> bool:

@@ -65,7 +65,7 @@ def main(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) 
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # what is left at the end is lost
     for handler in logging.getLogger().handlers:
-        handler.addFilter(_is_told)
+        handler.addFilter(_is_in_time)
     try:
         asyncio.new_event_loop().run_until_complete(_serve(app_dir, only, connection))
     except SystemExit as error:
@@ -73,7 +73,7 @@ def main(app_dir: Path, only: frozenset[str] | None, connection: socket.socket) 
     os._exit(0)
 
 
-def _is_told(_: logging.LogRecord) -> bool:
+def _is_in_time(_: logging.LogRecord) -> bool:
     """Tell whether a line comes before its invocation has ended: Azure drops those that come after."""
     invocation = _invocation.get(None)
     return invocation is None or invocation.running
