@@ -141,7 +141,7 @@ export function basketPage(place) {
       return true;
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
-      faults = said(problem);
+      faults = faultsOf(problem);
       wasOther = problem.status === 409;
       return false;
     } finally {
@@ -160,7 +160,7 @@ const goTo = (field) => (event) => {
 };
 
 /** What went wrong, for a customer: by field where the answer names one. @param {Problem} problem */
-function said(problem) {
+function faultsOf(problem) {
   if (problem.status === 409)
     return [
       {

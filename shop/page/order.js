@@ -5,7 +5,7 @@ import { h } from "../../engine/pages/static/common/dom.js";
 import { badge, mark } from "../../engine/pages/static/common/marks.js";
 import { Poll } from "../../engine/pages/static/common/poll.js";
 import { clock, now } from "../../engine/pages/static/common/time.js";
-import { heard, mine, things, total } from "./store.js";
+import { keepLine, mine, things, total } from "./store.js";
 
 const LONG_SECONDS = 8;
 const PATIENT_SECONDS = 5;
@@ -96,7 +96,7 @@ export function orderPage(place, id) {
     look(answer.data.steps);
     [order, problem] = [answer.data, null];
     draw();
-    if (bought) heard(id, line);
+    if (bought) keepLine(id, line);
     return { next: answer.retryAfter ? pause(answer.retryAfter) : null, changed: true };
   }
 

@@ -15,7 +15,7 @@ export function ordersPage(place) {
 }
 
 /** @param {import("./store.js").Mine} order */
-const order = ({ id, at, lines, said }) =>
+const order = ({ id, at, lines, said: line }) =>
   h(
     "li",
     { key: id },
@@ -24,7 +24,7 @@ const order = ({ id, at, lines, said }) =>
       { href: `#/orders/${id}` },
       h("span", null, lines.map((line) => `${line.quantity} × ${line.name}`).join(", ")),
       h("span", { class: "muted" }, `${clock(at)} · ${total(lines)} · ${things(lines)}`),
-      said && h("span", { class: "small" }, said),
+      line && h("span", { class: "small" }, line),
     ),
   );
 

@@ -33,11 +33,11 @@ export function bought(id) {
 /** My orders, the newest first. @returns {Mine[]} */
 export const mine = () => read("orders", []);
 
-/** Keep what was last said of an order of mine. @param {string} id @param {string} said */
-export const heard = (id, said) =>
+/** Keep what was last said of an order of mine. @param {string} id @param {string} line */
+export const keepLine = (id, line) =>
   write(
     "orders",
-    mine().map((order) => (order.id === id ? { ...order, said } : order)),
+    mine().map((order) => (order.id === id ? { ...order, said: line } : order)),
   );
 
 /** @param {string} sku */

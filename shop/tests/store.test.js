@@ -8,7 +8,7 @@ import {
   basket,
   bought,
   count,
-  heard,
+  keepLine,
   mine,
   money,
   put,
@@ -75,7 +75,7 @@ test("the browser remembers the fifty newest orders", () => {
 test("what was last said of an order is kept with this one", () => {
   bought("b00-1");
   bought("b00-2");
-  heard("b00-1", "We are on it.");
+  keepLine("b00-1", "We are on it.");
   assert.deepEqual(
     mine().map(({ said }) => said),
     [undefined, "We are on it."],

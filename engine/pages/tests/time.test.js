@@ -6,9 +6,8 @@ import { beforeEach, test } from "node:test";
 import { giveStorage } from "./support.js";
 
 process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
-const { ago, clock, countdown, duration, full, heard, isUtc, momentOf, now, setUtc, typedOf, zone } = await import(
-  "../static/common/time.js"
-);
+const { ago, clock, countdown, duration, full, setServerTime, isUtc, momentOf, now, setUtc, typedOf, zone } =
+  await import("../static/common/time.js");
 
 const NOON = "2026-01-31T12:00:00Z";
 beforeEach(giveStorage);
@@ -86,12 +85,12 @@ for (const [time, words] of [
 
 test("what the app says is measured by the app's clock, however wrong this machine's is", (context) => {
   context.mock.method(Date, "now", () => Date.parse(NOON) + 600_000);
-  heard("Sat, 31 Jan 2026 12:00:00 GMT");
+  setServerTime("Sat, 31 Jan 2026 12:00:00 GMT");
   assert.equal(ago("2026-01-31T11:59:50Z"), "11 s ago");
   assert.equal(countdown("2026-01-31T12:00:30Z"), "in 0:30");
-  heard("Sat, 31 Jan 2026 12:09:59 GMT");
+  setServerTime("Sat, 31 Jan 2026 12:09:59 GMT");
   assert.equal(now(), Date.now());
-  heard(null);
+  setServerTime(null);
   assert.equal(now(), Date.now());
 });
 

@@ -71,11 +71,11 @@ function asking(awaited, name, path, more, bodyOf, shown) {
     danger,
     ...more,
     run: async (given) => {
-      const said = await send(`${pathOf(awaited)}${path}`, { operator: given.operator.trim(), ...bodyOf(given) });
+      const result = await send(`${pathOf(awaited)}${path}`, { operator: given.operator.trim(), ...bodyOf(given) });
       if (FINAL.includes(name)) drafts.delete(pathOf(awaited));
       awaited.place.say(`${title}: done`);
       awaited.acted();
-      return shown?.(said);
+      return shown?.(result);
     },
     after: awaited.place.again,
   });
@@ -86,9 +86,9 @@ const noted = ({ note }) => ({ note });
 /** Answer for somebody: what is asked is shown, and the answer is typed as JSON. */
 async function answer(awaited) {
   const path = pathOf(awaited);
-  let asked;
+  let details;
   try {
-    asked = await ask(path);
+    details = await ask(path);
   } catch (fault) {
     const { message } = /** @type {import("../../../engine/pages/static/common/api.js").Failure} */ (fault);
     return awaited.place.say(`What is asked cannot be shown: ${message}`);
@@ -97,17 +97,17 @@ async function answer(awaited) {
     name: "content",
     label: "The answer, as JSON",
     type: LONG,
-    value: drafts.get(path) ?? form(asked.fields),
+    value: drafts.get(path) ?? form(details.fields),
   };
   const typed = ({ content }) => drafts.set(path, content);
-  asking(awaited, "answer", "", { unnoted: true, field, typed, about: question(asked) }, ({ content }) => ({
+  asking(awaited, "answer", "", { unnoted: true, field, typed, about: question(details) }, ({ content }) => ({
     answer: parsed(content),
   }));
 }
 
 /** What is asked, until when, and how often it was. @param {any} asked */
-export const question = ({ question: what, until, asked, asks }) => [
-  h("p", null, until ? ["Asked until ", at(until), "."] : "Not awaited yet.", ` Asked ${asked} of ${asks} times.`),
+export const question = ({ question: what, until, asked: sent, asks }) => [
+  h("p", null, until ? ["Asked until ", at(until), "."] : "Not awaited yet.", ` Asked ${sent} of ${asks} times.`),
   what
     ? h(
         "pre",

@@ -8,7 +8,7 @@ import { isOver, mayComeAgain, waitsForOperator } from "./words.js";
 
 const ROW = 24;
 const NARROWEST = 0.6;
-const SHORTEST_TOLD = 1000;
+const SHORTEST_SHOWN = 1000;
 /** How an attempt looks that has not ended. */
 const RUNNING = { word: "running", mark: LOOK.runs };
 
@@ -75,15 +75,15 @@ const hatch = () =>
 
 /** The attempts of a step in words, with how long it waited before each. */
 function inWords(name, own, waited) {
-  const told = own.map((attempt) => [...before(attempt, waited), said(attempt)].join("; "));
+  const attempts = own.map((attempt) => [...before(attempt, waited), attemptText(attempt)].join("; "));
   const last = waited.find(({ from }) => from === own[own.length - 1].to);
-  return `${name}: ${[...told, ...(last ? [waitOf(last)] : [])].join("; ")}`;
+  return `${name}: ${[...attempts, ...(last ? [waitOf(last)] : [])].join("; ")}`;
 }
 
 const before = ({ from }, waited) =>
-  waited.filter(({ from: since, to }) => to === from && to - since >= SHORTEST_TOLD).map(waitOf);
+  waited.filter(({ from: since, to }) => to === from && to - since >= SHORTEST_SHOWN).map(waitOf);
 const waitOf = ({ from, to }) => `waited ${inSeconds(to - from)}`;
-const said = ({ attempt, undo, from, to, end, why }) =>
+const attemptText = ({ attempt, undo, from, to, end, why }) =>
   `${undo ? "undo, " : ""}attempt ${attempt} from ${clock(from)}, ${(end ?? RUNNING).word} ` +
   `after ${inSeconds(to - from)}${why ? `: ${why}` : ""}`;
 
@@ -109,7 +109,7 @@ function bar(attempt, share) {
     h(
       "rect",
       { x: `${Math.min(share(attempt.from), 100 - width)}%`, width: `${width}%`, y: 4, height: ROW - 8, rx: 2 },
-      h("title", null, said(attempt)),
+      h("title", null, attemptText(attempt)),
     ),
     attempt.completeBy &&
       h(

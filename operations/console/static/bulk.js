@@ -72,22 +72,22 @@ const shownBy = (failed) => (fault) => {
 async function begin(action, where, until, place) {
   const filter = Object.fromEntries(Object.entries(where).filter(([, value]) => value));
   const given = { action: action.name, where: filter, until };
-  const meant = [];
+  const matching = [];
   await readPages({ ...looking(), ...given, dryRun: true }, (page) => {
-    meant.push(...page.matching);
+    matching.push(...page.matching);
     given.until ??= page.until;
   });
-  const count = many(meant.length, "order");
+  const count = many(matching.length, "order");
   confirm({
     title: `${verb(action)} ${count}`,
     effect: `Each of them: ${action.effect} Orders that come or fail from now on are left alone.`,
     danger: action.danger,
-    orders: meant.length,
+    orders: matching.length,
     ...(action.ofOutcome && outcomeFields()),
     run: (typed, progress) => {
       const { operator, note } = typed;
       const request = { ...given, operator, note, ...(action.ofOutcome && outcomeOf(typed)), dryRun: false };
-      return run(request, meant.length, progress);
+      return run(request, matching.length, progress);
     },
     after: place.again,
   });

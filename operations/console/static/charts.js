@@ -48,7 +48,7 @@ const plot = (height, marks, drawn) =>
     h(
       "svg",
       { class: "axis", width: 48, height, "aria-hidden": "true" },
-      marks.map(([y, said]) => h("text", { x: 40, y: Math.min(Math.max(y + 4, 10), height) }, said)),
+      marks.map(([y, label]) => h("text", { x: 40, y: Math.min(Math.max(y + 4, 10), height) }, label)),
     ),
     drawn,
   );

@@ -40,8 +40,8 @@ export function faultsPage(place) {
     return { ...simulated, host: host?.host };
   }
 
-  async function set(service, mode, meant = match) {
-    const given = Object.fromEntries(Object.entries(meant).filter(([, value]) => value));
+  async function set(service, mode, target = match) {
+    const given = Object.fromEntries(Object.entries(target).filter(([, value]) => value));
     const body = { mode, match: given, ...(mode !== "none" && seconds > 0 && { for: seconds }) };
     await attempt(() => ask(`/simulator/${service}/faults`, { method: "PUT", body }));
     place.say(`${service}: ${mode}`);

@@ -31,12 +31,12 @@ export function firstPage(place) {
 
 /** What the last hour was when it was asked for, also for the next visit to the page. */
 let hour;
-let askedAt = 0;
+let readAt = 0;
 
 async function load(signal) {
   const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
   const overview = await ask(sinceActing("/api/operator/overview"), { signal });
-  if (Date.now() - askedAt >= FIGURES_EVERY) [hour, askedAt] = [await figures(signal), Date.now()];
+  if (Date.now() - readAt >= FIGURES_EVERY) [hour, readAt] = [await figures(signal), Date.now()];
   return { overview, causes, groups: groupsOf(overview, causes), hour };
 }
 
@@ -84,8 +84,8 @@ export function sentence(overview, taken = 0) {
   ].filter(Boolean);
   const open = counted(overview, "isUnderWay").count;
   if (!needs.length) return `Nothing needs you${open ? `; ${many(open, "order")} under way` : ""}.`;
-  const said = needs.join("; ");
-  return `${said[0].toUpperCase()}${said.slice(1)}.`;
+  const sentence = needs.join("; ");
+  return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
 }
 
 function draw({ overview, causes, groups, hour }, place) {

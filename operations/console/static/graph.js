@@ -45,12 +45,12 @@ function arrange(column, beside, neighbours) {
 
 /**
  * @param {Step[]} steps @param {boolean} across whether it goes from left to right, or down
- * @param {number} [room] how wide it may be, if its boxes need not become too narrow for that
+ * @param {number} [available] how wide it may be, if its boxes need not become too narrow for that
  */
-export function graph(steps, across, room = Infinity) {
+export function graph(steps, across, available = Infinity) {
   const found = columns(steps);
   const widest = Math.max(...found.map((column) => column.length));
-  const fits = Math.floor((room - 2 + GAP.beside) / widest) - GAP.beside;
+  const fits = Math.floor((available - 2 + GAP.beside) / widest) - GAP.beside;
   const size = { width: across ? WIDEST : Math.min(Math.max(fits, NARROWEST), WIDEST), height: HEIGHT };
   const [along, beside] = across ? [size.width, size.height] : [size.height, size.width];
   const [length, breadth] = [
@@ -103,7 +103,7 @@ function line(from, to, across, { width, height }, key) {
 }
 
 /** Whether a word fits into a box; where it does not, the mark and the table say it. */
-const isRoom = (word, width) => BESIDE + word.length * LETTER <= width;
+const hasSpace = (word, width) => BESIDE + word.length * LETTER <= width;
 
 function box(step, { x, y }, { width, height }) {
   const { look, word } = stepLook(step);
@@ -113,6 +113,6 @@ function box(step, { x, y }, { width, height }) {
     h("rect", { width, height, rx: 8 }),
     mark(look, { x: 12, y: 12 }),
     h("text", { class: "name", x: 36, y: 25 }, step.name),
-    isRoom(word, width) && h("text", { class: "word", x: 36, y: 43 }, word),
+    hasSpace(word, width) && h("text", { class: "word", x: 36, y: 43 }, word),
   );
 }

@@ -1,7 +1,7 @@
 /** What happened to an order, the newest first. */
 
 import { h } from "../../../engine/pages/static/common/dom.js";
-import { at, many, told, head } from "./parts.js";
+import { at, many, localized, head } from "./parts.js";
 import { event as meaning } from "./words.js";
 
 const NEWEST = 50;
@@ -43,7 +43,7 @@ export function historyOf({ history }, view, redraw) {
             { key: String(entry.number), class: meaning(entry.event).changesNothing ? "grey" : "" },
             h("td", { "data-name": "At" }, at(entry.at)),
             h("td", { "data-name": "What" }, h("strong", null, entry.event)),
-            h("td", { "data-name": "Detail" }, told(entry.detail)),
+            h("td", { "data-name": "Detail" }, localized(entry.detail)),
             h("td", { "data-name": "Who", class: "muted" }, entry.actor),
           ),
         ),

@@ -4,7 +4,7 @@ import { h } from "../../../engine/pages/static/common/dom.js";
 import { momentOf, typedOf } from "../../../engine/pages/static/common/time.js";
 import { bulkButtons, canMean } from "./bulk.js";
 import { save } from "./csv.js";
-import { differences, meant, open } from "./listing.js";
+import { differences, matching, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing } from "./parts.js";
 import { asCsv, ENDED, table, UNDER_WAY } from "./rows.js";
@@ -40,7 +40,7 @@ export function listPage(place, query) {
 
   /** Of those that wait for an operator exactly what a bulk action would mean, if one can. */
   const pageOf = (part, waits, signal) =>
-    waits && canMean(filter) ? meant(part, filter, wanted, signal) : open(part, filter, wanted, signal);
+    waits && canMean(filter) ? matching(part, filter, wanted, signal) : open(part, filter, wanted, signal);
 
   function draw(fresh) {
     const held = looked && isAtRow() ? differences(shown.orders, fresh.orders) : 0;

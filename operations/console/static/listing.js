@@ -12,7 +12,7 @@ const LIMIT = 200;
  * @param {string} list @param {Filter} filter of which it knows all but a text and times
  * @param {number} count of pages @param {AbortSignal} signal
  */
-export async function meant(list, { workflow, step, agent, cause }, count, signal) {
+export async function matching(list, { workflow, step, agent, cause }, count, signal) {
   const [{ name }] = actionsOf(list);
   const body = { ...looking(), action: name, where: given({ workflow, step, agent, cause }), limit: LIMIT };
   return pages(count, async (more) => {
@@ -49,10 +49,10 @@ async function pages(count, one) {
   return { orders, until, more: Boolean(next) };
 }
 
-const told = (orders) => new Map(orders.map((order) => [order.orderId, JSON.stringify(order)]));
+const versions = (orders) => new Map(orders.map((order) => [order.orderId, JSON.stringify(order)]));
 
 /** How many orders came, went or changed. */
 export function differences(before, after) {
-  const [one, other] = [told(before), told(after)];
+  const [one, other] = [versions(before), versions(after)];
   return [...new Set([...one.keys(), ...other.keys()])].filter((id) => one.get(id) !== other.get(id)).length;
 }

@@ -10,7 +10,7 @@ import { graph } from "./graph.js";
 import { historyOf } from "./history.js";
 import { live } from "./live.js";
 import { ordered } from "./ordered.js";
-import { at, copier, outside, told } from "./parts.js";
+import { at, copier, outside, localized } from "./parts.js";
 import { ask } from "./session.js";
 import { steps } from "./steps.js";
 import { action, isOver, logOf, orderLook, waitsForOperator } from "./words.js";
@@ -132,7 +132,7 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
   return h(
     "section",
     { class: "why", "aria-label": "Why it is there", key: "why" },
-    h("p", { class: "summary" }, told(summary, 600)),
+    h("p", { class: "summary" }, localized(summary, 600)),
     h(
       "dl",
       { class: "facts" },
@@ -146,11 +146,11 @@ function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
         ),
       ],
       !isOver(order) &&
-        !waitsForOperator(order) && [h("dt", null, "Otherwise"), h("dd", null, told(ifNothingHappens, 600))],
+        !waitsForOperator(order) && [h("dt", null, "Otherwise"), h("dd", null, localized(ifNothingHappens, 600))],
       order.undoneBecause &&
         order.undoneBecause !== order.reason && [
           h("dt", null, "Undone because"),
-          h("dd", null, told(order.undoneBecause)),
+          h("dd", null, localized(order.undoneBecause)),
         ],
       order.lockedBy && [h("dt", null, "Locked by"), h("dd", null, order.lockedBy)],
       order.completeBy && [h("dt", null, "Complete by"), h("dd", null, at(order.completeBy))],

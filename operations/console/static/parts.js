@@ -38,7 +38,7 @@ export const text = (text, shown = 300, of = (part) => part) =>
 const TIME = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC/;
 
 /** What the app says in words, its times in the reader's zone. @param {string} words @param {number} [shown] */
-export const told = (words, shown) => text(words, shown, timed);
+export const localized = (words, shown) => text(words, shown, timed);
 
 const timed = (/** @type {string} */ words) =>
   words.split(TIME).map((part, place) => (place % 2 ? timeOf(part) : part));

@@ -4,7 +4,7 @@ import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
 import { countdown, now } from "../../../engine/pages/static/common/time.js";
 import { csv } from "./csv.js";
-import { head, since, told } from "./parts.js";
+import { head, since, localized } from "./parts.js";
 import { isOver, orderLook, waitsForOperator } from "./words.js";
 
 /**
@@ -38,7 +38,7 @@ const SINCE = { name: "Since", of: ({ updatedAt }) => updatedAt && since(updated
 /** @type {Column} */
 const PLACED = { name: "Placed", of: ({ placedAt }) => placedAt && since(placedAt), quiet: true };
 /** @type {Column} */
-const REASON = { name: "Reason", of: ({ reason }) => told(reason ?? "") };
+const REASON = { name: "Reason", of: ({ reason }) => localized(reason ?? "") };
 
 /** What is told of orders that have come to an end, for now or for good. @type {Column[]} */
 export const ENDED = [
@@ -55,7 +55,7 @@ export const UNDER_WAY = [
   STATE,
   ORDER,
   { name: "Step", of: stepOf },
-  { name: "Last answer", of: ({ lastAnswer, reason }) => told(reason ?? lastAnswer ?? "") },
+  { name: "Last answer", of: ({ lastAnswer, reason }) => localized(reason ?? lastAnswer ?? "") },
   { name: "Next", of: next },
   PLACED,
 ];

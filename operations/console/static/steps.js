@@ -2,7 +2,7 @@
 
 import { h } from "../../../engine/pages/static/common/dom.js";
 import { badge } from "../../../engine/pages/static/common/marks.js";
-import { at, head, text, told } from "./parts.js";
+import { at, head, text, localized } from "./parts.js";
 import { exactly, stepLook } from "./words.js";
 
 /** How often it was tried: a round has an idempotency key of its own, and most steps have one round. */
@@ -23,7 +23,7 @@ export const steps = ({ steps: all }) =>
       all.map((step) => {
         const { look, word } = stepLook(step);
         const exact = exactly(step);
-        const said =
+        const detail =
           step.reason ??
           (step.result
             ? Object.entries(step.result)
@@ -44,7 +44,7 @@ export const steps = ({ steps: all }) =>
           h("td", { "data-name": "Attempts" }, attemptsOf(step)),
           h("td", { "data-name": "Agent" }, step.agent),
           h("td", { "data-name": "After" }, step.after?.join(", ")),
-          h("td", { "data-name": "Reason or result" }, told(said), later(step)),
+          h("td", { "data-name": "Reason or result" }, localized(detail), later(step)),
         );
       }),
     ),

@@ -31,7 +31,7 @@ export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, count
 export function agents({ agents: all }) {
   if (!all.length)
     return h("p", { class: "muted" }, "No agent has said anything in the last minute: none has had work.");
-  const row = ({ agent, instance, at: said, running, rate, openUntil }) =>
+  const row = ({ agent, instance, at: reportedAt, running, rate, openUntil }) =>
     h(
       "tr",
       { key: agent + instance },
@@ -43,7 +43,7 @@ export function agents({ agents: all }) {
       ),
       h("td", { "data-name": "Calls" }, running),
       h("td", { "data-name": "Begins" }, rate === null ? "" : `${rate.toFixed(1)} a second`),
-      h("td", { "data-name": "Said", class: "muted" }, since(said), ` by ${instance}`),
+      h("td", { "data-name": "Said", class: "muted" }, since(reportedAt), ` by ${instance}`),
     );
   return h(
     "table",

@@ -43,9 +43,9 @@ export async function learn(signal) {
   if (!isKnown) know(await ask("/api/operator/vocabulary", { signal }));
 }
 
-/** @param {Vocabulary} said */
-export function know(said) {
-  vocabulary = said;
+/** @param {Vocabulary} loaded */
+export function know(loaded) {
+  vocabulary = loaded;
   isKnown = true;
 }
 

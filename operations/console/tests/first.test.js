@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { heard } from "../../../engine/pages/static/common/time.js";
+import { setServerTime } from "../../../engine/pages/static/common/time.js";
 import { sentence } from "../static/first.js";
 import { know } from "../static/words.js";
 import { isLate, openCircuits, poisoned, services } from "../static/system.js";
@@ -61,10 +61,10 @@ test("a browser whose clock is wrong takes no supervisor for late and no circuit
   const [swept, until] = [later(0), later(60)];
   const real = Date.now();
   context.mock.method(Date, "now", () => real + 600_000);
-  heard(new Date(real).toUTCString());
+  setServerTime(new Date(real).toUTCString());
   assert.equal(isLate({ lastSweep: { at: swept } }), false);
   assert.deepEqual(openCircuits({ agents: [{ agent: "payment", openUntil: until }] }), [["payment", until]]);
-  heard(new Date(Date.now()).toUTCString());
+  setServerTime(new Date(Date.now()).toUTCString());
 });
 
 test("an agent that an operator holds shows who holds it and why, and can be released; the others can be held", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { at, atLeast, listOf, many, numbered, outside, since, text, told } from "../static/parts.js";
+import { at, atLeast, listOf, many, numbered, outside, since, text, localized } from "../static/parts.js";
 import { all, giveStorage, textOf } from "../../../engine/pages/tests/support.js";
 
 test("one is said in the singular, and none or more in the plural", () => {
@@ -41,17 +41,17 @@ test("a text is shown whole, or its beginning with the rest behind it", () => {
 test("times in the words of the app are shown in the reader's zone", () => {
   giveStorage();
   localStorage.setItem("times-in-utc", "yes");
-  const words = told("circuit open, until 2026-11-23 13:49:15 UTC; then 2 tries");
+  const words = localized("circuit open, until 2026-11-23 13:49:15 UTC; then 2 tries");
   const [time] = all(words, "time");
   assert.equal(time.props.datetime, "2026-11-23T13:49:15Z");
   assert.match(textOf(words), /^circuit open, until (23 Nov, )?13:49:15; then 2 tries$/);
-  assert.equal(textOf(told("no time, such as 13:49 UTC")), "no time, such as 13:49 UTC");
+  assert.equal(textOf(localized("no time, such as 13:49 UTC")), "no time, such as 13:49 UTC");
 });
 
 for (const time of ["2026-13-45 99:99:99", "0000-00-00 00:00:00", "2016-12-31 23:59:60", "2026-02-30 12:00:00"])
   test(`what is no time stays as it is, such as ${time}`, () => {
     giveStorage();
-    assert.equal(textOf(told(`bank away since ${time} UTC; call`)), `bank away since ${time} UTC; call`);
+    assert.equal(textOf(localized(`bank away since ${time} UTC; call`)), `bank away since ${time} UTC; call`);
   });
 
 test("a field that should be a time and is not is shown as it is", () => {

@@ -6,8 +6,8 @@ import { beforeEach, test } from "node:test";
 import { hostOf } from "../static/picture/hosts.js";
 import { modelOf, pointIn } from "../static/picture/model.js";
 import { placesOf } from "../static/picture/places.js";
-import { begun, goneOn, isTold, sceneOf, STORIES } from "../static/picture/stories.js";
-import { bySteps } from "../static/picture/told.js";
+import { begun, goneOn, isFinished, sceneOf, STORIES } from "../static/picture/stories.js";
+import { bySteps } from "../static/picture/text.js";
 import { know } from "../static/words.js";
 
 const NOW = Date.parse("2026-01-31T08:15:00Z");
@@ -302,10 +302,10 @@ test("a story ends though orders wait that were there before, or that somebody o
   const held = { ...order("held", "parked"), attempt: 2 };
   const before = [held, order("asked", "outside"), order("pause", "later"), order("stuck", "operator")];
   const start = modelOf(answer(before), null, HOW);
-  const told = { ...begun("hangs", start, NOW), kept: { service: "payment" } };
+  const run = { ...begun("hangs", start, NOW), kept: { service: "payment" } };
   const come = modelOf(answer([...before, order("a", "agent", ["payment"]), order("b", "later")]), start, HOW);
-  assert.equal(goneOn(told, come, NOW + 60_000), told);
-  const last = { ...told, at: 2 };
+  assert.equal(goneOn(run, come, NOW + 60_000), run);
+  const last = { ...run, at: 2 };
   assert.equal(goneOn(last, start, NOW + 60_000), last);
   assert.equal(goneOn(last, come, NOW + 60_000), last);
   const less = modelOf(answer(before, { atLeast: true }), come, HOW);
@@ -321,18 +321,18 @@ test("a story ends though orders wait that were there before, or that somebody o
 
 test("a story goes on when it is seen what it waits for, and what it said could be read", () => {
   const start = modelOf(answer([]), null, HOW);
-  const told = begun("declined", start, NOW);
-  told.kept = { order: "a" };
+  const run = begun("declined", start, NOW);
+  run.kept = { order: "a" };
   const failed = modelOf(answer([order("a", "operator"), order("b", "scheduler")]), start, HOW);
-  assert.equal(goneOn(told, start, NOW + 60_000), told);
-  assert.equal(goneOn(told, failed, NOW + 1_000), told);
-  const second = goneOn(told, failed, NOW + 10_000);
+  assert.equal(goneOn(run, start, NOW + 60_000), run);
+  assert.equal(goneOn(run, failed, NOW + 1_000), run);
+  const second = goneOn(run, failed, NOW + 10_000);
   assert.equal(second.at, 1);
   assert.equal(goneOn(second, failed, NOW + 20_000), second);
   const third = goneOn(second, modelOf(answer([order("a", "operator")]), failed, HOW), NOW + 20_000);
   assert.equal(third.at, 2);
   const last = goneOn(third, modelOf(answer([]), failed, HOW), NOW + 30_000);
-  assert.deepEqual([last.at, isTold(last), isTold(third)], [3, true, false]);
+  assert.deepEqual([last.at, isFinished(last), isFinished(third)], [3, true, false]);
 });
 
 test("each story does its part by the hammers, in turn", async () => {
@@ -352,9 +352,9 @@ test("each story does its part by the hammers, in turn", async () => {
   const services = [{ name: "payment", faults: [{ mode: "hang", match: {} }, refused] }];
   const model = modelOf(answer(held, {}, { services }), null, HOW);
   for (const story of Object.keys(STORIES)) {
-    const told = begun(story, model, NOW);
+    const run = begun(story, model, NOW);
     done.push(story);
-    for (const scene of STORIES[story].scenes) await scene.does?.(hammers, model, told);
+    for (const scene of STORIES[story].scenes) await scene.does?.(hammers, model, run);
   }
   assert.deepEqual(done, [
     ...["hangs", ["set", "payment", "hang"], ["send", 30], ["mend", "payment"]],
@@ -373,9 +373,9 @@ test("the host is killed that sweeps, if it has enough in its hands", async () =
   const held = (...hosts) => hosts.map((host, at) => order(`o${at}`, "agent", ["payment", host]));
   const killed = async (orders) => {
     const model = modelOf(answer(orders, sweep(-1, 0)), null, HOW);
-    const told = begun("dies", model, NOW);
+    const run = begun("dies", model, NOW);
     let pid;
-    await STORIES.dies.scenes[1].does({ kill: async (meant) => (pid = meant) }, model, told);
+    await STORIES.dies.scenes[1].does({ kill: async (meant) => (pid = meant) }, model, run);
     return pid;
   };
   assert.equal(await killed(held(ONE, ONE, ONE, TWO, TWO, TWO, TWO)), 1);
@@ -393,9 +393,9 @@ test("the end of a story says who is needed for what it left", () => {
 
 test("the story of the host tells what the supervisor found", () => {
   const model = modelOf(answer([], sweep(15, 7), { hosts: dead }), null, HOW);
-  const told = { ...begun("dies", model, NOW), at: 3, kept: { name: "host-2" } };
+  const run = { ...begun("dies", model, NOW), at: 3, kept: { name: "host-2" } };
   assert.equal(
-    sceneOf(told).says(model, told),
+    sceneOf(run).says(model, run),
     "The supervisor found 7, 15 s after: they are given back, and tried again.",
   );
 });

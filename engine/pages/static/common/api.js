@@ -1,6 +1,6 @@
 /** Calls to the app's API, and what they say when they fail. */
 
-import { heard } from "./time.js";
+import { setServerTime } from "./time.js";
 
 /** How long a call may take, unless it says otherwise: nobody is left to look at a page that waits for ever. */
 const LONGEST_SECONDS = 15;
@@ -62,7 +62,7 @@ export async function call(path, { method, body, headers = {}, signal, seconds =
   } finally {
     clearTimeout(timer);
   }
-  heard(answer.headers.get("Date"));
+  setServerTime(answer.headers.get("Date"));
   const data = parsed(text);
   const { status } = answer;
   const retryAfter = Number(answer.headers.get("Retry-After")) || undefined;

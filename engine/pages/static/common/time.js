@@ -7,7 +7,7 @@ const UNNOTICED = 2_000;
 let ahead = 0;
 
 /** Learn what time it is for the app. @param {string | null} date what an answer said, in whole seconds */
-export function heard(date) {
+export function setServerTime(date) {
   const apart = Date.parse(date ?? "") + 500 - Date.now();
   if (!Number.isNaN(apart)) ahead = Math.abs(apart) < UNNOTICED ? 0 : apart;
 }

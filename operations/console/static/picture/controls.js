@@ -1,10 +1,10 @@
 /** What stands above the picture: the stories, orders to send, how to break things, and what is told. */
 
 import { h } from "../../../../engine/pages/static/common/dom.js";
-import { isTold, sceneOf, STORIES } from "./stories.js";
+import { isFinished, sceneOf, STORIES } from "./stories.js";
 
 /** @typedef {import("./model.js").Model} Model */
-/** @typedef {import("./scenes.js").Told} Told */
+/** @typedef {import("./scenes.js").StoryRun} StoryRun */
 /** @typedef {{begin: (story: string) => void, end: () => void, send: (count: number) => void, breakBy: (mode: string) => void}} Commands */
 
 const MODES = {
@@ -19,8 +19,8 @@ const ORDERS = 10;
 const DOTS = "Each dot is an order; it moves when the order does.";
 const NUMBERS = "Each number says how many orders are there.";
 
-/** @param {Model} model @param {{told: Told | null, mode: string}} state @param {Commands} commands */
-export const controls = (model, { told, mode }, { begin, send, breakBy }) =>
+/** @param {Model} model @param {{run: StoryRun | null, mode: string}} state @param {Commands} commands */
+export const controls = (model, { run, mode }, { begin, send, breakBy }) =>
   model.answer.services?.length > 0 &&
   h(
     "div",
@@ -32,8 +32,8 @@ export const controls = (model, { told, mode }, { begin, send, breakBy }) =>
           "button",
           {
             key: name,
-            "aria-pressed": String(told?.story === name),
-            disabled: Boolean(told && !isTold(told)),
+            "aria-pressed": String(run?.story === name),
+            disabled: Boolean(run && !isFinished(run)),
             onClick: () => begin(name),
           },
           title,
@@ -52,17 +52,17 @@ export const controls = (model, { told, mode }, { begin, send, breakBy }) =>
     ),
   );
 
-/** What is told. @param {Model} model @param {Told | null} told @param {Commands} commands */
-export const tale = (model, told, { end }) =>
+/** The story that runs. @param {Model} model @param {StoryRun | null} run @param {Commands} commands */
+export const tale = (model, run, { end }) =>
   h(
     "div",
     { class: "tale", key: "tale" },
-    h("p", { role: "status" }, told ? sceneOf(told).says(model, told) : model.dots ? DOTS : NUMBERS),
-    told &&
+    h("p", { role: "status" }, run ? sceneOf(run).says(model, run) : model.dots ? DOTS : NUMBERS),
+    run &&
       h(
         "p",
         { class: "small" },
-        `${STORIES[told.story].title}: ${told.at + 1} of ${STORIES[told.story].scenes.length} `,
-        !isTold(told) && h("button", { class: "plain small", onClick: end }, "Stop and mend"),
+        `${STORIES[run.story].title}: ${run.at + 1} of ${STORIES[run.story].scenes.length} `,
+        !isFinished(run) && h("button", { class: "plain small", onClick: end }, "Stop and mend"),
       ),
   );

@@ -1,6 +1,6 @@
 /** Which hosts there are, and which of them are gone: by the runner, which knows, or else by when one was last heard. */
 
-/** @typedef {{name: string, pid: number, runs: boolean, endedAt: string | null}} ToldHost */
+/** @typedef {{name: string, pid: number, runs: boolean, endedAt: string | null}} RunnerHost */
 /** @typedef {{name: string, at: string, agents: string[], running: number}} Instance */
 /** @typedef {{at: string, instance: string, recovered: number}} Sweep */
 /**
@@ -33,15 +33,15 @@ export const hostOf = (instance) => instance.replace(/-\d+-\w+$/, "");
 const seconds = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / 1000);
 
 /**
- * @param {{live: any, hosts: ToldHost[] | null}} answer @param {Record<string, Loss>} losses what was known of each before
+ * @param {{live: any, hosts: RunnerHost[] | null}} answer @param {Record<string, Loss>} losses what was known of each before
  * @param {number} now @returns {Host[]}
  */
 export function hostsOf({ live, hosts }, losses, now) {
-  return hosts ? hosts.map((host) => told(host, live, losses[host.name])) : heard(live, now);
+  return hosts ? hosts.map((host) => ofRunner(host, live, losses[host.name])) : ofReports(live, now);
 }
 
-/** @param {ToldHost} host @param {any} live @param {Loss | undefined} before @returns {Host} */
-function told({ name, pid, runs, endedAt }, live, before) {
+/** @param {RunnerHost} host @param {any} live @param {Loss | undefined} before @returns {Host} */
+function ofRunner({ name, pid, runs, endedAt }, live, before) {
   const loss = endedAt ? lossOf(name, endedAt, live, before?.endedAt === endedAt ? before : undefined) : null;
   const gone = !runs || (loss !== null && !loss.isOver);
   return {
@@ -87,7 +87,7 @@ function lostOrders(live, name, endedAt) {
 }
 
 /** @param {any} live @param {number} now @returns {Host[]} */
-function heard(live, now) {
+function ofReports(live, now) {
   /** @type {Map<string, string>} */
   const last = new Map();
   for (const { name, at } of live.instances) if (at > (last.get(hostOf(name)) ?? "")) last.set(hostOf(name), at);
@@ -106,7 +106,7 @@ function heard(live, now) {
 
 /** Whether what works on a request is gone. @param {string | null} instance @param {Host[]} hosts @param {Instance[]} instances */
 export function isLost(instance, hosts, instances) {
-  const said = instances.find((known) => known.name === instance);
+  const reporter = instances.find((known) => known.name === instance);
   const host = hosts.find((known) => instance !== null && known.name === hostOf(instance));
-  return Boolean(said && host?.loss && !host.loss.isOver && isOfEnded(said, host.loss.endedAt));
+  return Boolean(reporter && host?.loss && !host.loss.isOver && isOfEnded(reporter, host.loss.endedAt));
 }

@@ -29,7 +29,7 @@ import { placesOf } from "./places.js";
  * @property {Map<string, string>} open by id, the situation of each open order
  * @property {any} answer
  */
-/** @typedef {{live: any, services: any[] | null, sample: any, hosts: import("./hosts.js").ToldHost[] | null}} Answer */
+/** @typedef {{live: any, services: any[] | null, sample: any, hosts: import("./hosts.js").RunnerHost[] | null}} Answer */
 
 const HEAD = 34;
 const PITCH = 14;

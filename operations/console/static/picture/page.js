@@ -10,7 +10,7 @@ import { draw } from "./draw.js";
 import { hammersOf } from "./hammers.js";
 import { modelOf } from "./model.js";
 import { begun, goneOn, sceneOf } from "./stories.js";
-import { inWords, legend } from "./told.js";
+import { inWords, legend } from "./text.js";
 
 const EVERY_SECONDS = 10;
 /** On the embedded run, which has the page and the app on one machine. */
@@ -21,8 +21,8 @@ const HOST = "/local/host";
 export function picturePage(place) {
   /** @type {import("./model.js").Model | null} */
   let model = null;
-  /** @type {import("./scenes.js").Told | null} */
-  let told = null;
+  /** @type {import("./scenes.js").StoryRun | null} */
+  let run = null;
   let [mode, busy] = ["hang", false];
   /** What is not there is asked for once. @type {Set<string>} */
   const missing = new Set();
@@ -74,21 +74,21 @@ export function picturePage(place) {
 
   function follow(answer) {
     model = modelOf(answer, model, { width: width(), still: calm.matches, now: now() });
-    if (!told || busy) return;
-    const next = goneOn(told, model, Date.now());
-    if (next !== told) tell(next);
+    if (!run || busy) return;
+    const next = goneOn(run, model, Date.now());
+    if (next !== run) tell(next);
   }
 
   /** Tell a scene, and do what belongs to it. */
   async function tell(next) {
-    told = next;
+    run = next;
     const { does } = sceneOf(next);
     if (!does) return;
     busy = true;
     const shown = /** @type {import("./model.js").Model} */ (model);
     const doing = attempt(
       () => does(hammers, shown, next),
-      () => told === next && (told = null),
+      () => run === next && (run = null),
     );
     page.redraw();
     await doing;
@@ -120,7 +120,7 @@ export function picturePage(place) {
   const commands = {
     begin: (story) => tell(begun(story, /** @type {import("./model.js").Model} */ (model), Date.now())),
     end: () => {
-      told = null;
+      run = null;
       attempt(() => Promise.all((model?.answer.services ?? []).map(({ name }) => hammers.mend(name))));
     },
     send: (count) => attempt(() => hammers.send(count)),
@@ -141,8 +141,8 @@ export function picturePage(place) {
           h("p", null, problem.message),
           problem.faults?.map((fault) => h("p", null, fault)),
         ),
-      controls(shown, { told, mode }, commands),
-      tale(shown, told, commands),
+      controls(shown, { run, mode }, commands),
+      tale(shown, run, commands),
       h("figure", { class: "picture" }, draw(shown, can)),
       legend(shown),
       inWords(shown),

@@ -15,34 +15,34 @@ import { allAreRead, hostOf } from "./hosts.js";
  * @property {(pid: number) => Promise<any>} kill
  */
 /**
- * @typedef {{story: string, at: number, since: number, there: Set<string>, over: number, needed: number, kept: Record<string, any>}} Told
+ * @typedef {{story: string, at: number, since: number, there: Set<string>, over: number, needed: number, kept: Record<string, any>}} StoryRun
  *   `there` has the orders that were open before: the story is not about them
  */
-/** @typedef {{does?: (hammers: Hammers, model: Model, told: Told) => Promise<any>, says: (model: Model, told: Told) => string, until?: (model: Model, told: Told) => boolean}} Scene */
+/** @typedef {{does?: (hammers: Hammers, model: Model, run: StoryRun) => Promise<any>, says: (model: Model, run: StoryRun) => string, until?: (model: Model, run: StoryRun) => boolean}} Scene */
 
 const [SOME, MANY] = [6, 30];
 /** So many orders have to be in the hands of a host that is killed. */
 const ENOUGH = 3;
 
-/** The open orders that came since the story began. @param {Model} model @param {Told} told @returns {any[]} */
+/** The open orders that came since the story began. @param {Model} model @param {StoryRun} run @returns {any[]} */
 const ownOf = ({ answer: { live } }, { there }) => (live.orders ?? []).filter(({ orderId }) => !there.has(orderId));
 /** Whether an order waits for a person, here or outside: nothing of a story comes of it by itself. */
 const isAtRest = ({ stands }) => ["operator", "outside", "parked"].includes(stands);
-/** Whether no order of the story goes on. @param {Model} model @param {Told} told */
-const areAtRest = (model, told) => allAreRead(model.answer.live) && ownOf(model, told).every(isAtRest);
-/** @param {Model} model @param {Told} told */
-const haveEnded = (model, told) =>
-  areAtRest(model, told) &&
+/** Whether no order of the story goes on. @param {Model} model @param {StoryRun} run */
+const areAtRest = (model, run) => allAreRead(model.answer.live) && ownOf(model, run).every(isAtRest);
+/** @param {Model} model @param {StoryRun} run */
+const haveEnded = (model, run) =>
+  areAtRest(model, run) &&
   model.answer.live.submissions === 0 &&
-  (model.over > told.over || ownOf(model, told).length > 0);
+  (model.over > run.over || ownOf(model, run).length > 0);
 /** The steps of the sample order that a service does; others are answered by somebody outside. @param {Model} model */
 const served = ({ answer: { sample } }) => sample.steps.filter(({ services }) => services.length > 0);
 /** The step whose refusal makes an order wait for a person. @param {Model} model */
 export const refusable = (model) => served(model).find(({ waits }) => waits);
 /** The service that is broken: one that sample orders need. @param {Model} model @returns {string | undefined} */
 export const first = (model) => (refusable(model) ?? served(model)[0])?.services[0];
-/** @param {Model} model @param {Told} told */
-const triedAgain = (model, told) => ownOf(model, told).filter(({ attempt }) => attempt > 1).length;
+/** @param {Model} model @param {StoryRun} run */
+const triedAgain = (model, run) => ownOf(model, run).filter(({ attempt }) => attempt > 1).length;
 /** @param {Model} model */
 const isOpen = ({ breakers }) => Object.values(breakers).some(({ state }) => state === "open");
 /** @param {Model} model */
@@ -50,9 +50,9 @@ export const needPerson = ({ areas }) => areas.find(({ key }) => key === "operat
 
 /** The last scene; it says too who is needed for what the story has left. @param {string} text @returns {Scene} */
 const end = (text) => ({
-  says: (model, told) => {
-    const left = needPerson(model) - told.needed;
-    const others = ownOf(model, told).filter((order) => isAtRest(order) && order.stands !== "operator").length;
+  says: (model, run) => {
+    const left = needPerson(model) - run.needed;
+    const others = ownOf(model, run).filter((order) => isAtRest(order) && order.stands !== "operator").length;
     return [
       text,
       left > 0 && `But ${many(left, "order needs", "orders need")} a person: too many tries failed.`,
@@ -67,20 +67,20 @@ const end = (text) => ({
 /** @type {Scene[]} */
 export const HANGS = [
   {
-    does: async (hammers, model, told) => {
-      told.kept.service = first(model);
-      await hammers.set(told.kept.service, "hang");
+    does: async (hammers, model, run) => {
+      run.kept.service = first(model);
+      await hammers.set(run.kept.service, "hang");
       await hammers.send(MANY);
     },
     says: (model, { kept }) =>
       `The service ${kept.service} hangs: it takes calls and never answers. ${MANY} orders come in. A few are tried; the others wait.`,
-    until: (model, told) => triedAgain(model, told) > 0 || isOpen(model),
+    until: (model, run) => triedAgain(model, run) > 0 || isOpen(model),
   },
   {
-    says: (model, told) =>
+    says: (model, run) =>
       isOpen(model)
         ? "One order after another got no answer, so the breaker opened: nobody calls, and the orders wait."
-        : `The time of the first is up. The supervisor found ${many(triedAgain(model, told), "order")} without an answer, and gave them back for another try.`,
+        : `The time of the first is up. The supervisor found ${many(triedAgain(model, run), "order")} without an answer, and gave them back for another try.`,
     until: () => true,
   },
   {
@@ -100,16 +100,16 @@ const faultsFor = ({ answer: { services } }, orderId) =>
 /** @type {Scene[]} */
 export const DECLINED = [
   {
-    does: async (hammers, model, told) => {
+    does: async (hammers, model, run) => {
       const step = refusable(model);
-      told.kept = { step: step.name, service: step.services[0] };
+      run.kept = { step: step.name, service: step.services[0] };
       await hammers.send(SOME - 1);
-      told.kept.order = await hammers.sendRefused(step.name);
+      run.kept.order = await hammers.sendRefused(step.name);
     },
     says: (_, { kept }) =>
       `${SOME} orders come in. To one, the service ${kept.service} says no for good, as when a card is declined.`,
-    until: (model, told) =>
-      ownOf(model, told).some(({ orderId, stands }) => orderId === told.kept.order && stands === "operator"),
+    until: (model, run) =>
+      ownOf(model, run).some(({ orderId, stands }) => orderId === run.kept.order && stands === "operator"),
   },
   {
     says: () =>
@@ -136,39 +136,39 @@ function victim({ hosts, answer: { live } }) {
     .sort((one, other) => other.count - one.count);
   return busy.find(({ leads, count }) => leads && count >= ENOUGH) ?? busy[0];
 }
-/** @param {Model} model @param {Told} told */
+/** @param {Model} model @param {StoryRun} run */
 const lossOf = ({ losses }, { kept }) => losses[kept.name];
 
 /** @type {Scene[]} */
 export const DIES = [
   {
-    does: async (hammers, model, told) => {
-      told.kept.service = first(model);
-      await hammers.set(told.kept.service, "slow");
+    does: async (hammers, model, run) => {
+      run.kept.service = first(model);
+      await hammers.set(run.kept.service, "slow");
       await hammers.send(MANY);
     },
     says: (model) => `${MANY} orders come in, and ${many(model.hosts.length, "host")} work on them.`,
     until: (model) => victim(model)?.count >= ENOUGH,
   },
   {
-    does: async (hammers, model, told) => {
+    does: async (hammers, model, run) => {
       const { name, pid, count } = victim(model);
-      told.kept = { ...told.kept, name, count };
+      run.kept = { ...run.kept, name, count };
       await hammers.kill(/** @type {number} */ (pid));
     },
     says: (_, { kept }) =>
       `${kept.name} is killed, with ${many(kept.count, "order")} in its hands. It finishes nothing, and says nothing.`,
-    until: (model, told) => Boolean(lossOf(model, told)),
+    until: (model, run) => Boolean(lossOf(model, run)),
   },
   {
     does: (hammers, _, { kept }) => hammers.mend(kept.service),
     says: (_, { kept }) =>
       `Nobody answers for what ${kept.name} had. The locks run out, and so does the time of its orders.`,
-    until: (model, told) => lossOf(model, told)?.found > 0 || haveEnded(model, told),
+    until: (model, run) => lossOf(model, run)?.found > 0 || haveEnded(model, run),
   },
   {
-    says: (model, told) => {
-      const loss = lossOf(model, told);
+    says: (model, run) => {
+      const loss = lossOf(model, run);
       return loss?.found
         ? `The supervisor found ${loss.found}, ${loss.after} s after: they are given back, and tried again.`
         : "The other host had taken over all of it before the supervisor had to.";

@@ -3,12 +3,12 @@
 import { DECLINED, DIES, HANGS, first, needPerson, refusable } from "./scenes.js";
 
 /** @typedef {import("./model.js").Model} Model */
-/** @typedef {import("./scenes.js").Told} Told */
+/** @typedef {import("./scenes.js").StoryRun} StoryRun */
 /** @typedef {{title: string, can: (model: Model) => boolean, scenes: import("./scenes.js").Scene[]}} Story */
 
 /** For how long each caption stays at least: it has to be read. */
 const READ_SECONDS = 4;
-/** Whether a service can be broken that sample orders need, and it is told what becomes of each. @param {Model} model */
+/** Whether a service can be broken that sample orders need, and the picture shows each. @param {Model} model */
 const simulated = (model) =>
   Boolean(model.answer.sample && model.answer.services?.length && model.answer.live.orders && first(model));
 
@@ -27,7 +27,7 @@ export const STORIES = {
   },
 };
 
-/** @param {string} story @param {Model} model @param {number} now @returns {Told} */
+/** @param {string} story @param {Model} model @param {number} now @returns {StoryRun} */
 export const begun = (story, model, now) => ({
   story,
   at: 0,
@@ -38,15 +38,15 @@ export const begun = (story, model, now) => ({
   kept: {},
 });
 
-/** The scene that is told. @param {Told} told */
+/** The present scene. @param {StoryRun} run */
 export const sceneOf = ({ story, at }) => STORIES[story].scenes[at];
 
-/** Go on if what the scene waits for is seen, and could be read. @param {Told} told @param {Model} model @param {number} now @returns {Told} */
-export function goneOn(told, model, now) {
-  const { until } = sceneOf(told);
-  const isRead = now - told.since >= READ_SECONDS * 1000;
-  return until && isRead && until(model, told) ? { ...told, at: told.at + 1, since: now } : told;
+/** Go on if what the scene waits for is seen, and could be read. @param {StoryRun} run @param {Model} model @param {number} now @returns {StoryRun} */
+export function goneOn(run, model, now) {
+  const { until } = sceneOf(run);
+  const isRead = now - run.since >= READ_SECONDS * 1000;
+  return until && isRead && until(model, run) ? { ...run, at: run.at + 1, since: now } : run;
 }
 
-/** Whether there is nothing more to tell. @param {Told} told */
-export const isTold = (told) => !sceneOf(told).until;
+/** Whether there is nothing more to tell. @param {StoryRun} run */
+export const isFinished = (run) => !sceneOf(run).until;

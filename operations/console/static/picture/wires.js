@@ -29,7 +29,7 @@ export function wires({ places, breakers }) {
       ? wire("in", `M${right(queue)} ${queue.height / 2}H${scheduler.x - 3}`)
       : wire("in", `M${center(queue)} ${bottom(queue)}V${scheduler.y - 3}`),
     Object.entries(lanes).map(([agent, lane], at) => [
-      wide ? asked(agent, lane, scheduler) : at === 0 && below(lane.requests, scheduler),
+      wide ? requestWires(agent, lane, scheduler) : at === 0 && below(lane.requests, scheduler),
       wire(`to ${agent}`, `M${right(lane.requests)} ${lane.agent.y + 46}H${lane.agent.x - 3}`),
       wide && calls(agent, lane, breakers[agent].state),
     ]),
@@ -47,7 +47,7 @@ export function wires({ places, breakers }) {
 const label = (key, x, y, text) => h("text", { key: `label ${key}`, class: "label", x, y }, text);
 
 /** The two queues of an agent. */
-const asked = (agent, { requests }, scheduler) => [
+const requestWires = (agent, { requests }, scheduler) => [
   wire(`ask ${agent}`, `M${right(scheduler)} ${requests.y + 34}H${requests.x - 3}`),
   wire(`answer ${agent}`, `M${requests.x} ${requests.y + 66}H${right(scheduler) + 3}`, { kind: "answers" }),
 ];
