@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
 from engine.decisions.lists import LISTS
 from engine.domain.errors import UnavailableError
 from engine.domain.work_index import IndexRow, WorkItemKind
@@ -60,8 +63,22 @@ class Waiting(View):
     """Since when the first of them has waited."""
 
 
+NAMES_IN_JSON = {
+    "by_gateway": "atDoor",
+    "paused_until": "askedUntil",
+    "unresponsive_since": "unheardSince",
+}
+"""Fields of a health report whose names in JSON are fixed."""
+
+
+def _alias(name: str) -> str:
+    return NAMES_IN_JSON.get(name) or to_camel(name)
+
+
 class Overview(View):
     """The state of the system."""
+
+    model_config = ConfigDict(alias_generator=_alias)
 
     at: datetime
     """When it was read."""

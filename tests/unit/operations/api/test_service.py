@@ -15,7 +15,7 @@ from engine.domain.errors import InvalidError, RefusedError, UnavailableError, U
 from engine.domain.states import Running, Skipped, SkipReason
 from engine.domain.statuses import Outcome, ProcessState
 from engine.public_api.rules import RECORDED_WITHIN
-from engine.storage.agent_health import AgentHealth
+from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.tables import Put
 from operations.api.alerts import AcknowledgeRequest
 from operations.api.bulk import matches
@@ -157,6 +157,18 @@ async def test_the_overview_names_what_agents_said_like_everything_else():
     await made.engine.agent_health.publish(said("payment", open_for=30))
     (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
     assert agent["openUntil"] == NOW + seconds(30)
+
+
+async def test_a_health_report_keeps_its_names_in_the_overview():
+    """Those of version 1, whatever the fields are called."""
+    made = app_at()
+    fault = AttemptFault(text="404", by_gateway=True, requests=("r",))
+    times = {"paused_until": NOW + seconds(30), "unresponsive_since": NOW}
+    report = AgentHealth(agent="payment", instance="1", at=NOW, faults=(fault,), **times)
+    await made.engine.agent_health.publish(report)
+    (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
+    assert (agent["askedUntil"], agent["unheardSince"]) == (NOW + seconds(30), NOW)
+    assert agent["faults"] == ({"text": "404", "atDoor": True, "requests": ("r",)},)
 
 
 def counts(pending=0, processing=0):
@@ -456,7 +468,7 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     assert cause.unacknowledged == [oldest]
 
 
-ASKED = {
+FILTERS = {
     "cause": (SOLD_OUT, {"reason": "Sold out"}),
     "agent": ({"agent": "backup"}, {"agent": "backup"}),
     "step": ({"step": "stock"}, {"step": "stock"}),
@@ -465,10 +477,10 @@ ASKED = {
 
 
 @pytest.mark.proves("OPR-1")
-@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("what", FILTERS)
 async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
     """However far behind others they stand, and page by page."""
-    made, (asked, odd) = app_at(), ASKED[what]
+    made, (asked, odd) = app_at(), FILTERS[what]
     for number in range(5):
         await failed(made, number)
     matching = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
