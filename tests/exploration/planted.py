@@ -897,7 +897,7 @@ def says_what_it_begins_once_it_is_done() -> AbstractContextManager[Any]:
 
 
 def never_says_at_once_what_it_begins() -> AbstractContextManager[Any]:
-    return patch.object(HealthReporter, "_is_heard_of", lambda self, request: True)
+    return patch.object(HealthReporter, "_is_reported", lambda self, request: True)
 
 
 def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]:
