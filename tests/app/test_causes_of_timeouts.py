@@ -44,12 +44,12 @@ def request_of(order):
 
 def failing(*faults):
     """An order whose payment times out once for each fault that the agent told before."""
-    order, now, heard = orders.new(), NOW, []
+    order, now, health = orders.new(), NOW, []
     for fault in faults:
         order = claimed(order, now)
-        heard = tells(fault, request_of(order)) if fault else heard + begun_by(now, "payment")
+        health = tells(fault, request_of(order)) if fault else health + begun_by(now, "payment")
         now = timed_out(order)
-        change = supervisor.recover(order, now, heard)
+        change = supervisor.recover(order, now, health)
         order = change.after
     return change
 
@@ -100,8 +100,8 @@ def test_the_fault_of_another_request_decides_nothing(by_gateway):
     others = (AttemptFault(text="500 others", by_gateway=not by_gateway, requests=OTHERS),)
     own = tells(DOWN, request_of(order), by_gateway)
     around = begun_by(NOW + seconds(3), "payment", faults=others)
-    for heard in (own + around, around + own):
-        change = supervisor.recover(order, timed_out(order), heard)
+    for health in (own + around, around + own):
+        change = supervisor.recover(order, timed_out(order), health)
         is_left = change.after.process_state is ProcessState.PENDING  # to be undone
         assert is_left is not by_gateway
         assert change.entry.events[0].fault == DOWN
@@ -113,8 +113,8 @@ def test_the_fault_of_another_request_decides_nothing(by_gateway):
 def test_if_a_gateway_answered_one_of_two_instances_an_operator_decides():
     """Both had the request: its undo would rest on one word of the service."""
     order = claimed()
-    heard = [*tells("502", request_of(order), by_gateway=True), *tells("503", request_of(order))]
-    for said in (heard, heard[::-1]):
+    health = [*tells("502", request_of(order), by_gateway=True), *tells("503", request_of(order))]
+    for said in (health, health[::-1]):
         after = supervisor.recover(order, timed_out(order), said).after
         assert after.step("payment").cause == late("502")
 

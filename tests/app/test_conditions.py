@@ -16,7 +16,7 @@ from engine.workflow import UNDO, Agent, Model, Operation, Workflow, business
 from testkit import Trial
 from tests.support.acting import cancel, resubmit
 from tests.support.faults import without_lines
-from tests.support.judging import BY_GRACE, NO_ROOM, Case, step
+from tests.support.judging import BY_GRACE, NO_CAPACITY, Case, step
 
 ASSESS = step("assess")
 
@@ -55,7 +55,11 @@ def test_a_step_is_judged_by_what_was_answered_before_it(amount, needed):
 @pytest.mark.proves("SCH-14", "SCH-5")
 def test_an_order_whose_last_step_is_not_needed_ends_with_the_one_before():
     """At once, and without anybody's room."""
-    case = Case(ASSESS, replace(APPROVE, when=never)).claim().done("assess", room=NO_ROOM, amount=1)
+    case = (
+        Case(ASSESS, replace(APPROVE, when=never))
+        .claim()
+        .done("assess", capacity=NO_CAPACITY, amount=1)
+    )
     assert case.ended == ("Processed", None)
 
 
@@ -97,7 +101,7 @@ def test_a_step_that_is_needed_is_not_judged_again_while_it_waits_for_room():
     opinion = Opinion(True, False)
     case = Case(ASSESS, replace(APPROVE, when=opinion)).claim()
     assert case.order.step("approve").state == ConditionPending()
-    case.done("assess", room=NO_ROOM, amount=1)
+    case.done("assess", capacity=NO_CAPACITY, amount=1)
     assert case.order.step("approve").state == Waiting()
     case.claim()
     assert (case.states["approve"], opinion.asked) == ("Running", 1)
@@ -137,7 +141,7 @@ def request_that_fails_once():
 def test_a_claim_that_starts_nothing_judges_for_nobody():
     """It writes nothing, so what the predicate said is said again at the next claim."""
     case = Case(replace(ASSESS, when=Opinion(True)))
-    assert isinstance(case.scheduler.claim(case.order, case.now, NO_ROOM), NotClaimed)
+    assert isinstance(case.scheduler.claim(case.order, case.now, NO_CAPACITY), NotClaimed)
 
 
 @pytest.mark.proves("SCH-14")

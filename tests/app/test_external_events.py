@@ -387,7 +387,7 @@ def assert_given_up(order):
     assert not order.has_any(AwaitingExternalEvent)
 
 
-def asked_twice(*, hang=False):
+def requested_twice(*, hang=False):
     """An order that awaits two answers, and may have a step at work."""
     trial = Trial(BOTH)
     if hang:
@@ -397,7 +397,7 @@ def asked_twice(*, hang=False):
 
 def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_comes_next():
     """The deadline of the order is that of the first that is still awaited."""
-    trial, order = asked_twice()
+    trial, order = requested_twice()
     until = order.derived.complete_by
     assert until == order.step("soon").complete_by
     answered = answers.answered(order, sent("later", {"limit": 1}), "operator/x", trial.now)
@@ -406,7 +406,7 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
     assert done.after.state == Pending()
     assert [message.queue for message in done.messages] == ["scheduler-requests"]
     assert [step.name for step in done.after.in_state(AwaitingExternalEvent)] == ["later"]
-    trial, order = asked_twice(hang=True)
+    trial, order = requested_twice(hang=True)
     nothing_next = orders.having(order, steps=order.steps[:3])
     done = answers.answered(nothing_next, sent("soon"), "operator/x", trial.now)
     derived = done.after.derived
@@ -417,7 +417,7 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
-    trial, order = asked_twice()
+    trial, order = requested_twice()
     said = Answer(step="later", refusal="no")
     ended = answers.answered(order, said, "operator/x", trial.now).after
     assert_given_up(ended)
@@ -428,7 +428,7 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
 @pytest.mark.proves("SCH-12", "ANS-4")
 def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
-    trial, order = asked_twice(hang=True)
+    trial, order = requested_twice(hang=True)
     said = Answer(step="later", refusal="no")
     refused = answers.answered(order, said, "operator/x", trial.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("trial"), "trial")
@@ -458,7 +458,7 @@ def test_the_count_of_what_was_withdrawn_begins_anew_with_a_resubmit():
 @pytest.mark.proves("SCH-12")
 def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
     """Only agents would have to answer first."""
-    trial, order = asked_twice()
+    trial, order = requested_twice()
     now = trial.now + DAYS
     pending = rules(trial).recover(order, now, ()).after
     scheduler = replace(trial._world.engine.scheduler_rules, workflows=Workflows())
@@ -469,7 +469,7 @@ def test_an_order_whose_workflow_is_gone_is_given_up_whatever_it_awaits():
 @pytest.mark.proves("OPR-7", "ANS-2")
 def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_an_agent():
     """No agent is silent if nobody outside answers."""
-    trial, order = asked_twice()
+    trial, order = requested_twice()
     late = trial.now + DAYS
     held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
     assert rules(trial).recover(held, late, ()) is None
@@ -479,7 +479,7 @@ def test_the_supervisor_counts_nothing_while_held_and_takes_nobody_outside_for_a
 @pytest.mark.proves("OPR-7", "OPR-2")
 def test_of_a_held_order_no_supervisor_is_awaited_for_an_answer_from_outside():
     """Its time is up, but the release moves it; an agent's step runs on, and has its own."""
-    trial, order = asked_twice(hang=True)
+    trial, order = requested_twice(hang=True)
     held = BY_NAME["hold"].act(order, OperatorCommand(operator="x", note="y"), trial.now).after
     late = order.step("soon").complete_by + timedelta(seconds=30)
     assert late < order.step("first").complete_by

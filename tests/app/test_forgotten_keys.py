@@ -57,12 +57,12 @@ FORGETS = replace(
     scheduler,
     agents={"payment": Agent(name="payment", offers="payment", address="p", keys_last=DAY)},
 )
-ASKED = ActRequest(operator="grace", note="asked the bank")
+REQUEST = ActRequest(operator="grace", note="asked the bank")
 MONDAY = NOW + 2 * DAY
 
 
 def renew(order, now):
-    return act("renew", order, ASKED, now)
+    return act("renew", order, REQUEST, now)
 
 
 def doubtful():
@@ -184,8 +184,8 @@ def test_resubmit_is_refused_and_nothing_else_offers_it():
     assert possible(order, NOW + seconds(60)) == ["resubmit", "skip", "settle", "cancel"]
     assert possible(order, MONDAY) == ["skip", "renew", "settle", "cancel"]
     with pytest.raises(RefusedError, match="may have forgotten the key of payment: find out there"):
-        resubmit(order, ASKED, MONDAY)
-    assert resubmit(order, ASKED, NOW + seconds(60))
+        resubmit(order, REQUEST, MONDAY)
+    assert resubmit(order, REQUEST, NOW + seconds(60))
 
 
 @pytest.mark.proves("AGT-12", "AGT-3")
@@ -203,7 +203,7 @@ def test_the_operator_says_that_it_was_not_done():
 @pytest.mark.proves("AGT-12")
 def test_the_operator_says_that_it_was_done():
     """As ever, by a skip."""
-    skipped = skip(in_error(), ASKED, MONDAY).after.step("payment")
+    skipped = skip(in_error(), REQUEST, MONDAY).after.step("payment")
     assert skipped.state == Skipped(SkipReason.OPERATOR)
 
 
@@ -238,19 +238,19 @@ def test_of_two_steps_whose_keys_are_forgotten_one_is_named():
     both = orders.having(in_error(), steps=[payment, steps.like(payment, "stock")])
     then = "what stands; skip it if it was done, or renew it if it was not"
     with pytest.raises(RefusedError, match=f"key of payment and stock: find out there {then}$"):
-        resubmit(both, ASKED, MONDAY)
+        resubmit(both, REQUEST, MONDAY)
     with pytest.raises(RefusedError, match="name one of them: payment, stock"):
         renew(both, MONDAY)
     with pytest.raises(RefusedError, match="can be renewed; of this order that is: payment, stock"):
-        act("renew", both, ASKED.model_copy(update={"step": "capture"}), MONDAY)
-    one = act("renew", both, ASKED.model_copy(update={"step": "stock"}), MONDAY).after
+        act("renew", both, REQUEST.model_copy(update={"step": "capture"}), MONDAY)
+    one = act("renew", both, REQUEST.model_copy(update={"step": "stock"}), MONDAY).after
     assert [step.key.generation for step in one.steps] == [0, 1]
 
 
 @pytest.mark.proves("AGT-12", "UND-4", "UND-5")
 def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     """Nobody can trust an undo under a key that the service does not know."""
-    undoing = cancel(in_error(), ASKED, MONDAY).after
+    undoing = cancel(in_error(), REQUEST, MONDAY).after
     change = FORGETS.claim(undoing, MONDAY)
     order = change.after
     assert (order.state, change.messages) == (InError(Outcome.UNDO_INCOMPLETE), ())
@@ -258,12 +258,12 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     assert order.cause == forgotten(is_undo=True)
     assert possible(order, MONDAY) == ["skip"]
     with pytest.raises(RefusedError, match=r"what stands; skip it$"):
-        resubmit(order, ASKED, MONDAY)
+        resubmit(order, REQUEST, MONDAY)
     with pytest.raises(
         RefusedError, match=r"^the order is being undone: skip the step once nothing of it stands$"
     ):
         renew(order, MONDAY)
-    gone = FORGETS.claim(skip(order, ASKED, MONDAY).after, MONDAY).after
+    gone = FORGETS.claim(skip(order, REQUEST, MONDAY).after, MONDAY).after
     assert gone.state == InError(Outcome.UNDONE)
 
 
@@ -272,7 +272,7 @@ def test_what_is_completed_is_undone_whenever_that_is():
     """Its answer names what is undone; only an undo in doubt can be forgotten."""
     running = FORGETS.claim(orders.new(), NOW).after
     completed = orders.pending(running, steps=[done(running, reference="r")])
-    undo = FORGETS.claim(cancel(completed, ASKED, MONDAY).after, MONDAY)
+    undo = FORGETS.claim(cancel(completed, REQUEST, MONDAY).after, MONDAY)
     assert key_in(undo) == KEY
     assert undo.after.step("payment").key.known_until == MONDAY + DAY
 
@@ -453,7 +453,7 @@ def test_what_was_certainly_not_done_needs_no_operator_to_be_undone(last):
         reply = answer(outcome="notTried", reason="open")
     stopped = FORGETS.receive(running, reply, NOW, {}).after
     assert not stopped.step("payment").may_be_done
-    undo = FORGETS.claim(cancel(stopped, ASKED, MONDAY).after, MONDAY)
+    undo = FORGETS.claim(cancel(stopped, REQUEST, MONDAY).after, MONDAY)
     assert key_in(undo) == KEY
     assert undo.after.step("payment").key.known_until == MONDAY + DAY
 
@@ -464,5 +464,5 @@ def test_an_undo_keeps_the_time_at_which_the_key_of_what_was_done_is_forgotten()
     running = FORGETS.claim(orders.new(), NOW).after
     order = orders.pending(running, steps=[done(running)])
     soon = NOW + DAY / 2
-    undo = FORGETS.claim(cancel(order, ASKED, soon).after, soon)
+    undo = FORGETS.claim(cancel(order, REQUEST, soon).after, soon)
     assert undo.after.step("payment").key.known_until == NOW + DAY

@@ -234,10 +234,10 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
         providers={"payment-backup": "another", "reports": "psp"},
         agents={agent.name: agent for agent in agents},
     )
-    room = WITH_BACKUP | {"reporting": ("reports",)}
-    left = elsewhere.claim(waiting, since + LONGEST_UPGRADE, room)
+    capacity = WITH_BACKUP | {"reporting": ("reports",)}
+    left = elsewhere.claim(waiting, since + LONGEST_UPGRADE, capacity)
     assert left == NotClaimed(why=NotClaimable.UNKNOWN_PROVIDER)
-    after = elsewhere.claim(waiting, since + 2 * LONGEST_UPGRADE, room).after
+    after = elsewhere.claim(waiting, since + 2 * LONGEST_UPGRADE, capacity).after
     assert after.step("payment").state.operator_decides
 
 

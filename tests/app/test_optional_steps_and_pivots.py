@@ -30,7 +30,7 @@ SHIP = step("ship", "stock", pivot=True, compensation=None)
 SELLING = (STOCK, SHIP, step("bill", "ship"))
 
 
-def asked_back(case):
+def undo_requested(case):
     """What is to be undone now."""
     return [
         order_step.name
@@ -69,7 +69,7 @@ def test_what_an_order_went_on_without_is_undone_with_it_if_it_was_ever_tried():
     """Its effect may stand, also after a refusal: the same request may have come twice."""
     case = Case(*BUYING).claim().done("pay").refused("points").refused("mail")
     assert case.order.direction == "undo"
-    assert asked_back(case) == ["pay", "points", "mail"]
+    assert undo_requested(case) == ["pay", "points", "mail"]
 
 
 @pytest.mark.proves("SCH-13")
@@ -80,7 +80,7 @@ def test_a_step_whose_request_cannot_be_made_is_passed_over_and_has_nothing_to_u
     assert case.states["mail"] == "Running"
     why = case.order.step("points").cause
     assert (why.code, why.facts["error"]) == (Code.REQUEST_FAILED, "KeyError 'nothing'")
-    assert asked_back(case.refused("mail")) == ["pay", "mail"]
+    assert undo_requested(case.refused("mail")) == ["pay", "mail"]
 
 
 @pytest.mark.proves("SCH-13")
@@ -107,7 +107,7 @@ def test_nothing_goes_on_without_a_step_once_the_order_goes_back():
     case = Case(*BUYING).claim().done("pay")
     case.took(cancel(case.order, BY_GRACE, case.now)).refused("points")
     assert "goes on without" not in case.changes[-1].entry.detail
-    assert "points" in asked_back(case)
+    assert "points" in undo_requested(case)
 
 
 @pytest.mark.proves("UND-6")
@@ -117,7 +117,7 @@ def test_a_step_that_fails_after_the_point_of_no_return_asks_an_operator():
     case = Case(STOCK, SHIP, beside).claim().done("stock").done("ship").refused("gift", "gone")
     assert case.ended == ("Error", "failed")
     assert case.order.cause == refusal("gone")
-    assert asked_back(case) == []
+    assert undo_requested(case) == []
     assert "past its point of no return (ship)" in case.explained()
 
 
@@ -160,7 +160,7 @@ def test_a_pivot_that_fails_itself_lets_the_order_be_undone_unless_it_is_in_doub
     case = Case(STOCK, replace(SHIP, on_failure=OnFailure.UNDO)).claim().done("stock")
     case.refused("ship", in_doubt=in_doubt)
     assert case.ended == (("Error", "failed") if in_doubt else ("Pending", None))
-    assert asked_back(case) == ([] if in_doubt else ["stock"])
+    assert undo_requested(case) == ([] if in_doubt else ["stock"])
 
 
 @pytest.mark.proves("UND-6", "AGT-11")

@@ -38,7 +38,7 @@ from tests.support.builders import (
     steps,
 )
 from tests.support.faults import without_lines
-from tests.support.judging import BY_GRACE, NO_ROOM, Case, step
+from tests.support.judging import BY_GRACE, NO_CAPACITY, Case, step
 
 DAY = timedelta(days=1)
 TOMORROW = NOW + DAY
@@ -127,7 +127,7 @@ def test_a_step_that_waits_for_its_time_holds_up_no_other():
 def test_a_step_that_may_begin_waits_in_its_own_lane():
     """A timer never stands before it."""
     note = step("note", "pay", capability="inventory")
-    case = Case(PAY, SHIP, note).claim().done("pay", NO_ROOM)
+    case = Case(PAY, SHIP, note).claim().done("pay", NO_CAPACITY)
     assert sorted(index_rows(case.order)) == [
         f"!pending|1|inventory|{sortable(case.now)}|{ORDER_ID}",
         f"!pending|1|payment|later|{sortable(TOMORROW)}|{ORDER_ID}",

@@ -108,7 +108,7 @@ SILENT = Condition(
     revision=2,
     raised_at=NOW,
 )
-SAID_OF_SILENT = {
+ALERT_OF_SILENT = {
     "alert": f"stalled:agents/payment:{NOW.isoformat()}",
     "revision": 2,
     "condition": "agents/payment",
@@ -119,7 +119,7 @@ SAID_OF_SILENT = {
     "count": 2,
     "orders": ["b03-1", "b03-2"],
 }
-TOLD = {
+ALERTS = {
     "an order failed": (
         lambda: of_end(failed_order()),
         event(
@@ -181,7 +181,7 @@ TOLD = {
             f"stalled:agents/payment:{NOW.isoformat()}:2",
             alerts.STALLED,
             "agents/payment",
-            SAID_OF_SILENT | {"status": "changed"} | asks("look at /api/health"),
+            ALERT_OF_SILENT | {"status": "changed"} | asks("look at /api/health"),
         ),
     ),
     "something that stalled goes on": (
@@ -190,7 +190,7 @@ TOLD = {
             f"stalled:agents/payment:{NOW.isoformat()}:2",
             alerts.STALLED,
             "agents/payment",
-            SAID_OF_SILENT | {"status": "resolved", "actionRequired": False, "actions": []},
+            ALERT_OF_SILENT | {"status": "resolved", "actionRequired": False, "actions": []},
         ),
     ),
     "a clock": (
@@ -210,10 +210,10 @@ TOLD = {
 
 
 @pytest.mark.proves("ALR-1")
-@pytest.mark.parametrize("what", TOLD)
+@pytest.mark.parametrize("what", ALERTS)
 def test_an_alert_says_what_happened_and_what_can_be_done(what):
     """Every field: a subscriber may go by any of them."""
-    told, expected = TOLD[what]
+    told, expected = ALERTS[what]
     assert told() == expected
 
 
@@ -408,7 +408,7 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
 def test_an_undo_that_was_not_tried_stays_one():
     """It waits for its turn, and is not done instead."""
     reply = answer(action="undo", attempt=2, outcome="notTried", reason="open")
-    (step,) = scheduler.receive(undoing(), reply, NOW, room={}).after.steps
+    (step,) = scheduler.receive(undoing(), reply, NOW, capacity={}).after.steps
     waits = UndoPending(BackingOff(NOW + SHORTEST))
     assert (step.state, step.counts.attempts) == (waits, 2)
 
@@ -422,14 +422,14 @@ def test_an_order_that_is_put_back_says_until_when():
     assert scheduler.receive(order, reply, NOW).entry.events[-1] == Requeued(until=until)
     at_once = reply.model_copy(update={"retry_after": 0})
     late = NOW + seconds(2)
-    assert scheduler.receive(order, at_once, late, room={}).entry.events[-1] == Requeued()
+    assert scheduler.receive(order, at_once, late, capacity={}).entry.events[-1] == Requeued()
 
 
 @pytest.mark.proves("SUP-3")
 def test_a_step_that_nobody_began_says_who_was_asked():
     """So that whoever explains the order can name the agent."""
     order = claimed()
-    recovered = supervisor.recover(order, timed_out(order), heard=[]).after
+    recovered = supervisor.recover(order, timed_out(order), health=[]).after
     assert recovered.steps[0].cause == Cause(Code.NOT_BEGUN, {"agent": "payment"})
 
 

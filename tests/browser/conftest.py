@@ -71,15 +71,15 @@ class Visitor:
         page.set_default_timeout(PATIENCE)
         if clock:
             await page.clock.install()
-        page.on("console", self._heard)
+        page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", partial(self._asked, page))
+        page.on("request", partial(self._on_request, page))
         page.on("requestfinished", partial(self._answered, page))
         page.on("requestfailed", partial(self._answered, page))
         await page.goto(path)
         return page
 
-    def _asked(self, page, request):
+    def _on_request(self, page, request):
         self.requests.append(request)
         self._pending[page].add(request)
 
@@ -102,7 +102,7 @@ class Visitor:
             quiet = 0 if asked else quiet + 1
             assert time.monotonic() < end, f"no answer to {asked}"
 
-    def _heard(self, message):
+    def _on_console(self, message):
         if message.type in ("error", "warning") and EXPECTED not in message.text:
             self.complaints.append(message.text)
 

@@ -7,7 +7,7 @@ from playwright.async_api import expect
 
 from tests.support.submitting import submit_new
 
-ASKED = "Answers from outside"
+TITLE = "Answers from outside"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def open_dialog(page, name):
 async def test_an_operator_answers_for_a_customer(client, console, waiting):
     """Reads what is asked, is told each fault, loses nothing that was typed; then the order goes on to its end."""
     page = await console(f"/orders/{waiting}")
-    awaited = page.get_by_role("region", name=ASKED)
+    awaited = page.get_by_role("region", name=TITLE)
     await expect(awaited).to_contain_text("the colour of the bags")
     await expect(awaited).to_contain_text("asked 1 of 3 times")
 

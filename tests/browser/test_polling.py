@@ -9,7 +9,7 @@ MINUTE = 60
 STEP = 5
 HIDE = """Object.defineProperty(document, "hidden", { value: %s, configurable: true });
 document.dispatchEvent(new Event("visibilitychange"))"""
-ASKED_FIRST = "/api/operator/alerts/causes"
+CAUSES = "/api/operator/alerts/causes"
 
 
 async def pass_time(visitor, page, seconds=MINUTE):
@@ -30,7 +30,7 @@ async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console)
     """Seven times a minute at most; nothing while nobody looks, and at once when somebody does."""
     page = await opened(console)
     await pass_time(visitor, page)
-    assert 2 <= len(visitor.sent("GET", ASKED_FIRST)) <= 7
+    assert 2 <= len(visitor.sent("GET", CAUSES)) <= 7
     await page.evaluate(HIDE % "true")
     await visitor.has_its_answers()
     visitor.requests.clear()
@@ -38,7 +38,7 @@ async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console)
     assert visitor.requests == []
     await page.evaluate(HIDE % "false")
     await visitor.has_its_answers()
-    assert len(visitor.sent("GET", ASKED_FIRST)) == 1
+    assert len(visitor.sent("GET", CAUSES)) == 1
 
 
 @pytest.mark.soak
@@ -50,16 +50,16 @@ async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, con
         await go_on.wait()
         await route.continue_()
 
-    await page.route(f"**{ASKED_FIRST}", wait)
+    await page.route(f"**{CAUSES}", wait)
     visitor.requests.clear()
-    async with page.expect_request(f"**{ASKED_FIRST}"):
+    async with page.expect_request(f"**{CAUSES}"):
         await page.keyboard.press("r")
     for _ in range(2):
         await page.keyboard.press("r")
-    assert len(visitor.sent("GET", ASKED_FIRST)) == 1
+    assert len(visitor.sent("GET", CAUSES)) == 1
     go_on.set()
     await visitor.has_its_answers()
-    assert len(visitor.sent("GET", ASKED_FIRST)) == 2
+    assert len(visitor.sent("GET", CAUSES)) == 2
 
 
 @pytest.mark.soak
@@ -74,7 +74,7 @@ async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console
     await expect(page.locator("#sentence")).to_be_visible()
     visitor.requests.clear()
     await pass_time(visitor, page)
-    assert 1 <= len(visitor.sent("GET", ASKED_FIRST)) <= 5
+    assert 1 <= len(visitor.sent("GET", CAUSES)) <= 5
     await page.unroute_all()
     await page.get_by_role("button", name="Try again").click()
     await expect(page.get_by_role("alert")).to_have_count(0)
@@ -101,8 +101,8 @@ async def test_what_a_closed_page_was_asking_for_is_not_waited_for(visitor, cons
     async def wait(_route):
         await never.wait()
 
-    await page.route(f"**{ASKED_FIRST}", wait)
-    async with page.expect_request(f"**{ASKED_FIRST}"):
+    await page.route(f"**{CAUSES}", wait)
+    async with page.expect_request(f"**{CAUSES}"):
         await page.keyboard.press("r")
     await page.context.close()
     await visitor.has_its_answers()

@@ -51,7 +51,7 @@ class Does:
     later: timedelta | None = None
     """It accepts the call, and wants to be asked again after this."""
     may_answer: threading.Event = field(default_factory=threading.Event)
-    heard: list[tuple[str, str, Any]] = field(default_factory=list)
+    received: list[tuple[str, str, Any]] = field(default_factory=list)
     """Order, key and amount of each call."""
 
 
@@ -68,7 +68,7 @@ async def over_http(does):
     async def answer(request):
         body = await request.json()
         key = request.headers["Idempotency-Key"]
-        does.heard.append((body["orderId"], key, body["order"]["amount"]))
+        does.received.append((body["orderId"], key, body["order"]["amount"]))
         await asyncio.to_thread(does.may_answer.wait)
         return _over_http(does)
 
@@ -125,7 +125,7 @@ def on_the_loop(does):
 
     @bank.does(Bank.authorise)
     async def authorise(call: Call, ask: Sum) -> Paid:
-        does.heard.append((call.order_id, call.key, ask.amount))
+        does.received.append((call.order_id, call.key, ask.amount))
         await asyncio.to_thread(does.may_answer.wait)
         return _as_function(does)
 
@@ -138,7 +138,7 @@ def in_threads(does):
 
     @bank.does(Bank.authorise)
     def authorise(call: Call, ask: Sum) -> Paid:
-        does.heard.append((call.order_id, call.key, ask.amount))
+        does.received.append((call.order_id, call.key, ask.amount))
         does.may_answer.wait()
         return _as_function(does)
 
@@ -163,7 +163,7 @@ async def test_a_call_has_its_order_its_key_and_its_content_and_returns_the_answ
     for attempt in (1, 2):
         again = request_.model_copy(update={"attempt": attempt})
         assert await service.call(again, 5) == {"reference": "r-1"}
-    assert does.heard == 2 * [(request_.order_id, request_.idempotency_key, 7)]
+    assert does.received == 2 * [(request_.order_id, request_.idempotency_key, 7)]
 
 
 @pytest.mark.proves("AGT-6")
@@ -229,7 +229,7 @@ async def test_who_does_not_answer_in_time_is_not_waited_for(service, does, requ
         await service.call(request_, 0.05)
     does.may_answer.set()
     assert not raised.value.by_gateway
-    assert len(does.heard) == 1
+    assert len(does.received) == 1
 
 
 @pytest.mark.proves("AGT-6", "UND-2")

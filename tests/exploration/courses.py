@@ -172,18 +172,18 @@ def _submission(message, workflow, terms, now, actor):
     return None, now, {"do": "submit", "by": "", "body": json.loads(message.to_json())}
 
 
-def _claim(rules, order, now, room):
-    return order, now, {"do": "claim", "by": rules.instance, "room": _room(room)}
+def _claim(rules, order, now, capacity):
+    return order, now, {"do": "claim", "by": rules.instance, "room": _capacity(capacity)}
 
 
 def _reply(rules, order, reply, *received):
-    now, room, agent = received
-    said = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _room(room)}
+    now, capacity, agent = received
+    said = {"reply": json.loads(reply.to_json()), "agent": agent, "room": _capacity(capacity)}
     return order, now, {"do": "reply", "by": rules.instance, **said}
 
 
-def _recovery(rules, order, now, heard):
-    return order, now, {"do": "recover", "by": rules.instance, "heard": [*map(_heard, heard)]}
+def _recovery(rules, order, now, health):
+    return order, now, {"do": "recover", "by": rules.instance, "heard": [*map(_report_of, health)]}
 
 
 def _action(action, order, asked, now):
@@ -228,11 +228,11 @@ DECISIONS = (
 """Where each decision is made, and what makes a snapshot, a time and a move of its arguments."""
 
 
-def _room(room):
-    return {capability: [*agents] for capability, agents in room.items()}
+def _capacity(capacity):
+    return {capability: [*agents] for capability, agents in capacity.items()}
 
 
-def _heard(health):
+def _report_of(health):
     faults = [
         {"text": fault.text, "atDoor": fault.by_gateway, "requests": fault.requests}
         for fault in health.faults

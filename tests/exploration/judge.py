@@ -17,7 +17,7 @@ from tests.support.builders import LONGEST_UPGRADE
 ACT_OF = {event: act for act in BY_NAME if act in EVENTS_OF for event in EVENTS_OF[act]}
 
 
-def acting_rules(deployed, heard=()):
+def acting_rules(deployed, health=()):
     """The rules as the app has them."""
     scheduler = SchedulerRules(
         instance="?",
@@ -34,7 +34,7 @@ def acting_rules(deployed, heard=()):
         clock_tolerance=deployed.tolerance,
         offers=deployed.offers,
         version_overlap=LONGEST_UPGRADE,
-        agent_health=heard,
+        agent_health=health,
     )
 
 
@@ -76,16 +76,16 @@ class Judge:
             after = move.world.order()
             if after.version > order.version:
                 self.transitions += 1
-                self.judge(world, after, newest(move.world), heard_by(world, move))
+                self.judge(world, after, newest(move.world), health_at(world, move))
         if not (world.queue or world.handlers or world.landing):
             self.silences += 1
             self.judge_silence(world)
 
-    def judge(self, world, after, entry, heard):
+    def judge(self, world, after, entry, health):
         """A transition that follows was foreseen when the order came to be as it is, by what the agents have said."""
         order = world.order()
 
-        rules, since = acting_rules(self.deployed, heard), order.updated_at
+        rules, since = acting_rules(self.deployed, health), order.updated_at
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
@@ -161,11 +161,13 @@ def ended_attempts(order, after):
     return [step for step in order.in_state(UnderWay) if step not in still]
 
 
-def heard_by(world, move):
+def health_at(world, move):
     """What whoever acts has heard of the agents: as they are now, if that is nobody who has asked."""
     handler = world.handlers.get(move.label.partition(":")[0])
-    heard = [health for answer in (handler.log if handler else ()) for health in health_in(answer)]
-    return heard if handler else begun_by(world)
+    reports = [
+        health for answer in (handler.log if handler else ()) for health in health_in(answer)
+    ]
+    return reports if handler else begun_by(world)
 
 
 def newest(world):

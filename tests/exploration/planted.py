@@ -65,7 +65,6 @@ from tests.exploration.worlds import (
     ANSWERED,
     ANSWERED_BETWEEN,
     ARRIVES,
-    ASKED_AGAIN,
     CALLED_BACK,
     CANCELLED,
     CIRCUIT,
@@ -86,11 +85,13 @@ from tests.exploration.worlds import (
     LATER_BESIDE,
     NEVER_POLLS,
     NOT_BUILT,
+    NOTIFIED,
     ONE_INSTANCE_BREAKS,
     ONE_SLOT,
     PIVOT,
     PIVOT_BESIDE,
     PLAIN_ENDED,
+    POLLED_AGAIN,
     PROVIDER_ADDED,
     REFUSED_FOR_GOOD,
     REROUTED,
@@ -107,7 +108,6 @@ from tests.exploration.worlds import (
     STARTS_BESIDE,
     TAKEN_BACK,
     TAKEN_OUT,
-    TOLD,
     TOLERANCE,
     TRIED_AGAIN,
     TURNED_AWAY,
@@ -160,8 +160,8 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
         draft = Draft(before=order, order=order.with_steps(*again), now=now, events=(Claimed(),))
         return Proceed(scheduler=scheduler, workflow=workflow, capacity=capacity)(draft)
 
-    def claim(self, order, now, room):
-        found = None if order.has_ended else claimed(order, now, room, self._scheduler())
+    def claim(self, order, now, capacity):
+        found = None if order.has_ended else claimed(order, now, capacity, self._scheduler())
         return found and change_of(found, self._actor)
 
     return patch.object(SchedulerRules, "claim", claim)
@@ -569,8 +569,8 @@ def keeps_no_margin() -> AbstractContextManager[Any]:
 
 
 def allows_for_no_other_clock() -> AbstractContextManager[Any]:
-    def recover(self, order, now, heard):
-        return original_recover(replace(self, clock_tolerance=timedelta()), order, now, heard)
+    def recover(self, order, now, health):
+        return original_recover(replace(self, clock_tolerance=timedelta()), order, now, health)
 
     def overdue(now, kind):
         return original_overdue(now + TOLERANCE, kind)
@@ -880,11 +880,11 @@ def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
 
 
 def charges_what_nobody_has_begun() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_rules, "has_begun", lambda heard, request: True)
+    return patch.object(supervisor_rules, "has_begun", lambda health, request: True)
 
 
 def charges_what_was_begun_to_nobody() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_rules, "has_begun", lambda heard, request: False)
+    return patch.object(supervisor_rules, "has_begun", lambda health, request: False)
 
 
 def says_what_it_begins_once_it_is_done() -> AbstractContextManager[Any]:
@@ -933,10 +933,10 @@ def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
 
 
 def asks_another_provider() -> AbstractContextManager[Any]:
-    return an_asked_agent(lambda self, step: with_key(step, provider=None))
+    return a_requested_agent(lambda self, step: with_key(step, provider=None))
 
 
-def an_asked_agent(change: Callable[[Proceed, Step], Step]) -> AbstractContextManager[Any]:
+def a_requested_agent(change: Callable[[Proceed, Step], Step]) -> AbstractContextManager[Any]:
     """The agent that is chosen, by the step as it is changed before."""
     agent_for = Proceed._agent_for
     return patch.object(
@@ -949,7 +949,7 @@ def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
         may_be_done = isinstance(step.effect, Doubt) or isinstance(step.state, states.UndoPending)
         return step if may_be_done else with_key(step, provider=None)
 
-    return an_asked_agent(forgotten)
+    return a_requested_agent(forgotten)
 
 
 def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
@@ -1058,13 +1058,13 @@ def asks_a_stranger_once_its_agent_is_gone() -> AbstractContextManager[Any]:
         return step if is_here else with_key(step, provider=None)
 
     return _Both(
-        patch.object(Proceed, "unreachable", lambda self, steps: []), an_asked_agent(forgotten)
+        patch.object(Proceed, "unreachable", lambda self, steps: []), a_requested_agent(forgotten)
     )
 
 
 def undoes_what_a_gateway_turned_away() -> AbstractContextManager[Any]:
-    def fault_of(heard, request):
-        fault = original_fault_of(heard, request)
+    def fault_of(health, request):
+        fault = original_fault_of(health, request)
         return fault and replace(fault, by_gateway=False)
 
     return patch.object(supervisor_rules, "fault_of", fault_of)
@@ -1078,8 +1078,8 @@ def undoes_in_the_recovery() -> AbstractContextManager[Any]:
 
 
 def decides_by_the_fault_of_another_request() -> AbstractContextManager[Any]:
-    def fault_of(heard, request):
-        faults = [fault for row in heard for fault in row.faults]
+    def fault_of(health, request):
+        faults = [fault for row in health for fault in row.faults]
         return max(faults, key=lambda fault: fault.by_gateway, default=None)
 
     return patch.object(supervisor_rules, "fault_of", fault_of)
@@ -1243,9 +1243,9 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "UND-5 calls incomplete what is undone": (calls_incomplete_what_is_undone, PLAIN_ENDED),
     "ALR-1 offers less than can be done": (offers_less_than_can_be_done, GIVEN_UP),
     "ALR-1 publishes no reasons": (publishes_no_reasons, GIVEN_UP),
-    "ALR-2 tells of a step again": (tells_of_a_step_again, TOLD),
-    "ALR-2 numbers notices by their transition": (numbers_notices_by_transition, TOLD),
-    "ALR-2 confirms notices before it sends them": (confirms_before_it_sends, TOLD),
+    "ALR-2 tells of a step again": (tells_of_a_step_again, NOTIFIED),
+    "ALR-2 numbers notices by their transition": (numbers_notices_by_transition, NOTIFIED),
+    "ALR-2 confirms notices before it sends them": (confirms_before_it_sends, NOTIFIED),
     "AGT-4 the backup answers without a time to live": (
         backup_answers_without_a_time_to_live,
         REROUTED,
@@ -1325,7 +1325,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "ANS-6 refuses what a service says over its link": (refuses_what_a_service_says, CALLED_BACK),
     "AGT-11 leaves no doubt of a call that asks again": (
         leaves_no_doubt_of_a_call_that_asks_again,
-        ASKED_AGAIN,
+        POLLED_AGAIN,
     ),
     "SCH-15 begins before a timer": (begins_before_a_timer, LATER_BESIDE),
     "SCH-12 lets a wait hold up the end": (lets_a_wait_hold_up_the_end, WITHDRAWN),
@@ -1345,7 +1345,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
 }
 """By the statement that each of them breaks, with a small world in which it shows."""
 
-SAID_OF: Mapping[str, str] = {
+MESSAGE_OF: Mapping[str, str] = {
     "SCH-14 judges at each try": "SCH-14",
     "SCH-16 repeats without a pause": "SCH-16",
     "SCH-16 pauses ever as long": "SCH-16",

@@ -12,7 +12,7 @@ from scheduler.service import WAKE_UP_TIME
 from testkit.exploration.explorer import FoundError, explore
 from tests.exploration import judge
 from tests.exploration.judge import Judge, acting_rules
-from tests.exploration.planted import PLANTED, SAID_OF
+from tests.exploration.planted import MESSAGE_OF, PLANTED
 from tests.exploration.worlds import NOW, TOLERANCE, TRIED_AGAIN
 
 pytestmark = pytest.mark.soak
@@ -29,14 +29,14 @@ def test_a_planted_fault_is_found(label):
     with plant(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning(), world.bounds())
     assert not any(fault in found.value.violation for fault in NO_FAULT)
-    assert re.search(SAID_OF.get(label, ""), found.value.violation)
+    assert re.search(MESSAGE_OF.get(label, ""), found.value.violation)
     print(f"{label}\n{found.value}\n")
 
 
 def a_rule_changed(name, change):
     """The acting rules as they were before somebody changed them elsewhere: what drift would look like."""
     return patch.object(
-        judge, "acting_rules", lambda *heard: replace(acting_rules(*heard), **{name: change})
+        judge, "acting_rules", lambda *health: replace(acting_rules(*health), **{name: change})
     )
 
 
@@ -44,9 +44,9 @@ DRIFTS = {
     "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
     "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
     "the supervisor counts otherwise": lambda: a_rule_changed(
-        "recover", lambda order, now, heard: None
+        "recover", lambda order, now, health: None
     ),
-    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, room: None),
+    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, capacity: None),
     "an agent has longer": lambda: patch.object(
         explaining,
         "what_comes",

@@ -221,7 +221,7 @@ def no(form: Form) -> bool:
     return False
 
 
-def asked_first(cancel_until="book"):
+def polled_first(cancel_until="book"):
     """A business that asks its customer before it books; a gift beside that is never needed."""
     flow = Workflow("asked", Form, endpoint=OrderEndpoint(open=True, cancel_until=cancel_until))
 
@@ -242,13 +242,15 @@ def asked_first(cancel_until="book"):
 
 def test_a_hold_may_end_between_two_looks_of_a_scheduler():
     """A scheduler that has looked again, and found no hold, may send what it claims (engine 9, proof 30b)."""
-    explored = Trial(asked_first()).explore(faults=0, acts=["hold-agent"], states=600).explored
+    explored = Trial(polled_first()).explore(faults=0, acts=["hold-agent"], states=600).explored
     assert explored.happened("the hold of the agent clerk ends")
 
 
 def test_a_customer_may_cancel_while_an_answer_is_awaited():
     """Nobody holds an order that only waits for an answer, so its customer gives it back (engine 9, proof 30a)."""
-    explored = Trial(asked_first()).explore(faults=0, acts=["customer-cancel"], states=300).explored
+    explored = (
+        Trial(polled_first()).explore(faults=0, acts=["customer-cancel"], states=300).explored
+    )
     assert explored.happened("commits “cancelled”")
 
 
@@ -270,7 +272,7 @@ def test_what_cannot_be_undone_does_not_stand_in_the_way():
 @pytest.mark.proves("SUB-9")
 def test_an_order_with_a_date_begins_at_that_date():
     """An answer, which without an example is a text, may come before it (engine 9, proofs 33a and 33b)."""
-    trial = Trial(asked_first())
+    trial = Trial(polled_first())
     date = trial.now + timedelta(days=20)
     coverage = trial.explore(faults=0, not_before=date)
     assert coverage.whole

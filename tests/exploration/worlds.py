@@ -43,7 +43,7 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
 """Who may do what, unless a world says otherwise."""
 ALIKE = (("scheduler-1", "scheduler-2"), ("agent-1", "agent-2"), ("supervisor-1", "supervisor-2"))
 """Instances that differ in nothing but their names."""
-ASKED_OF = {"request": "payment", "backup-request": "payment-backup"}
+AGENT_OF = {"request": "payment", "backup-request": "payment-backup"}
 PROCESS_PER_FUNCTION = (
     ("wake", ("scheduler-1",)),
     ("reply", ("scheduler-2",)),
@@ -112,7 +112,7 @@ PLAIN = WorkflowDefinition(
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),),
 )
-ASKED = WorkflowDefinition(
+EXTERNAL_EVENT = WorkflowDefinition(
     name="asked",
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), result_fields=("reference",)),),
@@ -479,8 +479,8 @@ class WorldOf:
         cooldowns, tries = self._cooldowns(step), self._tries(step)
         if self._is_answered():
             cooldowns, tries = min(cooldowns, 1), 1 + self.callbacks
-        asked_again = LONG if self.callbacks else ASK_AGAIN
-        later = 2 * asked_again if self.accepts else timedelta()
+        poll_pause = LONG if self.callbacks else ASK_AGAIN
+        later = 2 * poll_pause if self.accepts else timedelta()
         later += BEGINS - NOW if step.begins else timedelta()
         return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window + later
 
@@ -558,7 +558,7 @@ class WorldOf:
             business=business,
             settings=self._settings(business),
             slots={kind: self._slots(kind) for kind in SLOTS},
-            requests={kind: agent for kind, agent in ASKED_OF.items() if agent in agents},
+            requests={kind: agent for kind, agent in AGENT_OF.items() if agent in agents},
             alike=() if differ else ALIKE,
             known={slot: Workflows(workflow) for slot, workflow in self.others},
             lacks={slot: (agent,) for slot, agent in self.lacks},
@@ -787,7 +787,7 @@ REFUSED_FOR_GOOD = WorldOf(
     acts=2,
     operator=("resubmit", "cancel"),
     threshold=1,
-    workflow=ASKED,
+    workflow=EXTERNAL_EVENT,
     remembers=True,
     alone=True,
 )
@@ -798,7 +798,7 @@ FORGOTTEN = WorldOf(
     acts=2,
     operator=("resubmit", "renew", "skip", "cancel"),
     threshold=1,
-    workflow=ASKED,
+    workflow=EXTERNAL_EVENT,
     forgets=True,
     alone=True,
 )
@@ -852,7 +852,7 @@ STRIPE_LIKE = WorldOf(
     acts=1,
     operator=("resubmit", "renew"),
     threshold=1,
-    workflow=ASKED,
+    workflow=EXTERNAL_EVENT,
     remembers=True,
     forgets=True,
     alone=True,
@@ -864,7 +864,7 @@ CALLED_BACK = WorldOf(workflow=ONE, callbacks=True, alone=True)
 """The service answers early, late, again or never, or refuses over its link."""
 CALLED_BACK_IN_TIME = replace(CALLED_BACK, accepts=True, threshold=1)
 """Its agent declares how long that may take, and asks again after it."""
-ASKED_AGAIN = replace(CALLED_BACK_IN_TIME, workflow=NO_WAY_BACK)
+POLLED_AGAIN = replace(CALLED_BACK_IN_TIME, workflow=NO_WAY_BACK)
 """The call that asks again may come after the refusal over the link of the first one."""
 NOT_NEEDED = WorldOf(faults=1, threshold=1, workflow=LAST_NOT_NEEDED, alone=True)
 JUDGED_ONCE = WorldOf(
@@ -884,9 +884,9 @@ PIVOT = WorldOf(
     workflow=NO_WAY_BACK,
     alone=True,
 )
-SAID = ("answer", "answer-otherwise", "refuse")
+ANSWERS = ("answer", "answer-otherwise", "refuse")
 WAITS_ALONE = WorldOf(workflow=WAITS, alone=True)
-ANSWERED = WorldOf(workflow=WAITS, outside=SAID, alone=True)
+ANSWERED = WorldOf(workflow=WAITS, outside=ANSWERS, alone=True)
 """Before it is asked for, at any moment until its time is up, at that moment, later, and twice."""
 REFUSED_EARLY = WorldOf(workflow=WAITS_IF_NEEDED, outside=("answer", "refuse"), alone=True)
 """Also before it is known that the step is needed."""
@@ -974,7 +974,7 @@ JUDGED_UPGRADED = WorldOf(
     alone=True,
 )
 """An old host knows nothing of the steps that are judged."""
-TOLD = WorldOf(
+NOTIFIED = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
 
@@ -1076,7 +1076,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     SETTLES_TWICE: (),
     ONE_SLOT_CANCELLED: (),
     NEVER_POLLS: ANYTHING,
-    TOLD: (),
+    NOTIFIED: (),
     PARALLEL_CANCELLED: ("OPR-2",),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
     REFUSED_FOR_GOOD: ("OPR-3",),
@@ -1099,13 +1099,13 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(CALLED_BACK, threshold=1, acts=1, operator=("cancel",)): (),
     replace(CALLED_BACK, threshold=1, workflow=NO_WAY_BACK_BESIDE): (),
     replace(
-        CALLED_BACK, threshold=1, workflow=ASKED, remembers=True, acts=1, operator=ALL_ACTS
+        CALLED_BACK, threshold=1, workflow=EXTERNAL_EVENT, remembers=True, acts=1, operator=ALL_ACTS
     ): (),
     replace(CALLED_BACK, forgets=True, workflow=PLAIN, acts=1, operator=("resubmit", "renew")): (),
     CALLED_BACK_IN_TIME: ("AGT-11",),
     replace(CALLED_BACK_IN_TIME, workflow=PAIR): (),
     replace(CALLED_BACK_IN_TIME, acts=1, operator=("cancel",)): (),
-    ASKED_AGAIN: (),
+    POLLED_AGAIN: (),
 }
 """The worlds of `make soak`."""
 
@@ -1252,8 +1252,8 @@ EXPLORED = (
     *CIRCUITS,
     replace(URGENT_FIRST, faults=1, only=()),
     replace(RESTS_IN_ANOTHER, processes=PROCESS_PER_FUNCTION),
-    replace(TOLD, faults=2),
-    replace(TOLD, either_way=True),
+    replace(NOTIFIED, faults=2),
+    replace(NOTIFIED, either_way=True),
     replace(ELSEWHERE, only=()),
     replace(
         STARTS_BESIDE, faults=2, only=("circuit of payment opens", "reply is lost"), answered=True

@@ -83,11 +83,13 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     expected = {order_id for order_id, (need, _, _) in orders.items() if need in rates}
 
     async def all_are_claimed():
-        return sum(len(agent.asked_at) for agent in agents) == len(expected)
+        return sum(len(agent.requested_at) for agent in agents) == len(expected)
 
     instances = [world.instance(f"i{number}") for number in range(INSTANCES)]
     await work(world, instances, agents, all_are_claimed, instances)
-    waited = {order_id: at - began for agent in agents for order_id, at in agent.asked_at.items()}
+    waited = {
+        order_id: at - began for agent in agents for order_id, at in agent.requested_at.items()
+    }
     count = Counter(orders.values())
 
     def bound(order):
@@ -122,14 +124,14 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
     agent = Working("payment", in_flight, seconds(takes))
 
     async def all_are_done():
-        return len(agent.asked_at) == count and not (agent.queue or agent.calls)
+        return len(agent.requested_at) == count and not (agent.queue or agent.calls)
 
     pollers = [world.instance(f"i{number}") for number in range(INSTANCES)]
     await work(
         world, pollers, [agent], all_are_done, [world.instance("hears")] if apart else pollers
     )
     assert agent.expired == 0
-    assert agent.asked_at.keys() == set(ids)
+    assert agent.requested_at.keys() == set(ids)
 
 
 @dataclass
@@ -142,7 +144,7 @@ class Shared(Working):
 
     async def go_on(self, world):
         for request in world.requests(self.name):
-            self.asked_at.setdefault(request.order_id, world.now)
+            self.requested_at.setdefault(request.order_id, world.now)
             self.left.append((request, 1.0))
             self.rate.count()
             self.has_news = True
@@ -166,7 +168,7 @@ async def test_a_backlog_on_a_slow_machine_burns_no_attempt():
     agent, poller = Shared("payment", 100, seconds(0)), world.instance()
 
     async def all_are_done():
-        return len(agent.asked_at) == 100 and not agent.left
+        return len(agent.requested_at) == 100 and not agent.left
 
     await work(world, [poller], [agent], all_are_done, [poller])
     assert (agent.expired, len(agent.left)) == (0, 0)
@@ -181,8 +183,8 @@ async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
     agent, began = Working("payment", in_flight=500, takes=seconds(0.25)), world.now
 
     async def all_are_asked():
-        return len(agent.asked_at) == 500
+        return len(agent.requested_at) == 500
 
     await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
     doublings = math.ceil(math.log2(500 / PROBE_REQUESTS))
-    assert max(agent.asked_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL
+    assert max(agent.requested_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL

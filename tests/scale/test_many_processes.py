@@ -77,7 +77,7 @@ class Flex:
                 await self.poller.poll()
 
     def order_of_claims(self):
-        return list(self.agent.asked_at)
+        return list(self.agent.requested_at)
 
 
 @pytest.mark.proves("SCH-11", "WRK-3")
@@ -120,9 +120,9 @@ async def test_without_the_poll_nothing_that_was_announced_waits_longer(lasts):
         flex = Flex(rate=8, per_second=8)
         await flex.run(lasts, polls=polls)
         waited = [
-            flex.agent.asked_at[order_id] - at
+            flex.agent.requested_at[order_id] - at
             for order_id, at in flex.came.items()
-            if order_id in flex.agent.asked_at
+            if order_id in flex.agent.requested_at
         ]
         done.append((len(waited), max(waited)))
     (with_polls, longest), (without, longest_without) = done
@@ -141,7 +141,7 @@ async def test_an_agent_that_had_nothing_to_do_is_open(orders):
     for number in range(orders):
         await instance.on_order_ready(await announced(world, bucket=f"b{number % 8:02d}"))
     began = world.now
-    while len(agent.asked_at) < orders:
+    while len(agent.requested_at) < orders:
         world.now += seconds(0.25)
         for request in await agent.go_on(world):
             await instance.receive(answer_to(request, result={}), "payment")

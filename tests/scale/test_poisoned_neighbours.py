@@ -150,7 +150,7 @@ class Neighbour:
     beside: str
     spoil: object = None
     state: dict = field(default_factory=dict)
-    is_told: bool = True
+    is_notified: bool = True
     """Whether operators hear of it, in the log or by an alert."""
     late: float = 0
     """Seconds that others lose: what is in doubt may run, and has its slot until the next look."""
@@ -169,7 +169,7 @@ NEIGHBOURS = {
     "its request cannot be made": Neighbour(beside="waits", state={"workflow": "broken"}),
     "its request is too large": Neighbour(beside="waits", state={"workflow": "large"}),
     "it cools down": Neighbour(
-        beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False
+        beside="waits", state={"not_before": NOW + seconds(3600)}, is_notified=False
     ),
     "an operator cancels it": Neighbour(beside="waits", spoil=is_cancelled),
     "its state is garbage": Neighbour(beside="waits", spoil=garbage("|state", ProcessState="{")),
@@ -193,7 +193,7 @@ NEIGHBOURS = {
         beside="is_polled",
         state=ELSEWHERE,
         spoil=garbage("!pending", WaitsSince=END_OF_TIME, UpdatedAt=END_OF_TIME),
-        is_told=False,  # it is claimed like any other
+        is_notified=False,  # it is claimed like any other
     ),
     "its pending row is newer": Neighbour(beside="is_polled", spoil=newer("!pending")),
     "its pending row has a strange key": Neighbour(
@@ -250,7 +250,7 @@ NEIGHBOURS = {
         beside="is_overdue", spoil=garbage("|state", Version="x")
     ),
     "its running row is newer": Neighbour(
-        beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False
+        beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_notified=False
     ),
     # In the outbox, and in the list of what failed
     "Event Grid refuses its alert": Neighbour(
@@ -271,15 +271,18 @@ NEIGHBOURS = {
     ),
     # Among the notices
     "its sender's queue refuses": Neighbour(
-        beside="is_told", spoil=fails("bus", "send", QueueRefusedError)
+        beside="is_notified", spoil=fails("bus", "send", QueueRefusedError)
     ),
-    "its notice cannot be sent": Neighbour(beside="is_told", spoil=fails("bus", "send", too_large)),
-    "its notice is garbage": Neighbour(beside="is_told", spoil=garbage("!outbox", "To")),
-    "its notice has no text": Neighbour(beside="is_told", spoil=garbage("!outbox", "Body")),
+    "its notice cannot be sent": Neighbour(
+        beside="is_notified", spoil=fails("bus", "send", too_large)
+    ),
+    "its notice is garbage": Neighbour(beside="is_notified", spoil=garbage("!outbox", "To")),
+    "its notice has no text": Neighbour(beside="is_notified", spoil=garbage("!outbox", "Body")),
     "its notice cannot be sent, and says nonsense of its tries": Neighbour(
-        beside="is_told", spoil=both(garbage("!outbox", Tries="x"), fails("bus", "send", too_large))
+        beside="is_notified",
+        spoil=both(garbage("!outbox", Tries="x"), fails("bus", "send", too_large)),
     ),
-    "its notice is newer": Neighbour(beside="is_told", spoil=newer("!outbox")),
+    "its notice is newer": Neighbour(beside="is_notified", spoil=newer("!outbox")),
     # Among what is removed by its age
     "it is over, and its state is garbage": Neighbour(
         beside="is_over", spoil=garbage("|state", ProcessState="{")
@@ -365,5 +368,5 @@ async def others_are_in_time(neighbour, count, usual, caplog):
     assert (late, there.failures) == ({}, [])
     known = told(there, caplog, there.neighbours[0])
     assert (
-        bool(known or counted(there)) if neighbour.is_told else bool(known)
-    ) is neighbour.is_told
+        bool(known or counted(there)) if neighbour.is_notified else bool(known)
+    ) is neighbour.is_notified

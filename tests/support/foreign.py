@@ -9,7 +9,7 @@ from multidict import CIMultiDictProxy
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heard:
+class ReceivedCall:
     """One call of the service."""
 
     method: str
@@ -26,8 +26,8 @@ class ForeignService:
     """
 
     def __init__(self) -> None:
-        self.calls: list[Heard] = []
-        self.asked_for_tokens: list[Heard] = []
+        self.calls: list[ReceivedCall] = []
+        self.token_requests: list[ReceivedCall] = []
         self.statuses: list[int] = []
         self.token: Mapping[str, object] = {"expires_in": 3600}
         """What it says of a token."""
@@ -40,13 +40,13 @@ class ForeignService:
         self.app.router.add_route("*", "/{path:.*}", self._answer)
 
     async def _answer(self, request: web.Request) -> web.Response:
-        self.calls.append(await heard(request))
+        self.calls.append(await received(request))
         status = self.statuses.pop(0) if self.statuses else 200
         return web.Response(status=status, text="" if status == 204 else "{}")
 
     async def _token(self, request: web.Request) -> web.Response:
-        self.asked_for_tokens.append(await heard(request))
-        number = len(self.asked_for_tokens)
+        self.token_requests.append(await received(request))
+        number = len(self.token_requests)
         await self.may_answer.wait()
         token = {"access_token": f"token-{number}", "token_type": "Bearer"}
         elsewhere = {"Location": "/elsewhere"} if self.token_status == 302 else {}
@@ -57,9 +57,9 @@ class ForeignService:
         return [call.headers.get(header) for call in self.calls]
 
 
-async def heard(request: web.Request) -> Heard:
+async def received(request: web.Request) -> ReceivedCall:
     """Note a request."""
-    return Heard(
+    return ReceivedCall(
         method=request.method,
         target=request.raw_path,
         headers=request.headers,

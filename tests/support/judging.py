@@ -22,8 +22,8 @@ from tests.support.builders import (
 )
 
 BY_GRACE = ActRequest(operator="grace", note="a note")
-ROOM = {"payment": ("payment",)}
-NO_ROOM = {}
+CAPACITY = {"payment": ("payment",)}
+NO_CAPACITY = {}
 
 
 def step(name, *after, **more):
@@ -67,19 +67,19 @@ class Case:
         self.order = change.after
         return self
 
-    def claim(self, at=None, room=ROOM):
+    def claim(self, at=None, capacity=CAPACITY):
         self.now = at or self.now + seconds(1)
-        return self.took(self.scheduler.claim(self.order, self.now, room))
+        return self.took(self.scheduler.claim(self.order, self.now, capacity))
 
-    def reply(self, name, outcome, room=ROOM, **more):
+    def reply(self, name, outcome, capacity=CAPACITY, **more):
         self.now += seconds(1)
         of = self.order.step(name)
         action = "undo" if of.pattern_state == "Undoing" else "do"
         said = answer(name, outcome, attempt=of.counts.attempts, action=action, **more)
-        return self.took(self.scheduler.receive(self.order, said, self.now, room))
+        return self.took(self.scheduler.receive(self.order, said, self.now, capacity))
 
-    def done(self, name, room=ROOM, **result):
-        return self.reply(name, "completed", room, result=result)
+    def done(self, name, capacity=CAPACITY, **result):
+        return self.reply(name, "completed", capacity, result=result)
 
     def refused(self, name, reason="no", **more):
         return self.reply(name, "failed", reason=reason, **more)

@@ -30,18 +30,18 @@ class Recorder:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._told: dict[str, Any] = {}
+        self._answers: dict[str, Any] = {}
         self._looks: list[tuple[float, Any]] = []
         self._reading: set[asyncio.Task[None]] = set()
         self.moments: list[dict[str, Any]] = []
-        page.on("response", self._heard)
+        page.on("response", self._keep)
 
     @property
     def vocabulary(self) -> Any:
         """The words of the app."""
-        return self._told[WORDS]
+        return self._answers[WORDS]
 
-    def _heard(self, response: Response) -> None:
+    def _keep(self, response: Response) -> None:
         path = "/" + response.url.split("/", 3)[-1]
         if response.request.method == "GET" and path in (LIVE, SIMULATED, HOSTS, WORDS):
             task = asyncio.ensure_future(self._read(path, response))
@@ -55,7 +55,7 @@ class Recorder:
         except (Error, ValueError):
             return
         if told is not None:
-            self._told[path] = told
+            self._answers[path] = told
         if told is not None and path == LIVE:
             self._looks.append((time.monotonic(), told))
 
@@ -71,7 +71,7 @@ class Recorder:
             self._looks.clear()
 
     def _moment(self, seconds: float, live: Any, caption: str) -> dict[str, Any]:
-        simulated, hosts = self._told[SIMULATED], self._told[HOSTS]["hosts"]
+        simulated, hosts = self._answers[SIMULATED], self._answers[HOSTS]["hosts"]
         known = {"services": simulated["services"], "sample": simulated["sample"]}
         return {
             "seconds": seconds,

@@ -136,7 +136,7 @@ class Street(Scheduling):
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 
-    async def is_told(self, ago, queue="status-other"):
+    async def is_notified(self, ago, queue="status-other"):
         """An order whose sender is to hear that it was received."""
         ended = {"to": orders.processed, "reply_to": queue}
         return await self.record("payment", BUCKET, at=self.now - seconds(ago), **ended)
@@ -262,7 +262,7 @@ KINDS = {
     "is_overdue": 2,
     "is_answered": 2,
     "failed": 2,
-    "is_told": 2,
+    "is_notified": 2,
     "is_over": 2,
 }
 """The kinds of orders, and how many seconds ago what they wait for began for the neighbours, to stand before others."""

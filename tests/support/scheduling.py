@@ -143,15 +143,15 @@ class Working:
     expired: int = 0
     rate: Rate = field(default_factory=Rate)
     has_news: bool = False
-    told_at: datetime | None = None
-    asked_at: dict = field(default_factory=dict)
+    reported_at: datetime | None = None
+    requested_at: dict = field(default_factory=dict)
     """When each order's first request was sent."""
 
     async def go_on(self, world):
         """Begin and end calls up to now; return the requests that are answered."""
         for request in world.requests(self.name):
             self.queue.append(request)
-            self.asked_at.setdefault(request.order_id, world.now)
+            self.requested_at.setdefault(request.order_id, world.now)
         done = [request for until, request in self.calls if until <= world.now]
         self.calls = [(until, request) for until, request in self.calls if until > world.now]
         while self.queue and len(self.calls) < self.in_flight:
@@ -167,13 +167,13 @@ class Working:
 
     async def _tell(self, world):
         """Publish, as an agent does, once a second while requests begin."""
-        if not self.has_news or (self.told_at and world.now - self.told_at < seconds(1)):
+        if not self.has_news or (self.reported_at and world.now - self.reported_at < seconds(1)):
             return
         under_way = tuple(request.request_id for _, request in self.calls[:MOST_BEGUN])
         await world.tell(
             self.name, rate=self.rate.until(world.now), begun=under_way, running=len(self.calls)
         )
-        self.has_news, self.told_at = False, world.now
+        self.has_news, self.reported_at = False, world.now
 
 
 TICK = seconds(0.25)

@@ -15,10 +15,10 @@ async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nob
     client, stack
 ):
     """The order itself is processed, and others hear of theirs at once."""
-    lost, heard = new_order_id(), new_order_id()
+    lost, read = new_order_id(), new_order_id()
     await submit(stack, lost, workflow="payment-only", replyTo="status-nobody")
-    await submit(stack, heard, workflow="payment-only", replyTo=REPLY_TO)
-    await eventually(partial(Mailbox(stack).tells, STORY, [heard]))
+    await submit(stack, read, workflow="payment-only", replyTo=REPLY_TO)
+    await eventually(partial(Mailbox(stack).tells, STORY, [read]))
     await client.until(lost, "Processed")
 
     async def given_up():

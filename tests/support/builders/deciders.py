@@ -71,21 +71,21 @@ class Rules(SchedulerRules):
     """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
     def claim(
-        self, order: Order, now: datetime, room: Mapping[str, Sequence[str]] = SOMEWHERE
+        self, order: Order, now: datetime, capacity: Mapping[str, Sequence[str]] = SOMEWHERE
     ) -> Any:
-        return super().claim(order, now, room)
+        return super().claim(order, now, capacity)
 
     def receive(
         self,
         order: Order,
         reply: AgentReply,
         now: datetime,
-        room: Mapping[str, Sequence[str]] = SOMEWHERE,
+        capacity: Mapping[str, Sequence[str]] = SOMEWHERE,
         agent: str | None = None,
     ) -> Any:
         step = order.step(reply.step)
         return super().receive(
-            order, reply, now, room, agent or (step.agent if step else "payment")
+            order, reply, now, capacity, agent or (step.agent if step else "payment")
         )
 
 
@@ -96,9 +96,9 @@ class Recovery(SupervisorRules):
     """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
 
     def recover(
-        self, order: Order, now: datetime, heard: Sequence[AgentHealth] | None = None
+        self, order: Order, now: datetime, health: Sequence[AgentHealth] | None = None
     ) -> Any:
-        return super().recover(order, now, begun_by(now) if heard is None else heard)
+        return super().recover(order, now, begun_by(now) if health is None else health)
 
 
 scheduler = Rules(

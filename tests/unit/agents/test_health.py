@@ -259,14 +259,14 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
     """The first time it may come within a second of another, and die before the next row."""
     agency = Agency()
     await agency.agent.handle(agency.request)
-    killed, heard = [], []
+    killed, reported = [], []
 
     class KilledError(BaseException):
         """Stands for the end of the process."""
 
     async def kills(request, timeout_seconds):
         killed.append(request.attempt)
-        heard.append([request.request_id in row.begun for row in await agency.agent_health()])
+        reported.append([request.request_id in row.begun for row in await agency.agent_health()])
         raise KilledError
 
     agency.remote.call = kills
@@ -279,7 +279,7 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
         with pytest.raises(KilledError):
             await agency.agent.handle(request)
     assert killed == [1, 2]
-    assert heard == [[False], [True]]
+    assert reported == [[False], [True]]
 
 
 @pytest.mark.proves("AGT-10")

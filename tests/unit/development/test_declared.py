@@ -261,12 +261,12 @@ def test_a_name_of_no_business_is_said_with_what_is_expected(name):
     assert (fault.facts["value"], fault.facts["example"]) == (name, DEPLOYED)
 
 
-SAID = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
+DOCUMENTED = re.compile(r"BUSINESS=([\w.]+:\w+) make run")
 
 
 def test_each_business_that_a_page_starts_is_one():
     """A reader copies these lines."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/*.md")]
-    names = {name for page in pages for name in SAID.findall(page.read_text())}
+    names = {name for page in pages for name in DOCUMENTED.findall(page.read_text())}
     assert len(names) > 1
     assert all(named(name).agents for name in names)

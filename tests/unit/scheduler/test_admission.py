@@ -132,7 +132,7 @@ async def test_of_every_instance_the_newest_row_counts():
 
 # What is open
 
-ROOM = 32
+SLOTS = 32
 RATE = 9.66
 AT_WORK = [health(agent=agent, instance="w", rate=RATE) for agent in ("first", "second", "third")]
 """Agents that begin so many requests a second that each may have ROOM open."""
@@ -185,7 +185,7 @@ def admission():
 def test_a_step_goes_to_the_first_agent_that_has_room(admission):
     """The preferred agent is taken, then the next; orders with other needs are not held up."""
     assert admission.capacity_for() == {"payment": ["first", "second"], "stock": ["third"]}
-    assert admission.fill() == ["first"] * ROOM + ["second"] * ROOM
+    assert admission.fill() == ["first"] * SLOTS + ["second"] * SLOTS
     assert admission.capacity_for() == {"stock": ["third"]}
 
 
@@ -201,15 +201,15 @@ def test_before_the_first_look_there_is_no_room():
 @pytest.mark.proves("WRK-2", "AGT-10")
 def test_what_others_have_open_counts(admission):
     """And each step of an order where it runs."""
-    admission.look([*(f"o{number} first third" for number in range(ROOM - 1)), "other second"])
-    assert admission.fill() == ["first"] + ["second"] * (ROOM - 1)
+    admission.look([*(f"o{number} first third" for number in range(SLOTS - 1)), "other second"])
+    assert admission.fill() == ["first"] + ["second"] * (SLOTS - 1)
     assert admission.fill("stock") == ["third"]
 
 
 @pytest.mark.proves("WRK-2")
 def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
     """What else the order has open stays open; of an order that nobody has seen, nothing is."""
-    admission.look(f"o{number} first third" for number in range(ROOM))
+    admission.look(f"o{number} first third" for number in range(SLOTS))
     admission.request_finished("o1", "third")
     admission.request_finished("never seen", "third")
     assert admission.capacity_for() == {"payment": ["second"], "stock": ["third"]}
@@ -219,7 +219,7 @@ def test_an_answer_frees_the_slot_at_its_agent_alone(admission):
 @pytest.mark.proves("WRK-2", "AGT-10")
 def test_the_steps_of_an_order_that_run_on_take_room_from_its_next_ones(admission):
     """The slots that it held until now are free for it."""
-    admission.look(f"o{number} third" for number in range(ROOM))
+    admission.look(f"o{number} third" for number in range(SLOTS))
     assert "stock" not in admission.capacity_for()
     assert "stock" in admission.capacity_for("o1")
     assert "stock" not in admission.capacity_for("o1", ["third"])
@@ -230,11 +230,11 @@ def test_the_next_look_overrules_what_was_believed(admission):
     """Whatever happened to those orders elsewhere; and also that a slot is free."""
     admission.fill()
     admission.look()
-    assert len(admission.fill()) == 2 * ROOM
-    admission.look(f"o{number} first" for number in range(ROOM))
+    assert len(admission.fill()) == 2 * SLOTS
+    admission.look(f"o{number} first" for number in range(SLOTS))
     admission.set_agents("o1", [])
     assert admission.capacity_for()["payment"] == ["first", "second"]
-    admission.look(f"o{number} first" for number in range(ROOM))
+    admission.look(f"o{number} first" for number in range(SLOTS))
     assert admission.capacity_for()["payment"] == ["second"]
 
 
@@ -247,9 +247,9 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
         admission.begin_refresh()
         admission.set_agents("later", ["third"])
     admission.refresh([], [], [])
-    assert len(admission.fill("stock")) == ROOM - 2
+    assert len(admission.fill("stock")) == SLOTS - 2
     admission.look()
-    assert len(admission.fill("stock")) == ROOM
+    assert len(admission.fill("stock")) == SLOTS
 
 
 @pytest.mark.proves("WRK-2")
@@ -259,7 +259,7 @@ def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
         admission.set_agents("mine", ["third"])
         for _ in range(3):
             admission.look(["mine third"])
-    assert len(admission.fill("stock")) == ROOM - 1
+    assert len(admission.fill("stock")) == SLOTS - 1
 
 
 @pytest.mark.proves("FLT-9")
@@ -392,16 +392,16 @@ def test_all_processes_take_the_same_orders():
     processes = [Believing() for _ in range(40)]
     for process in processes:
         process.look(waiting=some(1000))
-    assert all(taken(process) == [order.order_id for order in some(ROOM)] for process in processes)
+    assert all(taken(process) == [order.order_id for order in some(SLOTS)] for process in processes)
 
 
 @pytest.mark.proves("SCH-11", "WRK-2")
 def test_no_more_are_taken_than_there_is_room_for(admission):
     """Each has a slot from then on; orders with other needs, or with none, are in nobody's way."""
     pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NO_AGENT)
-    admission.look(waiting=[*some(2 * ROOM), pays, ends])
+    admission.look(waiting=[*some(2 * SLOTS), pays, ends])
     assert sorted(taken(admission)) == sorted(
-        [*(order.order_id for order in some(ROOM)), "pays", "ends"]
+        [*(order.order_id for order in some(SLOTS)), "pays", "ends"]
     )
     assert "stock" not in admission.capacity_for()
 
@@ -410,9 +410,9 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
 def test_orders_take_the_slots_of_every_agent_that_offers_what_they_need(admission):
     """Those of the preferred agent first."""
     admission.look(waiting=some(1000, needs="payment"))
-    assert len(taken(admission, ROOM)) == ROOM
+    assert len(taken(admission, SLOTS)) == SLOTS
     assert admission.capacity_for()["payment"] == ["second"]
-    assert len(taken(admission)) == ROOM
+    assert len(taken(admission)) == SLOTS
 
 
 @pytest.mark.proves("WRK-2", "WRK-3")
@@ -437,7 +437,7 @@ def test_what_no_agent_would_reply_for_is_left_to_nobody(admission):
 @pytest.mark.proves("SUB-6", "WRK-3")
 def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(admission):
     """And its slot too; once it is fresh no more, it is everybody's."""
-    fresh = some(ROOM, fresh=True)
+    fresh = some(SLOTS, fresh=True)
     admission.announce(fresh[3])
     admission.begin_refresh(at_once=True)
     admission.refresh([], [*fresh, candidate("z")], [])
@@ -496,7 +496,7 @@ def test_an_order_that_is_left_alone_in_one_lane_is_found_in_the_other(admission
 @pytest.mark.proves("SCH-1")
 def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
     """What was wrong with it may have been mended; its slot is somebody else's meanwhile."""
-    admission.look(waiting=some(ROOM + 1))
+    admission.look(waiting=some(SLOTS + 1))
     (odd, *_) = taken(admission)
     admission.skip(odd)
     assert len(taken(admission)) == 1
@@ -509,9 +509,9 @@ def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
 @pytest.mark.proves("SUB-6")
 def test_one_message_between_two_looks_comes_again_for_all_orders_that_wait(admission):
     """Each wake-up is asked whether it should; one leads this process to all of them."""
-    admission.look(waiting=some(ROOM + 3))
+    admission.look(waiting=some(SLOTS + 3))
     taken(admission)
-    waiting = some(ROOM + 3)[-3:]
+    waiting = some(SLOTS + 3)[-3:]
     assert [admission.leave_behind(left.order_id) for left in waiting] == [True, False, False]
     admission.look(waiting=waiting)
     assert admission.leave_behind(waiting[1].order_id)
@@ -522,15 +522,15 @@ def test_an_order_that_is_taken_keeps_the_slots_of_its_steps_that_run(admission)
     """It stands among the waiting for one of them, while the other runs on."""
     admission.look(["o third"], [candidate("o", needs="payment")])
     assert admission.take().order_id == "o"
-    assert len(admission.fill("stock")) == ROOM - 1
+    assert len(admission.fill("stock")) == SLOTS - 1
 
 
 @pytest.mark.proves("WRK-3")
 def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
     """Its orders run on, and take room (FLT-7)."""
-    running = [f"b01-{number} third" for number in range(ROOM)]
+    running = [f"b01-{number} third" for number in range(SLOTS)]
     admission.look([*running, "b02-1 first"])
     admission.begin_refresh(at_once=True)
     admission.refresh([], [], [], unseen={"b01"})
     assert "stock" not in admission.capacity_for()
-    assert len(admission.fill()) == 2 * ROOM
+    assert len(admission.fill()) == 2 * SLOTS

@@ -339,10 +339,10 @@ RULES = replace(
 )
 
 
-def asked(step, room, rules=RULES):
+def asked(step, capacity, rules=RULES):
     """The agent that is asked for the step, and what for; None if there is none."""
     to = orders.undoing if isinstance(step.state, UndoPending) else orders.pending
-    change = rules.claim(to(steps=[step]), NOW, room)
+    change = rules.claim(to(steps=[step]), NOW, capacity)
     if isinstance(change, NotClaimed):
         return None
     (message,) = change.messages
@@ -359,7 +359,7 @@ def in_doubt(agent="payment"):
     return steps.in_doubt(tried(agent))
 
 
-def room_at(*agents):
+def capacity_at(*agents):
     return {"payment": agents}
 
 
@@ -367,10 +367,10 @@ FORWARD = {
     "the preferred first": (tried(reason=None), SEVERAL, "payment"),
     "another one after an attempt that came to nothing": (tried(), SEVERAL, "payment-backup"),
     "any other one": (tried("payment-backup"), SEVERAL, "payment"),
-    "the same one if no other has room": (tried(), room_at("payment"), "payment"),
+    "the same one if no other has room": (tried(), capacity_at("payment"), "payment"),
     "in doubt, another one of the provider": (in_doubt(), SEVERAL, "payment-backup"),
-    "in doubt, no other provider": (in_doubt(), room_at("payment", "elsewhere"), "payment"),
-    "in doubt, nobody if the provider has no room": (in_doubt(), room_at("elsewhere"), None),
+    "in doubt, no other provider": (in_doubt(), capacity_at("payment", "elsewhere"), "payment"),
+    "in doubt, nobody if the provider has no room": (in_doubt(), capacity_at("elsewhere"), None),
     "in doubt at another provider, that one": (in_doubt("elsewhere"), SEVERAL, "elsewhere"),
     "in a new round, any other one": (
         steps.with_new_key(tried("elsewhere")),
@@ -384,8 +384,8 @@ FORWARD = {
 @pytest.mark.parametrize("what", FORWARD)
 def test_a_step_goes_to_another_agent_next_but_never_to_another_provider_while_in_doubt(what):
     """Who shares no idempotency keys with the service that may have done it, would do it again."""
-    step, room, agent = FORWARD[what]
-    assert asked(step, room) == (agent and (agent, "do"))
+    step, capacity, agent = FORWARD[what]
+    assert asked(step, capacity) == (agent and (agent, "do"))
 
 
 def to_undo(agent="payment", reason=None):
@@ -397,7 +397,7 @@ BACK = {
     "the agent that did it": (to_undo("payment-backup"), SEVERAL, "payment-backup"),
     "another of the provider without room": (
         to_undo("payment-backup"),
-        room_at("payment"),
+        capacity_at("payment"),
         "payment",
     ),
     "another of the provider after an attempt": (
@@ -405,7 +405,7 @@ BACK = {
         SEVERAL,
         "payment",
     ),
-    "no other provider": (to_undo(), room_at("elsewhere"), None),
+    "no other provider": (to_undo(), capacity_at("elsewhere"), None),
 }
 
 
@@ -413,5 +413,5 @@ BACK = {
 @pytest.mark.parametrize("what", BACK)
 def test_a_step_is_undone_where_it_was_done(what):
     """By its agent, or another one whose service knows the key."""
-    step, room, agent = BACK[what]
-    assert asked(step, room) == (agent and (agent, "undo"))
+    step, capacity, agent = BACK[what]
+    assert asked(step, capacity) == (agent and (agent, "undo"))

@@ -250,7 +250,7 @@ def said(*begun, instance="1"):
     return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(5), begun=begun)
 
 
-HEARD = {
+REPORTED = {
     "nobody": ([], 0),
     "the agent has begun it": ([said(ATTEMPT)], 1),
     "beside others": ([said(f"{OTHER}:payment:1:do", ATTEMPT)], 1),
@@ -263,12 +263,12 @@ HEARD = {
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
-@pytest.mark.parametrize("who", HEARD)
+@pytest.mark.parametrize("who", REPORTED)
 def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who):
     """That attempt, of that order: what else it began, before or after it, proves nothing."""
-    heard, failures = HEARD[who]
+    health, failures = REPORTED[who]
     order = claimed()
-    after = supervisor.recover(order, timed_out(order), heard).after
+    after = supervisor.recover(order, timed_out(order), health).after
     assert (after.failures, after.step("payment").counts.failures) == (failures, failures)
 
 
@@ -335,8 +335,10 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, by_gateway):
     order = claimed()
     payment = steps.with_rules(order.step("payment"), threshold=1, on_failure=policy)
     order = orders.with_steps(order, payment)
-    heard = begun_by(NOW, "payment", faults=(fault_of_all("403 forbidden", by_gateway=by_gateway),))
-    after = supervisor.recover(order, timed_out(order), heard).after
+    health = begun_by(
+        NOW, "payment", faults=(fault_of_all("403 forbidden", by_gateway=by_gateway),)
+    )
+    after = supervisor.recover(order, timed_out(order), health).after
     back = policy is OnFailure.UNDO and not by_gateway
     assert after.process_state is (ProcessState.PENDING if back else ProcessState.ERROR)
     if back:
@@ -353,9 +355,9 @@ def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
         AttemptFault(text="403", by_gateway=True, requests=(f"{ORDER_ID}:s0:1:do",)),
         AttemptFault(text="500", requests=(f"{ORDER_ID}:s1:1:do",)),
     )
-    heard = begun_by(NOW, "payment", faults=faults)
+    health = begun_by(NOW, "payment", faults=faults)
     order = orders.processing(steps=[runs("s0", **fails), runs("s1", agent="shipping", **fails)])
-    recovered = supervisor.recover(order, NOW + seconds(7), heard).after
+    recovered = supervisor.recover(order, NOW + seconds(7), health).after
     after = scheduler.claim(recovered, NOW + seconds(7)).after
     assert after.direction == Direction.UNDO
     assert after.cause == step_failed("s1", timed_out_times(1, "s1", fault="500"))
@@ -377,14 +379,14 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
 
 
 @pytest.mark.proves("UND-2", "SCH-12")
-@pytest.mark.parametrize("heard", [[], begun_by(NOW, "payment")], ids=["begun by nobody", "begun"])
-def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(heard):
+@pytest.mark.parametrize("health", [[], begun_by(NOW, "payment")], ids=["begun by nobody", "begun"])
+def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(health):
     """The request may still be on its way: what was asked for may yet be done."""
     order = orders.undoing(claimed())
     now = timed_out(order)
-    change = supervisor.recover(order, now, heard)
+    change = supervisor.recover(order, now, health)
     step = change.after.step("payment")
     assert step.state == UndoPending(Waiting(retry_by=now + TIMEOUT))
     assert step.counts.failures == 0
-    assert change.after.failures == len(heard)
+    assert change.after.failures == len(health)
     assert decode(OrderReady, change.messages[0].body).steps == ("payment",)

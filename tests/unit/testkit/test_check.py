@@ -199,18 +199,18 @@ class Dealer:
         self.app.router.add_delete("/v1/holds/{key}/{id}", self.free)
 
     async def hold(self, request):
-        body = await self._heard(request)
+        body = await self._note(request)
         key = request.match_info["key"]
         if key in self.gone or self.holds.setdefault(key, body) != body:
             return web.Response(status=409)
         return web.json_response({"id": f"h-{list(self.holds).index(key)}"})
 
     async def free(self, request):
-        await self._heard(request)
+        await self._note(request)
         self.gone.add(request.match_info["key"])
         return web.Response(status=204)
 
-    async def _heard(self, request):
+    async def _note(self, request):
         names = ("Authorization", "Api-Version")
         shown = [request.headers.get(name) for name in names]
         is_key = request.headers.get("X-Request-Key") == request.match_info["key"]

@@ -144,7 +144,7 @@ async def test_a_token_is_asked_for_by_what_the_settings_say(foreign, monkeypatc
             **values,
         )
     )
-    (asked,) = foreign.asked_for_tokens
+    (asked,) = foreign.token_requests
     assert asked.body == "grant_type=client_credentials&scope=parcels"
     assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"an%3Aid:a+secret"
     assert foreign.shown() == ["Bearer token-1"]
@@ -153,7 +153,7 @@ async def test_a_token_is_asked_for_by_what_the_settings_say(foreign, monkeypatc
 async def test_a_server_of_tokens_may_want_the_client_in_the_body(foreign):
     """Then it is not told a second time."""
     await Posting(foreign, in_body=True, scope="a b").call()
-    (asked,) = foreign.asked_for_tokens
+    (asked,) = foreign.token_requests
     assert "Authorization" not in asked.headers
     assert asked.body == (
         "grant_type=client_credentials&scope=a+b&client_id=an%3Aid"
@@ -198,7 +198,7 @@ async def test_concurrent_calls_share_one_fetch_even_if_one_of_them_leaves(posti
     foreign.may_answer.set()
     await asyncio.gather(*others)
     assert foreign.shown() == 5 * ["Bearer token-1"]
-    assert len(foreign.asked_for_tokens) == 1
+    assert len(foreign.token_requests) == 1
 
 
 @pytest.mark.proves("AGT-3")
@@ -234,7 +234,7 @@ async def test_calls_whose_token_is_refused_together_share_its_replacement(posti
     foreign.statuses = [401] * 5
     await asyncio.gather(*(posting.call() for _ in range(5)))
     assert foreign.shown()[6:] == 5 * ["Bearer token-2"]
-    assert len(foreign.asked_for_tokens) == 2
+    assert len(foreign.token_requests) == 2
 
 
 async def test_a_second_call_has_no_time_of_its_own(posting, foreign):
@@ -475,9 +475,9 @@ async def test_a_simulated_service_is_called_as_declared_and_is_shown_nothing(
     """So a business runs on one machine without a secret."""
     agent = post(auth, form=Form(key_header="Request-Id"))
     await call(read(monkeypatch, agent, POST_URL=f"{foreign.url}/simulator/post"))
-    (heard,) = foreign.calls
-    assert heard.target == "/simulator/post/authorise"
-    assert heard.headers["Request-Id"]
+    (received,) = foreign.calls
+    assert received.target == "/simulator/post/authorise"
+    assert received.headers["Request-Id"]
     assert foreign.shown() == [None]
 
 

@@ -432,20 +432,20 @@ async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, 
 @pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=range(5))
 async def test_the_longest_answer_fits_a_message(service, character):
     """With all that the reply says besides."""
-    room = MAX_BYTES - 20
-    service.answer = web.Response(body=filled(character, room))
+    space = MAX_BYTES - 20
+    service.answer = web.Response(body=filled(character, space))
     agency = Agency()
     result = await service.call(agency.request)
     reply = rules.reply(agency.request, "completed", result=result).to_bus("payment", agency.now)
     batch = ServiceBusMessageBatch(max_size_in_bytes=STANDARD_BYTES)
     batch.add_message(_outgoing(reply))
-    assert batch.size_in_bytes > room / 2
+    assert batch.size_in_bytes > space / 2
 
 
-def filled(character, room):
+def filled(character, space):
     """An answer of nearly so many bytes."""
     one = len(json.dumps(character, ensure_ascii=False).encode()) - 2
-    return json.dumps({"label": character * (room // one)}, ensure_ascii=False).encode()
+    return json.dumps({"label": character * (space // one)}, ensure_ascii=False).encode()
 
 
 FORGED = {

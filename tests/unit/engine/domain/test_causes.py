@@ -175,10 +175,10 @@ def length_of(cause):
 
 def test_a_short_cause_is_kept_as_it_is():
     """Up to the limit."""
-    room = MAX_LENGTH - length_of(refusal())
-    short = refusal(detail="x" * room)
+    space = MAX_LENGTH - length_of(refusal())
+    short = refusal(detail="x" * space)
     assert short.shortened() is short
-    assert refusal(detail="x" * (room + 1)).shortened().facts["digest"]
+    assert refusal(detail="x" * (space + 1)).shortened().facts["digest"]
 
 
 TEXTS = ["x", '"', "\\", "\n", "\x01", "\U0001f9a0", "\ud800"]

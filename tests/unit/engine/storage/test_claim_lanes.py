@@ -34,7 +34,7 @@ BOTH_RUN = [steps.running(PAYMENT), steps.running(SHIPPING)]
 ONE_FAILED = [steps.failed(PAYMENT), SHIPPING]
 DUE = f"!running|{sortable(NOW + TIMEOUT)}|{ORDER_ID}"
 
-OWED = {
+PENDING_ROWS = {
     "pending": (
         orders.pending(steps=TWO),
         [f"!pending|1|{need}|{SINCE}|{ORDER_ID}" for need in ("payment", "shipping")],
@@ -98,10 +98,10 @@ OWED = {
 
 
 @pytest.mark.proves("SCH-1", "SUP-2")
-@pytest.mark.parametrize("how", OWED)
+@pytest.mark.parametrize("how", PENDING_ROWS)
 def test_what_an_order_owes_follows_from_its_steps(how):
     """It has a place for each agent that a step needs, while a claim could start that step (SCH-10)."""
-    order, keys = OWED[how]
+    order, keys = PENDING_ROWS[how]
     assert sorted(index_rows(order)) == keys
 
 

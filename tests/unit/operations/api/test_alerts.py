@@ -31,7 +31,7 @@ def event(type_, subject=SUBJECT):
     return Event(event_id="e", type=type_, subject=subject, at=NOW, data={})
 
 
-def owed_to(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(WorkItemKind)):
+def pending_of(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(WorkItemKind)):
     rows = [
         IndexRow(key=pending_since(since, order_id), order_id=order_id)
         for order_id in (*OTHERS, *ids)
@@ -59,20 +59,28 @@ LASTS = Condition(
 )
 FAILED = event(life.ORDER_FAILED)
 ALERTS = {
-    "the order is mended": (FAILED, owed_to(), True),
-    "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), False),
-    "there are more orders than were read": (FAILED, owed_to(more=True), False),
-    "the order is in a bucket that this host does not know": (FAILED, owed_to(bucket="b00"), False),
-    "its subject is no order": (event(life.ORDER_FAILED, "b03"), owed_to(), False),
-    "the order was undone": (event(life.ORDER_UNDONE), owed_to(), True),
+    "the order is mended": (FAILED, pending_of(), True),
+    "the order still waits for an operator": (FAILED, pending_of(ORDER_ID), False),
+    "there are more orders than were read": (FAILED, pending_of(more=True), False),
+    "the order is in a bucket that this host does not know": (
+        FAILED,
+        pending_of(bucket="b00"),
+        False,
+    ),
+    "its subject is no order": (event(life.ORDER_FAILED, "b03"), pending_of(), False),
+    "the order was undone": (event(life.ORDER_UNDONE), pending_of(), True),
     "what is owed could not be read": (FAILED, None, False),
     "a condition lasts": (of_condition(), None, False),
     "a condition has changed": (of_condition(status=ConditionStatus.CHANGED), None, False),
     "a condition has ended": (of_condition(status=ConditionStatus.RESOLVED), None, True),
-    "a clock is off": (event(alerts.STALLED, "clocks/i1"), owed_to(), False),
-    "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), False),
-    "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), False),
-    "a workflow was changed": (event(alerts.WORKFLOW_CHANGED, "workflows/order"), owed_to(), False),
+    "a clock is off": (event(alerts.STALLED, "clocks/i1"), pending_of(), False),
+    "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), pending_of(), False),
+    "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), pending_of(), False),
+    "a workflow was changed": (
+        event(alerts.WORKFLOW_CHANGED, "workflows/order"),
+        pending_of(),
+        False,
+    ),
 }
 
 

@@ -37,7 +37,7 @@ from tests.support.memory_world import World
 from tests.support.outbox import pending_events
 
 GRACE = {"operator": "grace", "note": "the account is gone"}
-ASKED = OperatorRequest(**GRACE)
+REQUEST = OperatorRequest(**GRACE)
 COPY, OTHER = "a" * 32, "b" * 32
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
@@ -172,9 +172,9 @@ async def test_a_restoring_that_was_cut_short_goes_on_and_ends_once():
     assert (answer.restored, answer.present) == (0, 1)
     assert await there.order() == order
     with pytest.raises(RefusedError):
-        await there.app.operations.services.copies.end(OTHER, ASKED)
-    await there.app.operations.services.copies.end(COPY, ASKED)
-    await there.app.operations.services.copies.end(COPY, ASKED)
+        await there.app.operations.services.copies.end(OTHER, REQUEST)
+    await there.app.operations.services.copies.end(COPY, REQUEST)
+    await there.app.operations.services.copies.end(COPY, REQUEST)
     with pytest.raises(RefusedError, match="not empty"):
         await restore(there, lines)
 
@@ -245,7 +245,7 @@ async def test_a_place_that_no_page_named_is_refused():
 def again(order, at=NOW, agents=(BANK,), now=LATER) -> Order:
     """The order as it is restored."""
     copy = Copied(at=at, agents=agents, clock_tolerance=TOLERANCE)
-    return restored(order, ASKED, copy, now).after
+    return restored(order, REQUEST, copy, now).after
 
 
 def in_doubt(step, *agents):
@@ -282,7 +282,7 @@ def test_a_restored_step_is_undone_once_no_request_since_the_copy_can_take_effec
     """The last one may have been sent just before the order was restored."""
     window = timedelta(minutes=5)
     waiting = steps.with_rules(orders.new().step("payment"), late_effect_window=window)
-    back = cancel(again(orders.new([waiting])), ASKED, LATER).after
+    back = cancel(again(orders.new([waiting])), REQUEST, LATER).after
     assert back.step("payment").not_before == LATER + TIMEOUT + TOLERANCE + window
 
 
@@ -403,7 +403,7 @@ async def test_what_was_erased_before_the_copy_stays_erased_and_findable():
     world = World()
     await world.submitted()
     await world.transitions.apply(
-        ORDER_ID, lambda order, now: erase(order, ASKED, world.terms.payload, now)
+        ORDER_ID, lambda order, now: erase(order, REQUEST, world.terms.payload, now)
     )
     there = later()
     await restore(there, await copied(world))

@@ -19,7 +19,7 @@ from tests.support.builders import (
     supervisor,
 )
 
-ASKED = OperatorRequest(operator="grace", note="asked for it")
+REQUEST = OperatorRequest(operator="grace", note="asked for it")
 DAY = seconds(86_400)
 STANDS = {
     "pending": orders.new(),
@@ -36,7 +36,7 @@ STANDS = {
 def test_an_erasure_leaves_an_order_where_it_was(how):
     """Its place in the queue and in the list of errors, its age and its last change (engine 29f)."""
     order = STANDS[how]
-    change = erase(order, ASKED, PAYLOAD, NOW + DAY)
+    change = erase(order, REQUEST, PAYLOAD, NOW + DAY)
     after = replace(change.after, submitted=order.submitted)
     assert after == orders.having(order, version=order.version + 1)
     assert index_rows(change.after).keys() == index_rows(order).keys()
@@ -47,7 +47,7 @@ def test_an_erasure_leaves_an_order_where_it_was(how):
 @pytest.mark.proves("OPR-1")
 def test_an_erasure_does_not_make_retention_wait():
     """What has ended is kept from its end on (engine 29f)."""
-    after = erase(STANDS["processed"], ASKED, PAYLOAD, NOW + DAY).after
+    after = erase(STANDS["processed"], REQUEST, PAYLOAD, NOW + DAY).after
     kept = ArchivedOrder(order_id=after.order_id, record=after, keys=())
     assert is_over(kept, since=NOW + seconds(1))
     assert not is_over(kept, since=NOW)
@@ -56,5 +56,5 @@ def test_an_erasure_does_not_make_retention_wait():
 @pytest.mark.proves("SCH-2")
 def test_an_order_that_was_erased_goes_on_as_before():
     """It is claimed when it would have been."""
-    after = erase(orders.new(), ASKED, PAYLOAD, NOW + seconds(1)).after
+    after = erase(orders.new(), REQUEST, PAYLOAD, NOW + seconds(1)).after
     assert scheduler.claim(after, NOW + seconds(2)).after.process_state == "Processing"

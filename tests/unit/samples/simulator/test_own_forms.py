@@ -34,7 +34,7 @@ class Played:
 
     def __init__(self):
         self.now = NOW
-        self.heard = []
+        self.received = []
         self.simulator = Simulator(
             services=SERVICES,
             called=tuple(SERVICES),
@@ -53,7 +53,7 @@ class Played:
 
     async def answer(self, request):
         """Hand a request to the function, as a host does."""
-        self.heard.append((request.method, request.raw_path, request.headers))
+        self.received.append((request.method, request.raw_path, request.headers))
         service, _, path = request.path.removeprefix("/simulator/").partition("/")
         said = await self._function(
             func.HttpRequest(
@@ -124,7 +124,7 @@ async def test_a_stripe_like_service_charges_once_and_refunds(played):
     assert charged["paid"] is True
     await played.call("stripe", "refund", CHARGE | {"result": {"id": charged["id"]}})
     assert await played.effects("stripe") == ["charge", "refund"]
-    paths = [path for _, path, _ in played.heard]
+    paths = [path for _, path, _ in played.received]
     refund = f"/simulator/stripe/v1/charges/{charged['id']}/refunds"
     assert paths == ["/simulator/stripe/v1/charges"] * 2 + [refund]
     with pytest.raises(RejectedError, match="undone"):
@@ -156,7 +156,7 @@ async def test_a_carrier_like_service_accepts_first_and_takes_back(played):
     await played.fault("carrier", "none")
     assert await played.call("carrier", "cancel", SHIPMENT | {"result": {"label": label}}) == {}
     assert await played.effects("carrier") == ["ship", "cancel"]
-    method, path, headers = played.heard[-1]
+    method, path, headers = played.received[-1]
     assert (method, path) == ("DELETE", f"/simulator/carrier/labels/{label}")
     assert headers["X-Request-Id"] == f"{ORDER_ID}:step"
 
