@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from bootstrap.engine import Engine
 from engine.alerts.conditions import ConditionStatus
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.declarations.business import offers_of
 from engine.http.sign_in import SignIn
 from engine.storage.alert_log import PARTITION as OF_ALERTS
@@ -117,7 +117,7 @@ class Operations:
             places=Places(app=(settings.public_url or "").rstrip("/"), runbook=runbook),
         )
 
-    def channels_of(self, event: Event) -> Sequence[str]:
+    def channels_of(self, event: OperatorEvent) -> Sequence[str]:
         """Return the channels that report an event: an end goes where the beginning went."""
         engine = self.engine
         is_end = event.data.get("status") == ConditionStatus.RESOLVED

@@ -99,7 +99,7 @@ _WORDS: Mapping[type[HistoryEvent], Callable[[Any], str]] = {
     events.EarlyRefusalRecorded: lambda event: (
         f"{event.step} was refused before its turn: {words_of(event.cause)}"
     ),
-    events.RequestCancelled: lambda event: f"{event.step} is awaited no longer",
+    events.ExternalRequestCancelled: lambda event: f"{event.step} is awaited no longer",
     events.StepUndone: lambda event: f"{event.step} undone by attempt {event.attempt}",
     events.StepFailed: lambda event: f"{event.step}: {words_of(event.cause)}",
     events.OptionalStepFailed: lambda event: f"the order goes on without {event.step}",

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from engine.alerts.digests import Digest
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.clocks import ClockSkew
 from engine.domain.messages import AgentRequest, BusMessage
 
@@ -63,7 +63,7 @@ class TextQueue(Protocol):
 class EventPublisher(Protocol):
     """Event Grid."""
 
-    async def publish(self, events: Sequence[Event]) -> None:
+    async def publish(self, events: Sequence[OperatorEvent]) -> None:
         """Send all events, at most 100; raises `UnavailableError` if any may not have arrived.
 
         Any other error means that one of them was refused and that none has arrived.

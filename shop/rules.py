@@ -18,7 +18,7 @@ from engine.domain.orders import Order
 from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
-from engine.http.models import Body, View
+from engine.http.models import RequestBody, View
 from engine.public_api.rules import ASK_AGAIN_IN, AskAgain
 from shop import words
 from shop.business import SHOP, Customer
@@ -39,7 +39,7 @@ def _sold(sku: str) -> str:
     return sku
 
 
-class Wish(Body):
+class Wish(RequestBody):
     """A product of the shop, and how many of it the customer wants."""
 
     sku: Annotated[str, AfterValidator(_sold)]
@@ -55,7 +55,7 @@ def _below_largest_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
     return wishes
 
 
-class Purchase(Body):
+class Purchase(RequestBody):
     """The body of `POST /api/orders`: products and customer, without prices."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, Field
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, Event, HistoryEntry, Note, change_of
+from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent, change_of
 from engine.decisions.submit import Wishes, is_same, submit
 from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
@@ -56,7 +56,7 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, WorkflowDefinition]:
     return message, workflow
 
 
-class Placed(BaseModel):
+class PlacedAt(BaseModel):
     """The part that submissions of all versions share: when the order was placed."""
 
     placed_at: Moment = Field(alias="placedAt")
@@ -72,7 +72,7 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
     put back on its queue.
     """
     try:
-        age = now - decode(Placed, body).placed_at
+        age = now - decode(PlacedAt, body).placed_at
     except InvalidError:
         return None
     if not timedelta() <= age < longest:
@@ -167,7 +167,7 @@ def refusal_of(existing: Order, body: bytes, arrived: datetime, now: datetime, a
     )
 
 
-def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Event:
+def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> OperatorEvent:
     """Return the alert for a message that cannot be used (SUB-4).
 
     The same message gives the same event, including its time. A message that was put back arrives

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from engine.azure.answers import LONGEST_PAUSE, Answer
+from engine.azure.answers import LONGEST_PAUSE, ServiceAnswer
 from engine.azure.clock import utc_now
 from engine.azure.credentials import Fixed, context_of
 from engine.azure.remote import ACCEPTED, HttpRemoteService
@@ -118,7 +118,7 @@ class Caller:
             await asyncio.sleep(min(seconds, left))
             left -= seconds
 
-    async def _once(self, operation: str, key: str, content: Mapping[str, Any]) -> Answer:
+    async def _once(self, operation: str, key: str, content: Mapping[str, Any]) -> ServiceAnswer:
         # The key says who calls, so it is not that of an order, and no order has this id.
         now = utc_now()
         request = AgentRequest.model_construct(
@@ -135,14 +135,14 @@ class Caller:
         async with asyncio.timeout(self.timeout):
             return await self.remote.answer(request)
 
-    def _content(self, operation: str, answer: Answer) -> Mapping[str, Any] | None:
+    def _content(self, operation: str, answer: ServiceAnswer) -> Mapping[str, Any] | None:
         """Return the JSON object of an answer; None if it is none, or too long."""
         if not answer.body and self.remote.form.route(operation).answer_may_be_empty:
             return {}
         return None if answer.is_too_long else answer.content
 
 
-def _pause(answer: Answer) -> float:
+def _pause(answer: ServiceAnswer) -> float:
     """Return the seconds until the next call; one, unless the service says how many."""
     if answer.retry_after == "0":
         return SHORTEST

@@ -11,7 +11,7 @@ from typing import Any
 from engine.azure import Adapters
 from engine.azure.clock import new_callback_token, new_id, utc_now
 from engine.azure.messaging import queues
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import ConflictError, UnavailableError
 from engine.domain.keys import buckets
 from engine.domain.messages import AgentRequest, BusMessage
@@ -184,9 +184,9 @@ class MemoryEventPublisher:
     """`EventPublisher` in memory."""
 
     def __init__(self) -> None:
-        self.published: list[Event] = []
+        self.published: list[OperatorEvent] = []
 
-    async def publish(self, events: Sequence[Event]) -> None:
+    async def publish(self, events: Sequence[OperatorEvent]) -> None:
         """See `EventPublisher.publish`."""
         self.published.extend(events)
 

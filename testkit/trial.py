@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 
 from engine.alerts.events import NEWS
 from engine.azure.settings import Settings
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Business
 from engine.domain.keys import buckets
@@ -234,7 +234,7 @@ class Trial:
         """Return the order as operators see it."""
         return self._world.run(self._world.operations.orders.inspect(order_id))
 
-    def alerts(self) -> Sequence[Event]:
+    def alerts(self) -> Sequence[OperatorEvent]:
         """Return the alerts that have reached the operators, the oldest first.
 
         They are sent by a timer, so time has to pass.

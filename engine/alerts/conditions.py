@@ -29,7 +29,7 @@ class ConditionStatus(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class StallFinding:
     """What one look found to stand still."""
 
     key: str
@@ -76,14 +76,14 @@ class Condition:
         return self.status is not ConditionStatus.RESOLVED
 
 
-def joined(findings: list[Finding]) -> Finding:
+def joined(findings: list[StallFinding]) -> StallFinding:
     """Return one finding for several with the same key, as from several buckets."""
     oldest = sorted(findings, key=lambda finding: finding.since)
     orders = tuple(order for finding in oldest for order in finding.orders)[:MAX_ORDERS]
     return replace(oldest[0], count=sum(finding.count for finding in findings), orders=orders)
 
 
-def found(known: Condition | None, finding: Finding, now: datetime) -> Condition:
+def found(known: Condition | None, finding: StallFinding, now: datetime) -> Condition:
     """Return the condition as it is after it was found (again)."""
     if known is None or (not known.is_open and now - known.last > REOPENED_WITHIN):
         return Condition(

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Status(StrEnum):
+class DigestStatus(StrEnum):
     """What a digest reports of an alert."""
 
     NEW = "new"
@@ -21,7 +21,7 @@ class Status(StrEnum):
 class DigestEntry:
     """One alert in a digest."""
 
-    status: Status
+    status: DigestStatus
     needs_action: bool
     """Whether an operator has to act; else the entry only informs."""
     title: str

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from pydantic import AwareDatetime
 
 from engine.alerts.conditions import Condition
-from engine.decisions.changes import Event, HistoryEntry
+from engine.decisions.changes import HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import possible
 from engine.domain.causes import group_of
 from engine.domain.clocks import ClockSkew
@@ -86,7 +86,7 @@ class Alert:
 
     key: str
     """Its key in the log; the newest alert sorts first."""
-    event: Event
+    event: OperatorEvent
     acknowledged: Acknowledgement | None = None
 
 
@@ -95,7 +95,7 @@ def _asks_for(*what: str) -> dict[str, Any]:
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
-def of(after: Order, entry: HistoryEntry) -> Iterator[Event]:
+def of(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
     """Yield the alerts for a recorded history entry of an order (ALR-1)."""
     for event in entry.events:
         if isinstance(event, WorkflowChanged):
@@ -106,13 +106,13 @@ def of(after: Order, entry: HistoryEntry) -> Iterator[Event]:
             yield _order_ended(alert, after, event, entry.at)
 
 
-def awaited(after: Order, entry: HistoryEntry) -> Iterator[Event]:
+def awaited(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
     """Yield the events by which others learn of what is awaited from outside (ANS-7).
 
     They are no alerts, and have neither the question nor the link.
     """
     for event, step in asks_in(after, entry):
-        yield Event(
+        yield OperatorEvent(
             event_id=f"{after.order_id}:{after.version}:{step.name}",
             type=ANSWER_REMINDED if is_reminder(event, step) else ANSWER_AWAITED,
             subject=f"{ABOUT_ORDER}{after.order_id}",
@@ -150,14 +150,14 @@ def is_reminder(event: StepStarted | StepActionTaken, step: Step) -> bool:
     return step.counts.failures > 0
 
 
-def _order_ended(alert: str, after: Order, end: OrderEnded, now: datetime) -> Event:
+def _order_ended(alert: str, after: Order, end: OrderEnded, now: datetime) -> OperatorEvent:
     """Return the alert that the order is in `Error`.
 
     Its id is that of the transition, so that a receiver recognises a second delivery. If the order
     was undone completely, the event only informs.
     """
     stands = (step for step in after.steps if isinstance(step.state, UndoFailed | UndoPending))
-    return Event(
+    return OperatorEvent(
         event_id=f"{after.order_id}:{after.version}",
         type=alert,
         subject=f"{ABOUT_ORDER}{after.order_id}",
@@ -176,9 +176,11 @@ def _order_ended(alert: str, after: Order, end: OrderEnded, now: datetime) -> Ev
     )
 
 
-def submission_rejected(order_id: str | None, reason: str, event_id: str, now: datetime) -> Event:
+def submission_rejected(
+    order_id: str | None, reason: str, event_id: str, now: datetime
+) -> OperatorEvent:
     """Return the alert that a submission was refused and kept as poison (SUB-3, SUB-4)."""
-    return Event(
+    return OperatorEvent(
         event_id=event_id,
         type=SUBMISSION_REJECTED,
         subject=f"{ABOUT_ORDER}{order_id or 'unknown'}",
@@ -188,13 +190,13 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
     )
 
 
-def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Event:
+def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> OperatorEvent:
     """Return the alert that notices to the sender of an order were given up (ALR-2).
 
     Its id is the same for every notice of the order, so that it is recorded once.
     """
     request = f"let {queue} be there and be read, or tell its owner"
-    return Event(
+    return OperatorEvent(
         event_id=f"{order_id}:notices:{queue}",
         type=NOTICE_GIVEN_UP,
         subject=f"{ABOUT_ORDER}{order_id}",
@@ -204,13 +206,13 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
     )
 
 
-def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
+def _workflow_changed(changed: WorkflowChanged, now: datetime) -> OperatorEvent:
     """Return the alert that a workflow version was changed while orders follow it.
 
     Its id is the same for all of these orders, so that it is recorded once.
     """
     becomes = sha256(changed.steps.encode()).hexdigest()[:12]
-    return Event(
+    return OperatorEvent(
         event_id=f"workflow:{changed.workflow}:{changed.version}:{becomes}",
         type=WORKFLOW_CHANGED,
         subject=f"workflows/{changed.workflow}",
@@ -220,7 +222,7 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
     )
 
 
-def stalled(condition: Condition) -> Event:
+def stalled(condition: Condition) -> OperatorEvent:
     """Return the event of what has changed about a condition (SUP-7).
 
     All events of a condition update one alert. The reason has no time in it, so that alerts are
@@ -238,7 +240,7 @@ def stalled(condition: Condition) -> Event:
         "count": condition.count,
         "orders": list(condition.orders),
     }
-    return Event(
+    return OperatorEvent(
         event_id=f"{condition.alert_id}:{condition.revision}",
         type=STALLED,
         subject=condition.key,
@@ -247,14 +249,14 @@ def stalled(condition: Condition) -> Event:
     )
 
 
-def clock_off(instance: str, skew: ClockSkew) -> Event:
+def clock_off(instance: str, skew: ClockSkew) -> OperatorEvent:
     """Return the alert that an instance's clock is off, so that it claims nothing (FLT-9).
 
     There is one alert for each beginning, by the store's time, since the instance's time is wrong.
     """
     seconds = round(abs(skew.by.total_seconds()))
     where = "ahead of" if skew.by > timedelta() else "behind"
-    return Event(
+    return OperatorEvent(
         event_id=f"clock:{instance}:{skew.since.isoformat()}",
         type=STALLED,
         subject=f"{ABOUT_CLOCK}{instance}",

@@ -27,7 +27,7 @@ SECONDS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ServiceAnswer:
     """The parts of an answer that decide its meaning."""
 
     status: int
@@ -91,10 +91,10 @@ class Answer:
         return wait if wait > timedelta() else None
 
 
-async def answer_of(response: aiohttp.ClientResponse) -> Answer:
+async def answer_of(response: aiohttp.ClientResponse) -> ServiceAnswer:
     """Read an answer."""
     retry_after = response.headers.get("Retry-After", "").strip()
-    return Answer(
+    return ServiceAnswer(
         status=response.status,
         body=await read(response),
         retry_after=retry_after,

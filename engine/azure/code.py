@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, size
-from engine.declarations.activities import Call, Code, Later, Rejected, TryAgain
+from engine.declarations.activities import ActivityFunction, Call, Later, Rejected, TryAgain
 from engine.domain.errors import (
     AcceptedError,
     AnswersLaterError,
@@ -44,7 +44,7 @@ class CodeService:
     """`RemoteService` whose operations are functions; operations without one go to `other`."""
 
     agent: str
-    operations: Mapping[str, Code]
+    operations: Mapping[str, ActivityFunction]
     other: RemoteService | None = None
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     at_once: int
@@ -84,7 +84,7 @@ class CodeService:
             settings=self.settings,
         )
 
-    async def _within(self, seconds: float, code: Code, call: Call, ask: Any) -> Any:
+    async def _within(self, seconds: float, code: ActivityFunction, call: Call, ask: Any) -> Any:
         """Return what the function answers in time.
 
         Nobody can end a thread, nor a function that goes on after it was cancelled. The agent goes
@@ -112,7 +112,7 @@ class CodeService:
         if not work.cancelled():
             work.exception()  # or asyncio would complain that nobody has seen it
 
-    def _on_loop(self, code: Code, call: Call, ask: Any) -> asyncio.Task[Any]:
+    def _on_loop(self, code: ActivityFunction, call: Call, ask: Any) -> asyncio.Task[Any]:
         """Begin an async function."""
 
         async def watched() -> Any:
@@ -125,12 +125,12 @@ class CodeService:
 
         return asyncio.create_task(watched(), name=code.name)
 
-    def _held(self, code: Code, seconds: float) -> None:
+    def _held(self, code: ActivityFunction, seconds: float) -> None:
         if seconds > HELD_SECONDS:
             facts = {"agent": self.agent, "function": code.name, "seconds": round(seconds, 1)}
             log.warning("code.held_the_loop", extra=facts)
 
-    def _in_thread(self, code: Code, call: Call, ask: Any) -> asyncio.Future[Any]:
+    def _in_thread(self, code: ActivityFunction, call: Call, ask: Any) -> asyncio.Future[Any]:
         """Begin a plain function, in a thread of its own that does not keep the process alive."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
@@ -148,7 +148,7 @@ class CodeService:
         threading.Thread(target=run, name=code.name, daemon=True).start()
         return answer
 
-    def _meaning(self, code: Code, call: Call, error: BaseException) -> AppError:
+    def _meaning(self, code: ActivityFunction, call: Call, error: BaseException) -> AppError:
         """Return what an exception of the function means.
 
         Of one that the function did not mean to raise, the kind and the place are told: its text
@@ -197,13 +197,13 @@ class _Watched:
                 go_on = partial(self._work.throw, error)
 
 
-def _outcome(code: Code, work: asyncio.Future[Any]) -> Any:
+def _outcome(code: ActivityFunction, work: asyncio.Future[Any]) -> Any:
     if work.cancelled():
         raise TransientError(f"{code.name} was cancelled")
     return work.result()
 
 
-def _result(code: Code, answer: Any) -> Mapping[str, Any]:
+def _result(code: ActivityFunction, answer: Any) -> Mapping[str, Any]:
     """Return the result for the reply; raises an error if no reply can carry it."""
     try:
         result = code.write(answer)

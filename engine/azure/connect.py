@@ -13,7 +13,7 @@ from engine.azure.messaging.queues import StorageQueue
 from engine.azure.services import services
 from engine.azure.settings import Settings
 from engine.azure.slowdown import slowdown_in
-from engine.azure.tables.budget import Budget
+from engine.azure.tables.budget import RateLimiter
 from engine.azure.tables.transactions import TableTransactions
 
 
@@ -30,7 +30,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def table(name: str) -> TableTransactions:
         return TableTransactions(cache(partial(pool.table, name)))
 
-    budget = Budget(settings.alert_operations_per_second)
+    budget = RateLimiter(settings.alert_operations_per_second)
 
     @cache
     def background_table(name: str) -> TableTransactions:

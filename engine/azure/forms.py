@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from engine.declarations.service_forms import FIELD, UP, Body, Form, Route
+from engine.declarations.service_forms import FIELD, UP, Body, Form, OperationRoute
 from engine.domain.errors import RejectedError
 from engine.domain.messages import OPERATION, AgentRequest
 
@@ -56,7 +56,7 @@ def _value(field: str, request: AgentRequest) -> Any:
     return value
 
 
-def body_of(form: Form, route: Route, request: AgentRequest) -> Mapping[str, Any] | None:
+def body_of(form: Form, route: OperationRoute, request: AgentRequest) -> Mapping[str, Any] | None:
     """Return the body of the call; None if it has none."""
     if not route.has_body:
         return None

@@ -11,7 +11,7 @@ import aiohttp
 from azure.core.exceptions import AzureError
 from yarl import URL
 
-from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, Answer, answer_of
+from engine.azure.answers import LONGEST_PAUSE, MAX_BYTES, ServiceAnswer, answer_of
 from engine.azure.credentials import Credential
 from engine.azure.failures import summary
 from engine.azure.forms import body_of, path_of
@@ -51,12 +51,12 @@ ASK_AGAIN = timedelta(seconds=30)
 """When a service that has accepted a call is asked again, unless it says when."""
 
 
-def is_done(answer: Answer) -> bool:
+def is_done(answer: ServiceAnswer) -> bool:
     """Whether the operation was done, provided that the body is a valid result."""
     return 200 <= answer.status < 300 and answer.status != ACCEPTED
 
 
-def is_from_gateway(answer: Answer) -> bool:
+def is_from_gateway(answer: ServiceAnswer) -> bool:
     """Whether a gateway or a proxy answered: the service itself does not use this status."""
     has_failed = 500 <= answer.status < 600 and answer.status != NOT_IMPLEMENTED
     return not has_failed and answer.status not in PASSING
@@ -92,7 +92,7 @@ class HttpRemoteService:
             raise TransientError(f"no answer: {_why(error)}") from error
         return self._result(request, answer)
 
-    async def answer(self, request: AgentRequest) -> Answer:
+    async def answer(self, request: AgentRequest) -> ServiceAnswer:
         """Return the service's answer, whatever it says; takes no longer than its caller lets it.
 
         It is called once more if it takes another token than the one it saw. Raises `RejectedError`
@@ -107,7 +107,9 @@ class HttpRemoteService:
             return await self._send(path, request, renewed)
         return answer
 
-    async def _send(self, path: str, request: AgentRequest, shown: Mapping[str, str]) -> Answer:
+    async def _send(
+        self, path: str, request: AgentRequest, shown: Mapping[str, str]
+    ) -> ServiceAnswer:
         route = self.form.route(request.operation)
         async with self.session().request(
             route.method,
@@ -125,7 +127,7 @@ class HttpRemoteService:
         headers = {**self.form.headers, self.form.key_header: request.idempotency_key}
         return headers | ({ANSWER_URL: request.answer_url} if request.answer_url else {})
 
-    def _result(self, request: AgentRequest, answer: Answer) -> Mapping[str, Any]:
+    def _result(self, request: AgentRequest, answer: ServiceAnswer) -> Mapping[str, Any]:
         """Return the service's result; raises an error, final for the listed statuses only."""
         if is_done(answer):
             may_be_empty = self.form.route(request.operation).answer_may_be_empty
@@ -139,7 +141,7 @@ class HttpRemoteService:
         self._refuse_for_now(request, answer, fault)
         raise TransientError(fault, by_gateway=is_from_gateway(answer))
 
-    def _refuse_for_now(self, request: AgentRequest, answer: Answer, fault: str) -> None:
+    def _refuse_for_now(self, request: AgentRequest, answer: ServiceAnswer, fault: str) -> None:
         """Raise the error of an answer after which no call comes at once, if this is one."""
         if answer.status == ACCEPTED and self.answer_within:
             most = min(self.answer_within, LONGEST_PAUSE)
@@ -154,7 +156,7 @@ class HttpRemoteService:
                 raise ThrottledError(fault, wait, in_doubt=True)
 
 
-def _may_be_polled(answer: Answer) -> bool:
+def _may_be_polled(answer: ServiceAnswer) -> bool:
     """Whether a service that has accepted a call says when, or where, to ask for the outcome."""
     return bool(answer.retry_after) or answer.is_followed
 
@@ -166,7 +168,7 @@ def _why(error: BaseException) -> str:
     return summary(error)
 
 
-def _passed_on(answer: Answer, *, may_be_empty: bool) -> Mapping[str, Any]:
+def _passed_on(answer: ServiceAnswer, *, may_be_empty: bool) -> Mapping[str, Any]:
     """Return the result for the reply; raises an error if it is too long or no JSON object."""
     if may_be_empty and not answer.body:
         return {}

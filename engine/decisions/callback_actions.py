@@ -29,7 +29,7 @@ from engine.words import words_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class CallbackAnswer:
     """What somebody outside says to a step: its result, or why there is none."""
 
     step: str
@@ -74,18 +74,20 @@ def read(
     workflows: Workflows,
     content: Mapping[str, Any] | None,
     refusal: str | None,
-) -> Answer:
+) -> CallbackAnswer:
     """Return what was said to the step, as it is kept: an answer, or a refusal instead of it.
 
     An answer with the same values as the recorded one is returned as it is recorded (ANS-3). Raises
     `InvalidError` with every fault, and as `definition_of` does.
     """
     if content is None:
-        return Answer(step=step, refusal=refusal)
+        return CallbackAnswer(step=step, refusal=refusal)
     definition = definition_of(order, step, workflows)
     kept, found = _kept(definition, content), order.step(step)
     recorded = found.result if found else None
-    return Answer(step=step, result=recorded if _is_same(definition, recorded, kept) else kept)
+    return CallbackAnswer(
+        step=step, result=recorded if _is_same(definition, recorded, kept) else kept
+    )
 
 
 def _is_same(
@@ -139,7 +141,7 @@ def question(order: Order, definition: StepDefinition) -> Mapping[str, Any]:
 # The decision
 
 
-def answered(order: Order, answer: Answer, actor: str, now: datetime) -> Change | None:
+def answered(order: Order, answer: CallbackAnswer, actor: str, now: datetime) -> Change | None:
     """Record an answer; None if the same was recorded before (ANS-3).
 
     Raises `RefusedError`, which says why the answer changes nothing.

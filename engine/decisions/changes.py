@@ -45,7 +45,7 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
+class OperatorEvent:
     """A CloudEvent for the operators (ALR-1); `event_id` is the same however often it is sent."""
 
     event_id: str
@@ -127,7 +127,7 @@ class Note:
     order_id: str
     version: int
     entry: HistoryEntry
-    events: tuple[Event, ...] = ()
+    events: tuple[OperatorEvent, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -81,7 +81,7 @@ class Words:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Action(Words):
+class OperatorAction(Words):
     """An action on an order."""
 
     why_not: Callable[[Order, datetime], Cause | None]
@@ -181,7 +181,7 @@ def cancel_for_customer(order: Order, until: str | None, now: datetime) -> Chang
 
 
 ACTIONS = (
-    Action(
+    OperatorAction(
         name="resubmit",
         title="Resubmit",
         button="Resubmit",
@@ -192,7 +192,7 @@ ACTIONS = (
         decide=lambda order, command, now: resubmit.decide(order, command.note, now),
         lists=(WorkItemKind.ERROR,),
     ),
-    Action(
+    OperatorAction(
         name="skip",
         title="Skip a step",
         button="Skip it",
@@ -205,7 +205,7 @@ ACTIONS = (
         decide=_skip,
         lists=(WorkItemKind.ERROR,),
     ),
-    Action(
+    OperatorAction(
         name="renew",
         title="Do a step anew",
         button="It was not done: do it",
@@ -219,7 +219,7 @@ ACTIONS = (
         decide=_renew,
         lists=(WorkItemKind.ERROR,),
     ),
-    Action(
+    OperatorAction(
         name="settle",
         title="Settle a step in doubt",
         button="Settle it",
@@ -235,7 +235,7 @@ ACTIONS = (
         decide=_settle,
         lists=(WorkItemKind.ERROR,),
     ),
-    Action(
+    OperatorAction(
         name="cancel",
         title="Cancel the order",
         button="Take all of it back",
@@ -247,7 +247,7 @@ ACTIONS = (
         decide=lambda order, command, now: cancel.decide(order, cancel.OPERATOR, command.note, now),
         lists=(WorkItemKind.ERROR,),
     ),
-    Action(
+    OperatorAction(
         name="hold",
         title="Hold",
         button="Hold it",
@@ -258,7 +258,7 @@ ACTIONS = (
         decide=lambda order, command, now: hold.decide(order, command.operator, command.note, now),
         lists=(WorkItemKind.PENDING, WorkItemKind.RUNNING, WorkItemKind.WAITING),
     ),
-    Action(
+    OperatorAction(
         name="release",
         title="Release",
         button="Release it",
@@ -269,7 +269,7 @@ ACTIONS = (
         decide=lambda order, command, now: release.decide(order, command.note, now),
         lists=(WorkItemKind.HELD,),
     ),
-    Action(
+    OperatorAction(
         name="hurry",
         title="Raise the priority",
         button="Raise it",

@@ -22,7 +22,7 @@ from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Cause, Code
-from engine.domain.effects import Key
+from engine.domain.effects import RequestKey
 from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
 from engine.domain.messages import BusMessage
 from engine.domain.orders import Order
@@ -141,12 +141,12 @@ class Proceed:
                 key = self._key(step, agent, now)
                 yield verbs.start(step, key, until, callback_token=token)
 
-    def _key(self, step: Step, agent: str, now: datetime) -> Key:
+    def _key(self, step: Step, agent: str, now: datetime) -> RequestKey:
         """Return the key of an attempt that starts now, with how long it counts."""
         declared = self.scheduler.agents.get(agent)
         keys_last = declared.keys_last if declared else None
         tolerance = self.scheduler.clock_tolerance
-        return Key(
+        return RequestKey(
             agent=agent,
             provider=self.scheduler.providers.get(agent),
             generation=step.key.generation if step.key else 0,

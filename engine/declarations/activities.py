@@ -70,7 +70,7 @@ class Later(Exception):  # noqa: N818 - what the service said
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Code:
+class ActivityFunction:
     """An operation that is a function."""
 
     name: str

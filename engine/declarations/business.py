@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engine.declarations.activities import Code
+from engine.declarations.activities import ActivityFunction
 from engine.declarations.credentials import OAUTH_SCOPE, SCOPE, SETTING, Auth, Setting
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import Form
@@ -164,7 +164,7 @@ class Agent:
 
     None for a token of the app's identity if a setting names its scope, and nothing else.
     """
-    code: Mapping[str, Code] = field(default_factory=dict, hash=False)
+    code: Mapping[str, ActivityFunction] = field(default_factory=dict, hash=False)
     """Its operations that are functions of the business, and not called over HTTP."""
     reads: tuple[str, ...] = ()
     """The settings that these functions read; any may be a secret."""

@@ -46,7 +46,7 @@ class Body(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Route:
+class OperationRoute:
     """Where an operation is called."""
 
     method: str = "POST"
@@ -94,12 +94,12 @@ class Form:
     key_header: str = "Idempotency-Key"
     """The header with the idempotency key (AGT-3)."""
     body: Body = Body.ENVELOPE
-    routes: Mapping[str, Route] = field(default_factory=dict)
+    routes: Mapping[str, OperationRoute] = field(default_factory=dict)
     """Where each operation is called, if that is not `POST /<operation>`."""
 
-    def route(self, operation: str) -> Route:
+    def route(self, operation: str) -> OperationRoute:
         """Return where the operation is called."""
-        return self.routes.get(operation, Route())
+        return self.routes.get(operation, OperationRoute())
 
     def faults(self) -> Iterator[Fault]:
         """Yield every fault of the declaration."""

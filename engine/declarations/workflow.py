@@ -13,7 +13,7 @@ from typing import Any
 from engine.declarations.faults import Fault, FaultCode, StartUpError
 from engine.domain.messages import OPERATION, STEP_NAME
 from engine.domain.states import ConditionPending, Waiting
-from engine.domain.steps import Rules, Step, StepIn, StepKind
+from engine.domain.steps import Step, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OUTSIDE, OnFailure, Order
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
@@ -131,10 +131,10 @@ class StepDefinition:
         """Whether an order may go on without the step, by the workflow's own rules."""
         return self.on_failure is OnFailure.GO_ON or self.when is not None
 
-    def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> Rules:
+    def rules(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> StepRules:
         """Return the copy of the rules that an order keeps; the arguments are the settings."""
         cools_down = self.on_failure is OnFailure.COOLDOWN
-        return Rules(
+        return StepRules(
             kind=StepKind.EXTERNAL if self.capability == OUTSIDE else StepKind.AGENT,
             capability=self.capability,
             title=self.title,

@@ -23,7 +23,7 @@ If they differ by more, the clock was set in between, or the machine stood still
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class ClockSample:
     """The times of one answer of the store, by its clock and by ours."""
 
     date: datetime
@@ -44,7 +44,7 @@ class ClockSkew:
     """The store's time of the first answer that showed it."""
 
 
-def least_skew(answer: Answer, tolerance: timedelta) -> timedelta | None:
+def least_skew(answer: ClockSample, tolerance: timedelta) -> timedelta | None:
     """Return the least skew of our clock that the answer proves; negative if it is behind.
 
     It is zero if it would be within the tolerance, and None if the answer proves nothing.
@@ -77,7 +77,7 @@ class SkewDetector:
         """Whether enough answers in sequence agree with each other."""
         return self._in_sequence >= DECISIVE
 
-    def saw(self, answer: Answer) -> None:
+    def saw(self, answer: ClockSample) -> None:
         """Take one more answer into account."""
         by = least_skew(answer, self._tolerance)
         if by is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engine.domain import work_index
 from engine.domain.orders import Derived, Order, Pending, Processing
-from engine.domain.states import AtWork, Failed, Settled, Startable, UndoPending
+from engine.domain.states import AtWork, Failed, SettledStep, Startable, UndoPending
 from engine.domain.steps import Step
 
 
@@ -97,4 +97,4 @@ def _goes_on(before: Order, after: Order) -> bool:
 
 
 def _settled(order: Order) -> frozenset[str]:
-    return frozenset(step.name for step in order.in_state(Settled))
+    return frozenset(step.name for step in order.in_state(SettledStep))

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Key:
+class RequestKey:
     """The idempotency key under which requests were sent, and how long it counts (AGT-3)."""
 
     agent: str
@@ -42,7 +42,7 @@ class NothingSent:
 class NotDone:
     """Requests were sent, and none of those that ended had an effect."""
 
-    key: Key
+    key: RequestKey
     refused_for_good: bool = False
     """Whether the service would refuse this key again, so that a resubmit needs the next one."""
 
@@ -51,7 +51,7 @@ class NotDone:
 class InDoubt:
     """The step may have been done (UND-2)."""
 
-    key: Key
+    key: RequestKey
     unanswered: bool = True
     """Whether an attempt ended without an answer."""
     answer_by: AwareDatetime | None = None
@@ -62,7 +62,7 @@ class InDoubt:
 class Done:
     """The step was done with this result, which its undo needs (UND-3)."""
 
-    key: Key
+    key: RequestKey
     result: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -77,7 +77,7 @@ class Answered:
 class UndoInDoubt:
     """The step was done, and may have been undone since."""
 
-    key: Key
+    key: RequestKey
     result: Mapping[str, Any] = field(default_factory=dict)
     unanswered: bool = True
     """Whether an attempt to undo it ended without an answer."""
@@ -89,7 +89,7 @@ class UndoInDoubt:
 class Reverted:
     """The step was undone."""
 
-    key: Key
+    key: RequestKey
     result: Mapping[str, Any] | None = None
     """The result of the step that was undone; None if none is known."""
 
@@ -104,7 +104,7 @@ Effect = NothingSent | Answered | Sent
 # How they change
 
 
-def next_generation(key: Key) -> Key:
+def next_generation(key: RequestKey) -> RequestKey:
     """Return the next key, which no provider knows yet (AGT-3)."""
     return replace(key, generation=key.generation + 1, provider=None)
 

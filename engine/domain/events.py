@@ -91,7 +91,7 @@ class AttemptExpired(AttemptEvent):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RequestCancelled(AttemptEvent):
+class ExternalRequestCancelled(AttemptEvent):
     """An external event is not awaited any more (SCH-12)."""
 
 

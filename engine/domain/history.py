@@ -25,7 +25,7 @@ TAGS: Mapping[type[HistoryEvent], str] = {
     events.StepCompleted: "step-completed",
     events.ExternalEventRecorded: "step-answered",
     events.EarlyRefusalRecorded: "step-refused-early",
-    events.RequestCancelled: "step-withdrawn",
+    events.ExternalRequestCancelled: "step-withdrawn",
     events.StepUndone: "step-undone",
     events.StepFailed: "step-failed",
     events.OptionalStepFailed: "passed-over",

@@ -47,13 +47,13 @@ class AtWork(UnderWay):
     __slots__ = ()
 
 
-class Settled(State):
+class SettledStep(State):
     """The attempts have come to a result."""
 
     __slots__ = ()
 
 
-class Finished(Settled):
+class Finished(SettledStep):
     """The steps after it may start."""
 
     __slots__ = ()
@@ -172,7 +172,7 @@ class Skipped(Finished):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(Settled):
+class Failed(SettledStep):
     """No more attempts; its rule or an operator decides what follows."""
 
     cause: Cause
@@ -198,7 +198,7 @@ class Undoing(AtWork):
 
 
 @dataclass(frozen=True, slots=True)
-class UndoFailed(Settled):
+class UndoFailed(SettledStep):
     """No more attempts to undo it, and its effect may stand (UND-4)."""
 
     cause: Cause
@@ -206,7 +206,7 @@ class UndoFailed(Settled):
 
 
 @dataclass(frozen=True, slots=True)
-class NothingToUndo(Settled):
+class NothingToUndo(SettledStep):
     """The undo failed, but the step was certainly not done: nothing stands."""
 
     cause: Cause
@@ -214,7 +214,7 @@ class NothingToUndo(Settled):
 
 
 @dataclass(frozen=True, slots=True)
-class Undone(Settled):
+class Undone(SettledStep):
     """It was undone."""
 
 

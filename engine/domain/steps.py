@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from engine.domain.causes import Cause
-from engine.domain.effects import Doubt, Effect, Key, NothingSent, Sent, WithResult
+from engine.domain.effects import Doubt, Effect, NothingSent, RequestKey, Sent, WithResult
 from engine.domain.states import (
     PATTERN_STATE,
     BackingOff,
@@ -54,7 +54,7 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
+class StepRules:
     """The rules of a step, copied from its definition when the order is recorded."""
 
     kind: StepKind = StepKind.AGENT
@@ -112,7 +112,7 @@ class StepIn(Generic[S_co]):
     """A step in a state: `StepIn[Failed]` has a cause. `Step` is a step in any state."""
 
     name: str
-    rules: Rules
+    rules: StepRules
     counts: Counts = Counts()
     effect: Effect = NOTHING_SENT
     state: S_co
@@ -132,7 +132,7 @@ class StepIn(Generic[S_co]):
         return self.rules.kind is StepKind.EXTERNAL
 
     @property
-    def key(self) -> Key | None:
+    def key(self) -> RequestKey | None:
         """The idempotency key under which requests were sent; None before the first one."""
         return self.effect.key if isinstance(self.effect, Sent) else None
 

@@ -31,7 +31,7 @@ from engine.domain.states import (
 )
 
 
-class Event(StrEnum):
+class TableEvent(StrEnum):
     """What happens to a step."""
 
     START = "start"
@@ -132,52 +132,52 @@ _UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
 _NO_MORE_ATTEMPTS = kinds(Failed, Skipped)
 _NO_MORE_UNDO = kinds(UndoFailed, NothingToUndo)
 
-TABLE: Mapping[Event, Rows] = {
-    Event.START: {
+TABLE: Mapping[TableEvent, Rows] = {
+    TableEvent.START: {
         **_rows(kinds(Delayed, BackingOff, Deferred), kinds(Running)),
         **_rows(kinds(Waiting, CoolingDown, Scheduled), kinds(Running, AwaitingExternalEvent)),
         **_rows(_UNDO_WAITS, kinds(Undoing)),
     },
-    Event.COMPLETE: {
+    TableEvent.COMPLETE: {
         (Running,): kinds(Completed),
         (Undoing,): kinds(Undone),
     },
-    Event.DEFER: {
+    TableEvent.DEFER: {
         (Running,): kinds(Deferred),
         (Undoing,): undo_pending(Deferred),
     },
-    Event.NOT_ATTEMPTED: {
+    TableEvent.NOT_ATTEMPTED: {
         (Running,): kinds(Waiting, BackingOff, Deferred),
         (Undoing,): undo_pending(Waiting, BackingOff, Deferred),
     },
-    Event.REFUSE: {
+    TableEvent.REFUSE: {
         **_rows(_TRIED | _NEW | kinds(Running, AwaitingExternalEvent), _NO_MORE_ATTEMPTS),
         (Undoing,): _NO_MORE_UNDO,
     },
-    Event.FAIL: {
+    TableEvent.FAIL: {
         **_rows(_TRIED | _NEW | kinds(Running), _NO_MORE_ATTEMPTS),
         **_rows(_UNDO_WAITS, kinds(UndoFailed)),
         (Undoing,): _NO_MORE_UNDO,
     },
-    Event.EXPIRE: {
+    TableEvent.EXPIRE: {
         (Running,): kinds(Waiting, Delayed, BackingOff, CoolingDown)
         | _NO_MORE_ATTEMPTS
         | _UNDO_REQUESTED,
         (AwaitingExternalEvent,): kinds(Waiting, CoolingDown) | _NO_MORE_ATTEMPTS,
         (Undoing,): undo_pending(Waiting, Delayed, BackingOff, CoolingDown) | kinds(UndoFailed),
     },
-    Event.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
+    TableEvent.REQUEST_UNDO: {  # a step under way ends first; a step without an undo stays as it is
         **_or_unchanged(_TRIED | _NEW | kinds(Completed, Skipped, Failed), _UNDO_REQUESTED),
         **_or_unchanged(kinds(RequestCancelled), frozenset()),
     },
-    Event.RESET: {
+    TableEvent.RESET: {
         (Failed,): kinds(Waiting, ConditionPending),
         (UndoFailed,): undo_pending(Waiting),
         # Somebody outside who was asked before is asked again.
         **_rows(kinds(RequestCancelled, Waiting, CoolingDown), kinds(Waiting)),
     },
-    Event.SKIP: _rows(kinds(Failed, UndoFailed), kinds(Skipped)),
-    Event.SETTLE: {
+    TableEvent.SKIP: _rows(kinds(Failed, UndoFailed), kinds(Skipped)),
+    TableEvent.SETTLE: {
         **_or_unchanged(
             _NEW | kinds(Failed, Waiting, Delayed, BackingOff, CoolingDown), kinds(Completed)
         ),
@@ -187,35 +187,35 @@ TABLE: Mapping[Event, Rows] = {
         (Completed,): kinds(Completed, Failed),
     },
     # Cooldown
-    Event.END_COOLDOWN: {
+    TableEvent.END_COOLDOWN: {
         (CoolingDown,): kinds(Waiting),
         (UndoPending, CoolingDown): undo_pending(Waiting),
     },
     # Key generations
-    Event.RETRY_WITH_NEW_KEY: {(Failed,): kinds(Waiting)},
+    TableEvent.RETRY_WITH_NEW_KEY: {(Failed,): kinds(Waiting)},
     # Conditions
-    Event.CONDITION_MET: {(ConditionPending,): kinds(Waiting)},
-    Event.CONDITION_NOT_MET: {(ConditionPending,): kinds(Skipped)},
-    Event.SCHEDULE: {(ConditionPending,): kinds(Scheduled)},
+    TableEvent.CONDITION_MET: {(ConditionPending,): kinds(Waiting)},
+    TableEvent.CONDITION_NOT_MET: {(ConditionPending,): kinds(Skipped)},
+    TableEvent.SCHEDULE: {(ConditionPending,): kinds(Scheduled)},
     # External events
-    Event.EXTERNAL_EVENT: {
+    TableEvent.EXTERNAL_EVENT: {
         **_rows(_TRIED | kinds(Scheduled, Running, AwaitingExternalEvent), kinds(Completed)),
         # A refusal is kept until it is known whether the step is needed.
         (ConditionPending,): kinds(Completed, ConditionPending),
     },
-    Event.CANCEL_REQUEST: {(AwaitingExternalEvent,): kinds(RequestCancelled)},
-    Event.MOVE_DEADLINE: {(AwaitingExternalEvent,): kinds(AwaitingExternalEvent)},
+    TableEvent.CANCEL_REQUEST: {(AwaitingExternalEvent,): kinds(RequestCancelled)},
+    TableEvent.MOVE_DEADLINE: {(AwaitingExternalEvent,): kinds(AwaitingExternalEvent)},
 }
 
-FEATURE_OF_EVENT: Mapping[Event, Feature] = {
-    Event.END_COOLDOWN: Feature.COOLDOWN,
-    Event.RETRY_WITH_NEW_KEY: Feature.KEY_GENERATIONS,
-    Event.CONDITION_MET: Feature.CONDITIONS,
-    Event.CONDITION_NOT_MET: Feature.CONDITIONS,
-    Event.SCHEDULE: Feature.CONDITIONS,
-    Event.EXTERNAL_EVENT: Feature.EXTERNAL_EVENTS,
-    Event.CANCEL_REQUEST: Feature.EXTERNAL_EVENTS,
-    Event.MOVE_DEADLINE: Feature.EXTERNAL_EVENTS,
+FEATURE_OF_EVENT: Mapping[TableEvent, Feature] = {
+    TableEvent.END_COOLDOWN: Feature.COOLDOWN,
+    TableEvent.RETRY_WITH_NEW_KEY: Feature.KEY_GENERATIONS,
+    TableEvent.CONDITION_MET: Feature.CONDITIONS,
+    TableEvent.CONDITION_NOT_MET: Feature.CONDITIONS,
+    TableEvent.SCHEDULE: Feature.CONDITIONS,
+    TableEvent.EXTERNAL_EVENT: Feature.EXTERNAL_EVENTS,
+    TableEvent.CANCEL_REQUEST: Feature.EXTERNAL_EVENTS,
+    TableEvent.MOVE_DEADLINE: Feature.EXTERNAL_EVENTS,
 }
 """The events that belong to optional behaviour."""
 
@@ -231,12 +231,12 @@ FEATURE_OF_STATE: Mapping[type[State], Feature] = {
 
 BY_OPERATOR = frozenset(
     {
-        Event.RESET,
-        Event.SKIP,
-        Event.SETTLE,
-        Event.END_COOLDOWN,
-        Event.RETRY_WITH_NEW_KEY,
-        Event.MOVE_DEADLINE,
+        TableEvent.RESET,
+        TableEvent.SKIP,
+        TableEvent.SETTLE,
+        TableEvent.END_COOLDOWN,
+        TableEvent.RETRY_WITH_NEW_KEY,
+        TableEvent.MOVE_DEADLINE,
     }
 )
 """The events that only an operator's action brings about."""
@@ -244,7 +244,7 @@ BY_OPERATOR = frozenset(
 # Questions to the table
 
 
-def rows() -> Iterator[tuple[Event, Kind, Kind]]:
+def rows() -> Iterator[tuple[TableEvent, Kind, Kind]]:
     """Yield every single transition: the event, the state before and the state after."""
     for event, of_event in TABLE.items():
         for before in sorted(of_event, key=name_of):
@@ -252,28 +252,28 @@ def rows() -> Iterator[tuple[Event, Kind, Kind]]:
                 yield event, before, after
 
 
-def targets(event: Event, *kind: type[State]) -> Kinds:
+def targets(event: TableEvent, *kind: type[State]) -> Kinds:
     """Return the states to which the event may lead in this one; none if it may not come."""
     return TABLE[event].get(kind, frozenset())
 
 
-def events_in(*kind: type[State]) -> frozenset[Event]:
+def events_in(*kind: type[State]) -> frozenset[TableEvent]:
     """Return the events that may come in this state."""
-    return frozenset(event for event in Event if targets(event, *kind))
+    return frozenset(event for event in TableEvent if targets(event, *kind))
 
 
-def reachable(*kind: type[State], by: Container[Event]) -> Kinds:
+def reachable(*kind: type[State], by: Container[TableEvent]) -> Kinds:
     """Return the states into which a step may get from this one by any number of such events."""
     found: Kinds = frozenset()
     new: Kinds = frozenset({kind})
     while new:
-        after = (targets(event, *one) for one in new for event in Event if event in by)
+        after = (targets(event, *one) for one in new for event in TableEvent if event in by)
         new = frozenset().union(*after) - found
         found |= new
     return found
 
 
-def features_of(event: Event, before: Kind, after: Kind) -> frozenset[Feature]:
+def features_of(event: TableEvent, before: Kind, after: Kind) -> frozenset[Feature]:
     """Return the optional behaviour to which a transition belongs; none for one of the core."""
     of_states = (FEATURE_OF_STATE.get(state) for state in (*before, *after))
     return frozenset(filter(None, (FEATURE_OF_EVENT.get(event), *of_states)))

@@ -16,8 +16,8 @@ from engine.domain.causes import Cause, Code
 from engine.domain.effects import (
     Done,
     Doubt,
-    Key,
     NotDone,
+    RequestKey,
     Reverted,
     Sent,
     doubted,
@@ -50,7 +50,7 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Counts, Step, StepIn
 from engine.domain.submitted_order import OnFailure
-from engine.domain.table import TABLE, Event, kind_of, name_of
+from engine.domain.table import TABLE, TableEvent, kind_of, name_of
 
 # How verbs are checked
 
@@ -58,7 +58,7 @@ from engine.domain.table import TABLE, Event, kind_of, name_of
 class InvalidTransitionError(AppError):
     """The table of states and events has no such transition."""
 
-    def __init__(self, event: Event, step: Step, after: Step | None = None) -> None:
+    def __init__(self, event: TableEvent, step: Step, after: Step | None = None) -> None:
         before = name_of(kind_of(step.state))
         leads = f" does not lead to {name_of(kind_of(after.state))}" if after else ""
         super().__init__(f"{event} of step {step.name} in {before}{leads or ' is not allowed'}")
@@ -70,7 +70,7 @@ After = TypeVar("After", bound=Step)
 
 
 def verb(
-    event: Event,
+    event: TableEvent,
 ) -> Callable[[Callable[Concatenate[Step, Data], After]], Callable[Concatenate[Step, Data], After]]:
     """Check a transition by this event against the table, before and after."""
     rows = TABLE[event]
@@ -96,9 +96,9 @@ def verb(
 # The verbs
 
 
-@verb(Event.START)
+@verb(TableEvent.START)
 def start(
-    step: Step, key: Key, complete_by: datetime, *, callback_token: str | None = None
+    step: Step, key: RequestKey, complete_by: datetime, *, callback_token: str | None = None
 ) -> StepIn[UnderWay]:
     """Record an attempt before its request goes out (SCH-3).
 
@@ -111,7 +111,7 @@ def start(
     return under_way(replace(step, effect=effect), state, callback_token)
 
 
-@verb(Event.COMPLETE)
+@verb(TableEvent.COMPLETE)
 def complete(step: Step, result: Mapping[str, Any]) -> Step:
     """Record that it is done with this result, or undone (SCH-5). That ends every doubt."""
     key, counts = key_of(step), replace(step.counts, uncounted=0)
@@ -122,7 +122,7 @@ def complete(step: Step, result: Mapping[str, Any]) -> Step:
     return replace(step, counts=counts, state=Completed(), effect=done)
 
 
-@verb(Event.DEFER)
+@verb(TableEvent.DEFER)
 def defer(
     step: Step,
     now: datetime,
@@ -143,7 +143,7 @@ def defer(
     return replace(_waiting(step, Deferred(ask_again_at)), counts=counts, effect=effect)
 
 
-@verb(Event.NOT_ATTEMPTED)
+@verb(TableEvent.NOT_ATTEMPTED)
 def not_attempted(
     step: Step, now: datetime, *, retry_after: timedelta, unanswered: bool = False
 ) -> Step:
@@ -159,7 +159,7 @@ def not_attempted(
     return replace(_waiting(step, wait), counts=counts, effect=effect)
 
 
-@verb(Event.REFUSE)
+@verb(TableEvent.REFUSE)
 def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool = False) -> Step:
     """Give the step up after a no of its service, or of somebody outside (AGT-6, ANS-3).
 
@@ -175,7 +175,7 @@ def refuse(step: Step, cause: Cause, *, unanswered: bool = False, for_good: bool
     return after_last_attempt(replace(step, effect=effect), cause, operator_decides=False)
 
 
-@verb(Event.FAIL)
+@verb(TableEvent.FAIL)
 def fail(
     step: Step, cause: Cause, *, unanswered: bool = False, operator_decides: bool = False
 ) -> Step:
@@ -191,7 +191,7 @@ def fail(
     )
 
 
-@verb(Event.EXPIRE)
+@verb(TableEvent.EXPIRE)
 def expire(
     step: Step,
     now: datetime,
@@ -220,7 +220,7 @@ def expire(
     )
 
 
-@verb(Event.EXPIRE)
+@verb(TableEvent.EXPIRE)
 def expire_uncounted(
     step: Step, now: datetime, cause: Cause, *, delay: timedelta | None = None
 ) -> Step:
@@ -236,14 +236,14 @@ def expire_uncounted(
     return replace(_waiting(step, wait), counts=counts, effect=effect)
 
 
-@verb(Event.EXPIRE)
+@verb(TableEvent.EXPIRE)
 def expire_in_undo(step: Step, now: datetime) -> Step:
     """Undo the step instead of trying it again, since the order is being undone (SUP-3, UND-2)."""
     waiting = replace(step, effect=doubted(step.effect, unanswered=True), state=Waiting())
     return _undo_of(waiting, now=now)
 
 
-@verb(Event.REQUEST_UNDO)
+@verb(TableEvent.REQUEST_UNDO)
 def request_undo(step: Step) -> Step:
     """Let the step wait for its undo, if it has one and was ever tried (UND-1, UND-2).
 
@@ -253,7 +253,7 @@ def request_undo(step: Step) -> Step:
     return _undo_of(step)
 
 
-@verb(Event.RESET)
+@verb(TableEvent.RESET)
 def reset(step: Step) -> Step:
     """Let the step start afresh after an operator's resubmit (OPR-3, UND-4)."""
     effect = without_deadline(step.effect)
@@ -266,19 +266,19 @@ def reset(step: Step) -> Step:
     return replace(fresh, state=ConditionPending() if is_pending else Waiting())
 
 
-@verb(Event.SKIP)
+@verb(TableEvent.SKIP)
 def skip(step: Step) -> Step:
     """Leave the step out: an operator says that it was done, or undone, by other means (OPR-4)."""
     return replace(step, state=Skipped(SkipReason.OPERATOR))
 
 
-@verb(Event.SETTLE)
+@verb(TableEvent.SETTLE)
 def settle_done(step: Step, result: Mapping[str, Any]) -> Step:
     """Complete a step in doubt, since an operator found that it was done (OPR-12)."""
     return replace(step, state=Completed(), effect=Done(key=key_of(step), result=result))
 
 
-@verb(Event.SETTLE)
+@verb(TableEvent.SETTLE)
 def settle_not_done(step: Step) -> Step:
     """End the doubt, since an operator found that the step was not done (OPR-12).
 
@@ -295,7 +295,7 @@ def settle_not_done(step: Step) -> Step:
     return known
 
 
-def doubt_since_copy(step: Step, key: Key) -> Step:
+def doubt_since_copy(step: Step, key: RequestKey) -> Step:
     """Let the step be in doubt under this key: it may have been tried since it was copied (OPR-11).
 
     Its state stays as it was copied, so no row of the table allows this.
@@ -346,7 +346,7 @@ def under_way(step: Step, state: UnderWay, callback_token: str | None) -> StepIn
     )
 
 
-def key_of(step: Step) -> Key:
+def key_of(step: Step) -> RequestKey:
     """Return the key under which requests were sent; raises `ValueError` if none was."""
     if step.key is None:
         raise ValueError(f"no request of step {step.name} was sent")

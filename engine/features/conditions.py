@@ -10,24 +10,24 @@ from datetime import datetime
 from engine.domain.causes import Cause, Code
 from engine.domain.states import Scheduled, Skipped, SkipReason, Waiting
 from engine.domain.steps import Step
-from engine.domain.table import Event
+from engine.domain.table import TableEvent
 from engine.domain.verbs import verb
 
 
-@verb(Event.CONDITION_MET)
+@verb(TableEvent.CONDITION_MET)
 def condition_met(step: Step) -> Step:
     """Let the step start when an agent has capacity."""
     return replace(step, state=Waiting())
 
 
-@verb(Event.CONDITION_NOT_MET)
+@verb(TableEvent.CONDITION_NOT_MET)
 def skip_by_condition(step: Step, condition: str) -> Step:
     """Skip the step, because the function of this name says that it is not needed."""
     cause = Cause(Code.CONDITION_NOT_MET, {"condition": condition})
     return replace(step, state=Skipped(SkipReason.CONDITION, cause))
 
 
-@verb(Event.SCHEDULE)
+@verb(TableEvent.SCHEDULE)
 def schedule(step: Step, at: datetime) -> Step:
     """Let the step start at this time, and not before."""
     return replace(step, state=Scheduled(at))

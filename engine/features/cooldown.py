@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from engine.domain.states import CoolingDown, UndoPending, Waiting
 from engine.domain.steps import Step
-from engine.domain.table import Event
+from engine.domain.table import TableEvent
 from engine.domain.verbs import verb
 
 
@@ -17,7 +17,7 @@ def is_cooling_down(step: Step) -> bool:
     return isinstance(step.wait, CoolingDown)
 
 
-@verb(Event.END_COOLDOWN)
+@verb(TableEvent.END_COOLDOWN)
 def end_cooldown(step: Step) -> Step:
     """Let the step start now: an operator knows that the cause is mended (OPR-8)."""
     match step.state:

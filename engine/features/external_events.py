@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, WithResult
-from engine.domain.events import RequestCancelled as RequestCancelledEvent
+from engine.domain.events import ExternalRequestCancelled
 from engine.domain.orders import Order
 from engine.domain.states import (
     AwaitingExternalEvent,
@@ -23,11 +23,11 @@ from engine.domain.states import (
 )
 from engine.domain.steps import Step, StepIn
 from engine.domain.submitted_order import ERASED
-from engine.domain.table import Event
+from engine.domain.table import TableEvent
 from engine.domain.verbs import after_last_attempt, cooled_down, under_way, verb
 
 
-@verb(Event.START)
+@verb(TableEvent.START)
 def await_event(
     step: Step, complete_by: datetime, *, callback_token: str | None = None
 ) -> StepIn[UnderWay]:
@@ -35,7 +35,7 @@ def await_event(
     return under_way(step, AwaitingExternalEvent(complete_by), callback_token)
 
 
-@verb(Event.EXTERNAL_EVENT)
+@verb(TableEvent.EXTERNAL_EVENT)
 def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
     """Complete the step with the event's result, perhaps before its turn (ANS-2, ANS-6)."""
     effect = Done(key=step.key, result=result) if step.key else Answered(result=result)
@@ -43,13 +43,13 @@ def complete_by_event(step: Step, result: Mapping[str, Any]) -> Step:
     return replace(step, counts=counts, state=Completed(), effect=effect)
 
 
-@verb(Event.EXTERNAL_EVENT)
+@verb(TableEvent.EXTERNAL_EVENT)
 def refuse_early(step: Step, cause: Cause) -> Step:
     """Keep a refusal until the step's condition is evaluated: it may not be needed (ANS-3)."""
     return replace(step, state=ConditionPending(cause.shortened()))
 
 
-@verb(Event.EXPIRE)
+@verb(TableEvent.EXPIRE)
 def expire_event(step: Step, now: datetime) -> Step:
     """Count a failure: the event did not come in time (ANS-2). Nothing is in doubt.
 
@@ -67,13 +67,13 @@ def expire_event(step: Step, now: datetime) -> Step:
     )
 
 
-@verb(Event.CANCEL_REQUEST)
+@verb(TableEvent.CANCEL_REQUEST)
 def cancel_request(step: Step) -> Step:
     """Await the event no longer, since the order has ended or is undone (SCH-12)."""
     return replace(step, state=RequestCancelled())
 
 
-@verb(Event.MOVE_DEADLINE)
+@verb(TableEvent.MOVE_DEADLINE)
 def move_deadline(step: Step, complete_by: datetime) -> Step:
     """Await the event until this time instead (ANS-7)."""
     return replace(step, state=AwaitingExternalEvent(complete_by))
@@ -123,11 +123,11 @@ def _erased(value: Any) -> Any:
     return ERASED
 
 
-def cancel_requests(order: Order) -> tuple[Order, tuple[RequestCancelledEvent, ...]]:
+def cancel_requests(order: Order) -> tuple[Order, tuple[ExternalRequestCancelled, ...]]:
     """Return the order with no external event awaited any more, and what happened (SCH-12)."""
     awaited = order.in_state(AwaitingExternalEvent)
     events = tuple(
-        RequestCancelledEvent(step=step.name, attempt=step.counts.attempts) for step in awaited
+        ExternalRequestCancelled(step=step.name, attempt=step.counts.attempts) for step in awaited
     )
     return order.with_steps(*map(cancel_request, awaited)), events
 

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from engine.domain.effects import Doubt, NotDone, next_generation
 from engine.domain.states import Undoing, UndoPending, Waiting
 from engine.domain.steps import Step
-from engine.domain.table import Event
+from engine.domain.table import TableEvent
 from engine.domain.verbs import key_of, verb
 
 
-@verb(Event.RETRY_WITH_NEW_KEY)
+@verb(TableEvent.RETRY_WITH_NEW_KEY)
 def retry_with_new_key(step: Step) -> Step:
     """Let the step be done under its next key, since an operator found that it was not done."""
     effect = NotDone(key=next_generation(key_of(step)))

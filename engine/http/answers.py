@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from engine.domain.messages import Text
-from engine.http.models import Body, View
+from engine.http.models import RequestBody, View
 
 
-class AnswerBody(Body):
+class AnswerBody(RequestBody):
     """The body of an answer to a step: what was answered, or why there is no answer."""
 
     answer: dict[str, Any] | None = None

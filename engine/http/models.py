@@ -15,7 +15,7 @@ class Parameters(BaseModel):
     """Where the parameters are sent; the name of a header is its field's alias."""
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """The body of a call: camelCase on the wire, and nothing that is not declared."""
 
     model_config = ConfigDict(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pydantic import AwareDatetime, FiniteFloat
 
 from engine.domain.keys import LAST, key_part, sortable
-from engine.storage.tables import Delete, Form, Operation, Put, Table, columns_of, read_rows
+from engine.storage.tables import Delete, Operation, Put, RowMapper, Table, columns_of, read_rows
 
 OPERATOR = "operator"
 """The instance in the rows by which operators hold an agent."""
@@ -139,7 +139,7 @@ def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHe
     return next((row for row in of_agent if row.held_until and row.held_until > now), None)
 
 
-FORM = Form(
+FORM = RowMapper(
     AgentHealth,
     texts=("begun", "faults"),
     by_gateway="AtDoor",

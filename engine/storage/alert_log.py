@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from engine.alerts.events import Acknowledgement, Alert
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import ConflictError
 from engine.domain.keys import key_part, newest_first
 from engine.storage import notifications
@@ -20,18 +20,18 @@ from engine.storage.outbox import EVENT
 from engine.storage.tables import (
     Columns,
     Delete,
-    Form,
     Insert,
     Operation,
     Put,
     Replace,
+    RowMapper,
     Table,
     columns_of,
     read_rows,
 )
 
 PARTITION = notifications.ALERTS
-ACKNOWLEDGED = Form(
+ACKNOWLEDGED = RowMapper(
     Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote"
 )
 
@@ -64,7 +64,7 @@ def revision_of(data: Mapping[str, object]) -> Revision | None:
         return None
 
 
-def alert_key(event: Event) -> str:
+def alert_key(event: OperatorEvent) -> str:
     """Return the row key of an alert that is one event."""
     return f"{newest_first(event.at)}|{key_part(event.event_id)}"
 
@@ -85,7 +85,7 @@ class AlertLog:
         self._notifications = notifications.Notifications(table)
         self._recorded: dict[str, None] = {}
 
-    async def record(self, alert: Event, channels: Sequence[str] = ()) -> None:
+    async def record(self, alert: OperatorEvent, channels: Sequence[str] = ()) -> None:
         """Keep an alert, unless one with the same event id is kept already.
 
         In the same transaction it is put down for the channels to people.
@@ -103,7 +103,9 @@ class AlertLog:
         if len(self._recorded) > REMEMBERED:
             del self._recorded[next(iter(self._recorded))]
 
-    async def _update(self, revision: Revision, alert: Event, to_send: Sequence[Operation]) -> None:
+    async def _update(
+        self, revision: Revision, alert: OperatorEvent, to_send: Sequence[Operation]
+    ) -> None:
         """Write the alert of a condition, unless a later event has written it."""
         columns = EVENT.columns(alert)
         for _ in range(CONFLICTS):
@@ -120,7 +122,7 @@ class AlertLog:
                 return
         raise ConflictError
 
-    async def _insert(self, alert: Event, to_send: Sequence[Operation]) -> None:
+    async def _insert(self, alert: OperatorEvent, to_send: Sequence[Operation]) -> None:
         rows = {
             alert_key(alert): EVENT.columns(alert),
             id_key(alert.event_id): {"EventId": alert.event_id},

@@ -4,17 +4,17 @@ from engine.alerts.conditions import Condition
 from engine.domain.keys import key_part
 from engine.storage.tables import (
     Delete,
-    Form,
     Insert,
     Operation,
     Replace,
+    RowMapper,
     Table,
     columns_of,
     read_rows,
 )
 
 PARTITION = "conditions"
-FORM = Form(Condition, texts=("orders",))
+FORM = RowMapper(Condition, texts=("orders",))
 
 Known = tuple[Condition, str]
 """A condition, and the ETag of its row."""

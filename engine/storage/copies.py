@@ -46,7 +46,7 @@ ROW_KEY = re.compile(r"[A-Za-z0-9!_.:|=~-]{1,1000}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class CopiedLine:
     """Rows that were read together: all of one order, or some of a partition of another table."""
 
     table: str
@@ -72,13 +72,13 @@ class Copies:
             (table, partition) for table, all_of in partitions.items() for partition in all_of
         ]
 
-    async def page(self, place: str) -> tuple[list[Line], str]:
+    async def page(self, place: str) -> tuple[list[CopiedLine], str]:
         """Return the lines from a place on, and the next place: both are empty at their ends.
 
         Raises `InvalidError` for a place that no page has named.
         """
         number, start = self._at(place)
-        lines: list[Line] = []
+        lines: list[CopiedLine] = []
         while number < len(self._places) and sum(len(line.rows) for line in lines) < PAGE:
             table, partition = self._places[number]
             read = self._orders if table == ORDERS else self._others
@@ -98,7 +98,7 @@ class Copies:
         except ValueError:
             raise InvalidError(["continuation: expected what the page before said"]) from None
 
-    async def _orders(self, table: str, bucket: str, start: str) -> tuple[list[Line], str]:
+    async def _orders(self, table: str, bucket: str, start: str) -> tuple[list[CopiedLine], str]:
         """Return whole orders of a bucket, and the order at which to go on."""
         at, end = self._clock(), f"{bucket}-{LAST}"
         stored = await self._tables[table].rows(bucket, start or f"{bucket}-", end, PAGE)
@@ -112,7 +112,7 @@ class Copies:
         copied = [_order(order_id, at, rows) for order_id, rows in by_order.items()]
         return [await self._of_one_moment(line) for line in copied], rest
 
-    async def _of_one_moment(self, line: Line) -> Line:
+    async def _of_one_moment(self, line: CopiedLine) -> CopiedLine:
         """Return the order's line, read again if a change came between its rows."""
         for _ in range(TRIES):
             if not _is_torn(line):
@@ -125,12 +125,12 @@ class Copies:
         bucket = bucket_of(order_id)
         return await self._tables[ORDERS].rows(bucket, f"{order_id}|", f"{order_id}|{LAST}")
 
-    async def _others(self, table: str, partition: str, start: str) -> tuple[list[Line], str]:
+    async def _others(self, table: str, partition: str, start: str) -> tuple[list[CopiedLine], str]:
         """Return rows of a partition, and the key at which to go on."""
         at = self._clock()
         stored = await self._tables[table].rows(partition, start, LAST, PAGE)
         rest = f"{stored[-1].key}!" if len(stored) == PAGE else ""
-        line = Line(table=table, partition=partition, at=at, rows=_columns(stored))
+        line = CopiedLine(table=table, partition=partition, at=at, rows=_columns(stored))
         return [line] if stored else [], rest
 
     async def begin(self, copy: str) -> None:
@@ -169,7 +169,7 @@ class Copies:
             raise RefusedError("another copy is being restored here")
         await marks.submit_separately(MARKS, [Delete(MARK)])
 
-    async def put(self, line: Line) -> None:
+    async def put(self, line: CopiedLine) -> None:
         """Insert the rows of a line; one that exists stays as it is."""
         inserts = [Insert(key, columns) for key, columns in line.rows.items()]
         await self._tables[line.table].submit_separately(line.partition, inserts)
@@ -187,9 +187,9 @@ def _by_order(rows: Iterable[Stored]) -> dict[str, list[Stored]]:
     return by_order
 
 
-def _order(order_id: str, at: datetime, rows: Iterable[Stored]) -> Line:
+def _order(order_id: str, at: datetime, rows: Iterable[Stored]) -> CopiedLine:
     bucket = bucket_of(order_id)
-    return Line(table=ORDERS, partition=bucket, order_id=order_id, at=at, rows=_columns(rows))
+    return CopiedLine(table=ORDERS, partition=bucket, order_id=order_id, at=at, rows=_columns(rows))
 
 
 def _columns(rows: Iterable[Stored]) -> dict[str, Columns]:
@@ -200,7 +200,7 @@ def _without_keys(columns: Columns) -> Columns:
     return {name: columns[name] for name in columns if name not in ("PartitionKey", "RowKey")}
 
 
-def _is_torn(line: Line) -> bool:
+def _is_torn(line: CopiedLine) -> bool:
     """Whether the state is newer than the history, which is read before it (both in key order)."""
     order_id = str(line.order_id)
     state = line.rows.get(state_key(order_id))
@@ -208,7 +208,7 @@ def _is_torn(line: Line) -> bool:
     return isinstance(version, int) and history_key(order_id, version) not in line.rows
 
 
-def history_of(line: Line) -> Line:
+def history_of(line: CopiedLine) -> CopiedLine:
     """Return the line with the rows of the order's history alone."""
     kept = {key: columns for key, columns in line.rows.items() if "|history|" in key}
     return replace(line, rows=kept)

@@ -21,7 +21,7 @@ from engine.domain.orders import InError
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
 from engine.ports import Clock, NewId
-from engine.storage.tables import Delete, Form, Put, Table, columns_of, read_rows
+from engine.storage.tables import Delete, Put, RowMapper, Table, columns_of, read_rows
 from engine.time_limit import unlimited
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def figures_of(change: Change, now: datetime) -> Figures:
 
 PARTITION = "figures"
 
-FORM = Form(Figures, texts=("steps",))
+FORM = RowMapper(Figures, texts=("steps",))
 
 
 class FiguresLog:

@@ -12,16 +12,16 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.keys import key_part
 from engine.storage.outbox import EVENT
 from engine.storage.tables import (
     Columns,
     Delete,
-    Form,
     Insert,
     Operation,
     Replace,
+    RowMapper,
     Stored,
     Table,
     columns_of,
@@ -59,7 +59,7 @@ class ChannelState:
     """The last messages, the newest first: `id`, `at`, `subject`, `entries`, `outcome`."""
 
 
-STATE = Form(ChannelState, texts=("keys", "messages"))
+STATE = RowMapper(ChannelState, texts=("keys", "messages"))
 
 Known = tuple[ChannelState, str | None]
 """The state of a channel, and the ETag of its row; None if it has none."""
@@ -75,7 +75,7 @@ def known(channel: str, row: Stored | None) -> Known:
     return STATE.record(columns_of(row)), row.etag
 
 
-def send_key(channel: str, event: Event, *, of_condition: bool) -> str:
+def send_key(channel: str, event: OperatorEvent, *, of_condition: bool) -> str:
     """Return the key of the row by which a channel is to report an event.
 
     Conditions sort before other alerts, and each kind by its time: what waits longest goes first.
@@ -84,7 +84,9 @@ def send_key(channel: str, event: Event, *, of_condition: bool) -> str:
     return f"{SEND}{channel}|{kind}|{second:012d}|{key_part(event.event_id)}"
 
 
-def to_send(event: Event, channels: Sequence[str], *, of_condition: bool) -> dict[str, Columns]:
+def to_send(
+    event: OperatorEvent, channels: Sequence[str], *, of_condition: bool
+) -> dict[str, Columns]:
     """Return the rows that let the channels report an event, by key."""
     keys = [send_key(channel, event, of_condition=of_condition) for channel in channels]
     return {key: EVENT.columns(event) for key in keys}
@@ -96,7 +98,7 @@ class Notifications:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def waiting(self, channel: str, limit: int) -> dict[str, Event]:
+    async def waiting(self, channel: str, limit: int) -> dict[str, OperatorEvent]:
         """Return up to `limit` events that the channel is to report, by key.
 
         An unreadable row is logged and left out.
@@ -106,7 +108,7 @@ class Notifications:
         read = read_rows(stored, lambda row: (row.key, EVENT.record(columns_of(row))))
         return dict(read)
 
-    async def among(self, keys: Sequence[str]) -> dict[str, Event]:
+    async def among(self, keys: Sequence[str]) -> dict[str, OperatorEvent]:
         """Return the events of those of these keys, sorted, that are still there."""
         if not keys:
             return {}

@@ -25,7 +25,7 @@ from engine.domain.steps import Step
 from engine.domain.submitted_order import Order as SubmittedOrder
 from engine.domain.submitted_order import Priority
 from engine.storage.step_rows import columns_of_steps, result_column, steps_in
-from engine.storage.tables import Columns, Form
+from engine.storage.tables import Columns, RowMapper
 
 FORMER = (
     "it has no column Rules, so an earlier version of the app wrote it: use that version, or empty"
@@ -75,7 +75,7 @@ class StateRecord:
     steps: tuple[Step, ...]
 
 
-STATE = Form(StateColumns, texts=("cause", "work_items"), order_id="OrderID")
+STATE = RowMapper(StateColumns, texts=("cause", "work_items"), order_id="OrderID")
 
 # Between the order and its state record
 

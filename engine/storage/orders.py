@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, ValidationError
 
 from engine.concurrency import reached, run_all, settle_all
-from engine.decisions.changes import Change, Event, HistoryEntry, Note, acted_row
+from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent, acted_row
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.events import HistoryEvent, UnknownEvent
 from engine.domain.history import from_data, to_data
@@ -41,11 +41,11 @@ from engine.storage.tables import (
     Columns,
     Delete,
     ETags,
-    Form,
     Insert,
     Operation,
     Put,
     Replace,
+    RowMapper,
     Stored,
     Table,
     columns_of,
@@ -68,7 +68,7 @@ LISTED = ("!", ENDED_PREFIX, ACTED_PREFIX)
 
 Record = Order | StateRecord | HistoryEntry | IndexRow | Keyed
 
-ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
+ORDER = RowMapper(Order, texts=("payload", "key_rows"), order_id="OrderID")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +83,7 @@ class HistoryRow:
     change_id: str = ""
 
 
-HISTORY = Form(HistoryRow, texts=("data",))
+HISTORY = RowMapper(HistoryRow, texts=("data",))
 
 
 def columns_of_record(record: Record) -> Columns:
@@ -336,7 +336,7 @@ class OrderStore:
             return False
         return True
 
-    async def announce(self, bucket: str, event: Event) -> None:
+    async def announce(self, bucket: str, event: OperatorEvent) -> None:
         """Put an event that belongs to no recorded order into the outbox, once for each event."""
         row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
         await self.table.submit_separately(bucket, [self._stored(Insert(row.key, row))])

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.domain.callback_urls import callback_url
 from engine.domain.events import (
     ExternalEventRecorded,
@@ -27,10 +27,10 @@ from engine.domain.messages import OPERATORS, BusMessage
 from engine.domain.orders import Order
 from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
-from engine.storage.tables import Form
+from engine.storage.tables import RowMapper
 from engine.words import words_of
 
-EVENT = Form(Event, texts=("data",))
+EVENT = RowMapper(OperatorEvent, texts=("data",))
 
 MAX_PER_TRANSITION = 100
 """The most notices of one transition: more than a workflow has steps."""
@@ -119,7 +119,7 @@ def rows_of(change: Change, address: str | None = None) -> Iterator[IndexRow]:
         yield of_notice(notice, change.entry.at)
 
 
-def of_event(order_id: str, event: Event) -> IndexRow:
+def of_event(order_id: str, event: OperatorEvent) -> IndexRow:
     """Return the obligation to send an event to operators."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
     return IndexRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
@@ -131,7 +131,7 @@ def of_notice(notice: BusMessage, at: datetime) -> IndexRow:
     return IndexRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
 
 
-def content_of(row: IndexRow) -> Event | BusMessage:
+def content_of(row: IndexRow) -> OperatorEvent | BusMessage:
     """Return the event or notice; raises LookupError, ValueError or TypeError if unreadable."""
     if row.data["To"] == OPERATORS:
         return EVENT.record(row.data)

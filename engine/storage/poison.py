@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from engine.domain.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from engine.storage.tables import Columns, Delete, Form, Insert, Stored, Table, columns_of
+from engine.storage.tables import Columns, Delete, Insert, RowMapper, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +53,7 @@ PART = 32_000
 
 MAX_REASON_CHARACTERS = 4000
 
-FORM = Form(PoisonMessage, correlation_id="CorrelationID")
+FORM = RowMapper(PoisonMessage, correlation_id="CorrelationID")
 ELSEWHERE = {"Source", "MessageId", "Body"}
 """The columns whose values are in the row's keys, or in numbered columns."""
 

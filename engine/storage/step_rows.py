@@ -19,7 +19,7 @@ from engine.domain.causes import Cause
 from engine.domain.messages import faults_of, json_in, json_text
 from engine.domain.states import PATTERN_STATE, State
 from engine.domain.statuses import StepState
-from engine.domain.steps import Counts, Rules, Step, StepIn
+from engine.domain.steps import Counts, Step, StepIn, StepRules
 from engine.storage.tables import Columns, aware
 
 
@@ -94,7 +94,7 @@ def _rules_text(steps: Iterable[Step]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _known_rules_text(rules: tuple[Rules, ...]) -> str:
+def _known_rules_text(rules: tuple[StepRules, ...]) -> str:
     """Return the text of the column, which is the same for most orders of a workflow."""
     return json_text(list(map(_object, rules)))
 
@@ -128,7 +128,7 @@ _WRITERS: Mapping[type, Callable[[Any], Any]] = {
     datetime: _time,
     timedelta: timedelta.total_seconds,
     Cause: _object,
-    effects.Key: _object,
+    effects.RequestKey: _object,
     **dict.fromkeys(KINDS, _tagged),
 }
 """How the values of a record are written that are no JSON."""
@@ -210,7 +210,7 @@ KNOWN_ONLY = ConfigDict(alias_generator=_alias, extra="forbid", ser_json_timedel
 """All keys are checked; those that are not known here are then put aside, and none is ignored."""
 # For a tuple alone pydantic takes no configuration.
 STEPS: TypeAdapter[Any] = TypeAdapter(tuple[StepObject, ...] | None, config=KNOWN_ONLY)
-RULES_OF_STEPS: TypeAdapter[Any] = TypeAdapter(tuple[Rules, ...] | None, config=KNOWN_ONLY)
+RULES_OF_STEPS: TypeAdapter[Any] = TypeAdapter(tuple[StepRules, ...] | None, config=KNOWN_ONLY)
 
 
 def steps_in(columns: Columns) -> tuple[Step, ...]:
@@ -237,7 +237,7 @@ def steps_in(columns: Columns) -> tuple[Step, ...]:
     )
 
 
-def _step(read: StepObject, rules: Rules, unknown: Mapping[str, Any]) -> Step:
+def _step(read: StepObject, rules: StepRules, unknown: Mapping[str, Any]) -> Step:
     state: State = read.exact_state
     if read.state is not PATTERN_STATE[type(state)]:
         raise ValueError(f"step {read.name}: State {read.state} with {type(state).__name__}")
@@ -259,7 +259,7 @@ def _step(read: StepObject, rules: Rules, unknown: Mapping[str, Any]) -> Step:
 
 
 @lru_cache(maxsize=256)
-def _rules_in(text: str) -> tuple[Sequence[Rules], Mapping[int, Any]]:
+def _rules_in(text: str) -> tuple[Sequence[StepRules], Mapping[int, Any]]:
     """Return the rules in the column, which is the same for most orders of a workflow."""
     return _read(RULES_OF_STEPS, lambda: json_in(text))
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime
 
-from engine.storage.tables import Form, Put, Table, columns_of, first, read_rows
+from engine.storage.tables import Put, RowMapper, Table, columns_of, first, read_rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,7 +20,7 @@ class Sweep:
     """The number of overdue orders."""
 
 
-FORM = Form(Sweep)
+FORM = RowMapper(Sweep)
 
 PARTITION = "sweeps"
 ROW = "last"

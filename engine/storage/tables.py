@@ -126,7 +126,7 @@ def columns_of(stored: Stored) -> dict[str, Any]:
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 
 
-class Form(Generic[Made]):
+class RowMapper(Generic[Made]):
     """Maps a kind of record to columns: one for each field that is not None, named in PascalCase.
 
     Unknown columns are kept in the record's field `more`, if it has one, to be written back.

@@ -15,7 +15,7 @@ from engine.workflow.model import Model, recorded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class ResultParameter:
     """A parameter that takes the answer of a step."""
 
     step: str
@@ -39,7 +39,7 @@ class BoundFunction:
     """The parameters that take the order."""
     payload: Mapping[str, type[Model]]
     """The parameters that take its payload, and the model of it."""
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, ResultParameter]
 
     @property
     def __name__(self) -> str:
@@ -79,7 +79,7 @@ def bind(
         order=[name for name, kind in typed.items() if kind is Order],
         payload={name: kind for name, kind in typed.items() if kind is payload},
         answers={
-            name: Answer(step=step, model=model, may_lack=kind_of(typed[name])[1])
+            name: ResultParameter(step=step, model=model, may_lack=kind_of(typed[name])[1])
             for name, (step, model) in answers.items()
         },
     )

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
-from engine.declarations.activities import Call, Code
+from engine.declarations.activities import ActivityFunction, Call
 from engine.declarations.faults import Fault, FaultCode
 from engine.workflow.model import Model, recorded
 
@@ -30,7 +30,7 @@ class Does(Protocol[RequestT, ResponseT]):
 
 
 @dataclass(frozen=True)
-class Function:
+class Activity:
     """A function as its author wrote it, and the models of its operation."""
 
     work: Callable[..., Any]
@@ -51,9 +51,9 @@ class Function:
         """The function's parameters and result; raises NameError for unknown names in quotes."""
         return inspect.signature(self.work, eval_str=True)
 
-    def code(self) -> Code:
+    def code(self) -> ActivityFunction:
         """Return the function as the engine knows it."""
-        return Code(
+        return ActivityFunction(
             name=f"{self.work.__module__}.{getattr(self.work, '__qualname__', '?')}",
             read=partial(recorded, self.asks),
             work=self.work,

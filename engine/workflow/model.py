@@ -29,7 +29,7 @@ class Model(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PersonalData:
     """Marks a field as personal data; in a recorded value it may be erased by now."""
 
     owns: bool = False
@@ -66,9 +66,9 @@ RECORDED = object()
 """The context in which a recorded value is read, and not one that somebody sends."""
 
 T = TypeVar("T")
-Personal = Annotated[T, Mark()]
+Personal = Annotated[T, PersonalData()]
 """Personal data: shown to an operator who says why, in no log or history, and erased on demand."""
-Owner = Annotated[T, Mark(owns=True)]
+Owner = Annotated[T, PersonalData(owns=True)]
 """Personal data by which an operator finds a person's orders, such as an email address."""
 Key = Annotated[T, KeyMark()]
 """A text or number by which operators find the order, such as a claim number: never personal."""

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from engine.declarations.business import Payload
 from engine.domain.messages import decode, json_text
 from engine.domain.submitted_order import ERASED
-from engine.workflow.model import KeyMark, M, Mark, T
+from engine.workflow.model import KeyMark, M, PersonalData, T
 
 Check = Callable[[M], None]
 """Checks what types cannot say; raises `InvalidError`, or `UnknownNameError` (FLT-12)."""
@@ -41,7 +41,7 @@ Models = Sequence[type[BaseModel]]
 """The models that a value may be of; their fields count together."""
 
 
-def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
+def _marked(models: Models, value: Any) -> Iterator[tuple[PersonalData, Any]]:
     """Yield each marked value of a payload, whatever else is wrong with the payload."""
     for place in _places(models, value):
         if place.mark:
@@ -84,7 +84,7 @@ class _Place:
 
     name: str
     """Its name on the wire."""
-    mark: Mark | None
+    mark: PersonalData | None
     is_key: bool
     models: Models
     """The models that its value may be of."""
@@ -114,9 +114,9 @@ def _places_of(model: type[BaseModel]) -> Sequence[_Place]:
     ]
 
 
-def mark_of(field: FieldInfo) -> Mark | None:
+def mark_of(field: FieldInfo) -> PersonalData | None:
     """Return the mark of a field, also of a part of a union: `Personal[str] | None`."""
-    return next(_marks(Mark, (*field.metadata, field.annotation)), None)
+    return next(_marks(PersonalData, (*field.metadata, field.annotation)), None)
 
 
 def is_key(field: FieldInfo) -> bool:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 from engine.declarations import business
 from engine.declarations.credentials import Auth
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.service_forms import Body, Form, Route
+from engine.declarations.service_forms import Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
-from engine.workflow.code import Does, Function, RequestT, ResponseT
+from engine.workflow.code import Activity, Does, RequestT, ResponseT
 from engine.workflow.examples import examples_of
 from engine.workflow.model import Model
 
@@ -65,9 +65,9 @@ class Operation(Generic[RequestT_contra, ResponseT_co]):
         self.asks = asks
         self.answers = answers
         self.name = name or ""
-        self.route = Route(method=method, path=path)
+        self.route = OperationRoute(method=method, path=path)
         """Where it is called."""
-        if self.route != Route() and answers is Nothing:
+        if self.route != OperationRoute() and answers is Nothing:
             self.route = replace(self.route, answer_may_be_empty=True)
         self.service: type[Agent] | None = None
         """The class whose attribute it is; None for one that is declared elsewhere."""
@@ -113,7 +113,7 @@ class Agent:
     auth: Auth | None = None
     reads: tuple[str, ...] = ()
     """The settings that its functions read, which find them in their call."""
-    functions: list[Function] = field(default_factory=list, init=False, repr=False, compare=False)
+    functions: list[Activity] = field(default_factory=list, init=False, repr=False, compare=False)
     """Its operations that are functions: `does` adds each."""
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
@@ -133,7 +133,7 @@ class Agent:
         """
 
         def add(work: Any) -> Any:
-            self.functions.append(Function(work, operation.name, operation.asks, operation.answers))
+            self.functions.append(Activity(work, operation.name, operation.asks, operation.answers))
             return work
 
         return add
@@ -176,14 +176,14 @@ class Agent:
             headers=self.headers, key_header=self.key_header, body=self.body, routes=self._routes()
         )
 
-    def _routes(self) -> Mapping[str, Route]:
+    def _routes(self) -> Mapping[str, OperationRoute]:
         """Return where operations are called that have a method or a path of their own."""
-        routes: dict[str, Route] = {}
+        routes: dict[str, OperationRoute] = {}
         for operation in self.operations().values():
             if routes.setdefault(operation.name, operation.route) != operation.route:
                 fault = Fault(FaultCode.TWO_ROUTES, f"agent {self.name}", operation=operation.name)
                 raise DeclarationError([fault])
-        return {name: route for name, route in routes.items() if route != Route()}
+        return {name: route for name, route in routes.items() if route != OperationRoute()}
 
     @classmethod
     def operations(cls) -> Mapping[str, Operation[Any, Any]]:

@@ -20,7 +20,7 @@ from engine.workflow.services import Operation
 from engine.workflow.written import Ask, Make, Step
 
 
-class Rules(TypedDict, total=False):
+class StepOptions(TypedDict, total=False):
     """The rules of a step, as its definition has them; what is left out has its default."""
 
     when: Callable[..., bool]
@@ -64,7 +64,7 @@ class Workflow:
         undo: Operation[Ask, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         undo_needs: Sequence[str] = (),
-        **rules: Unpack[Rules],
+        **rules: Unpack[StepOptions],
     ) -> Callable[[Make[Ask]], Make[Ask]]:
         """Add the decorated function as the next step.
 

@@ -3,12 +3,16 @@
 from collections.abc import Collection, Sequence
 
 from engine.alerts.channels import ChannelRule, Severity
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.causes import code_in
 
 
 def channels_of(
-    rules: Sequence[ChannelRule], configured: Collection[str], event: Event, *, needs_action: bool
+    rules: Sequence[ChannelRule],
+    configured: Collection[str],
+    event: OperatorEvent,
+    *,
+    needs_action: bool,
 ) -> list[str]:
     """Return the configured channels that an alert is sent to, in the order of `configured`.
 
@@ -21,7 +25,7 @@ def channels_of(
     return [channel for channel in configured if channel in chosen]
 
 
-def _chooses(rule: ChannelRule, event: Event) -> bool:
+def _chooses(rule: ChannelRule, event: OperatorEvent) -> bool:
     if rule.types and event.type not in rule.types:
         return False
     # An agent or the supervisor serves all workflows: its alert may not get lost between the rules.

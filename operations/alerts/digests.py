@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
 from engine.alerts.events import (
     HELD,
     NOTICE_GIVEN_UP,
@@ -14,7 +14,7 @@ from engine.alerts.events import (
     WAITING,
     WORKFLOW_CHANGED,
 )
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.keys import ABOUT_ORDER
 from engine.storage.alert_log import revision_of
@@ -57,7 +57,7 @@ class Places:
         """Return the address of a page of the console."""
         return f"{self.app}/console#{path}" if self.app else ""
 
-    def about(self, event: Event) -> str:
+    def about(self, event: OperatorEvent) -> str:
         """Return the address of the order, the list or the page that an event is about."""
         if event.type == SUBMISSION_REJECTED:
             return self.page("/poison")
@@ -67,7 +67,7 @@ class Places:
         return self.page(f"/orders?state={orders}" if orders else "/alerts")
 
 
-def keys_of_digest(waiting: Mapping[str, Event]) -> tuple[str, ...]:
+def keys_of_digest(waiting: Mapping[str, OperatorEvent]) -> tuple[str, ...]:
     """Return the keys of the rows that the next digest reports: as many as fit."""
     found: list[str] = []
     space = MAX_CHARACTERS
@@ -80,14 +80,14 @@ def keys_of_digest(waiting: Mapping[str, Event]) -> tuple[str, ...]:
 
 
 def digest_of(
-    digest_id: str, at: datetime, events: Mapping[str, Event], places: Places
+    digest_id: str, at: datetime, events: Mapping[str, OperatorEvent], places: Places
 ) -> Digest | None:
     """Return the digest of these events; None if there are none.
 
     Of a condition only the latest event counts; one that began and ended meanwhile is listed as
     resolved. Conditions are listed before other alerts. What needs an action comes first.
     """
-    latest: dict[str, tuple[int, Event]] = {}
+    latest: dict[str, tuple[int, OperatorEvent]] = {}
     for event in events.values():
         revision = revision_of(event.data)
         name, number = (revision.alert, revision.revision) if revision else (event.event_id, 0)
@@ -109,14 +109,16 @@ def digest_of(
     )
 
 
-def _entry(event: Event, places: Places) -> DigestEntry:
+def _entry(event: OperatorEvent, places: Places) -> DigestEntry:
     data = event.data
     actions = data.get("actions")
     advice = ", ".join(map(str, actions)) if isinstance(actions, list) else ""
     count = data.get("count")
     status = data.get("status")
     return DigestEntry(
-        status=Status(status) if isinstance(status, str) and status in {*Status} else Status.NEW,
+        status=DigestStatus(status)
+        if isinstance(status, str) and status in {*DigestStatus}
+        else DigestStatus.NEW,
         needs_action=needs_action(event),
         title=TITLES.get(event.type, clean(event.type, MAX_NAME)),
         about=clean(event.subject, MAX_NAME),
@@ -129,12 +131,12 @@ def _entry(event: Event, places: Places) -> DigestEntry:
     )
 
 
-def is_of_condition(event: Event) -> bool:
+def is_of_condition(event: OperatorEvent) -> bool:
     """Whether the event reports a condition."""
     return revision_of(event.data) is not None
 
 
-def needs_action(event: Event) -> bool:
+def needs_action(event: OperatorEvent) -> bool:
     """Whether an operator has to act."""
     return event.data.get("actionRequired") is True
 

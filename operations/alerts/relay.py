@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.concurrency import results_of, run_all, settle_all
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import UnavailableError
 from engine.domain.messages import BusMessage
 from engine.domain.work_index import IndexRow
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 PAGE = 100
 """Number of rows that are read, sent and confirmed at once."""
 
-Waiting = tuple[IndexRow, Event | BusMessage]
+Waiting = tuple[IndexRow, OperatorEvent | BusMessage]
 """A row of the outbox, and its content."""
 
 Way = Callable[[str, Sequence[Waiting]], Awaitable[list[Delivery]]]
@@ -97,21 +97,21 @@ class Relay:
 
         Not even one after a run that was cut short, or one beside it.
         """
-        events = [(row, content) for row, content in waiting if isinstance(content, Event)]
+        events = [(row, content) for row, content in waiting if isinstance(content, OperatorEvent)]
         mine = await run_all(
             (self._put_off(bucket, row, event) for row, event in events), at_most=PAGE
         )
         return await self._publish([postponed for postponed in mine if postponed])
 
     async def _put_off(
-        self, bucket: str, row: IndexRow, event: Event
-    ) -> tuple[IndexRow, Event] | None:
+        self, bucket: str, row: IndexRow, event: OperatorEvent
+    ) -> tuple[IndexRow, OperatorEvent] | None:
         """Let the row be sent again later; return it, or None if another run took it first."""
         tries = outbox.tries_of(row) + 1
         later = outbox.schedule_redelivery(row, self.clock() + rules.pause(tries), tries)
         return (later, event) if await self.store.postpone(bucket, row.key, later) else None
 
-    async def _publish(self, events: Sequence[tuple[IndexRow, Event]]) -> list[Delivery]:
+    async def _publish(self, events: Sequence[tuple[IndexRow, OperatorEvent]]) -> list[Delivery]:
         """Publish the events in one batch; if that is refused, each by itself."""
         if not events:
             return []

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import InvalidError, QueueRefusedError, UnavailableError
 from engine.domain.messages import Moment, decode, json_text
 from engine.domain.work_index import IndexRow
@@ -34,7 +34,7 @@ class CloudEvent(BaseModel):
     data: Mapping[str, Any]
 
 
-def read(body: bytes) -> Event:
+def read(body: bytes) -> OperatorEvent:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
     try:
         text = base64.b64decode(body, validate=True)
@@ -45,7 +45,7 @@ def read(body: bytes) -> Event:
         json_text(event.data, allow_nan=False)  # a list of alerts with NaN would not be JSON
     except ValueError as fault:
         raise InvalidError([f"data: {fault}"]) from None
-    return Event(
+    return OperatorEvent(
         event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data
     )
 

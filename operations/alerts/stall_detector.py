@@ -12,7 +12,7 @@ from itertools import chain
 
 from engine.alerts import conditions
 from engine.alerts import events as alerts
-from engine.alerts.conditions import MAX_ORDERS, Condition, ConditionStatus, Finding
+from engine.alerts.conditions import MAX_ORDERS, Condition, ConditionStatus, StallFinding
 from engine.concurrency import results_of, settle_all
 from engine.domain import keys, work_index
 from engine.domain.errors import ConflictError
@@ -121,7 +121,7 @@ class StallDetector:
 
     async def _agents(
         self, now: datetime, unserved: set[str], held_until: dict[str, datetime]
-    ) -> list[Finding]:
+    ) -> list[StallFinding]:
         """Return the agents that are silent or held for too long.
 
         Add to `unserved` the capabilities that only silent or held agents offer: the orders that
@@ -141,21 +141,23 @@ class StallDetector:
                 held_until[capability] = min(holds_end[agent] for agent in offering)
         return [*self._silent_for_long(silent, now), *self._agents_held_for_long(held, now)]
 
-    def _silent_for_long(self, silent: Mapping[str, datetime], now: datetime) -> Iterator[Finding]:
+    def _silent_for_long(
+        self, silent: Mapping[str, datetime], now: datetime
+    ) -> Iterator[StallFinding]:
         for agent, since in silent.items():
             if now - since > self.pending_alert_after:
                 reason = f"nobody takes the requests to {agent}"
-                yield Finding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
+                yield StallFinding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=since)
 
     def _agents_held_for_long(
         self, held: Mapping[str, AgentHealth], now: datetime
-    ) -> Iterator[Finding]:
+    ) -> Iterator[StallFinding]:
         for agent, hold in held.items():
             if now - hold.at > LONGEST_HELD:
                 reason = f"{agent} is held for long: release it"
-                yield Finding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=hold.at)
+                yield StallFinding(key=f"{alerts.ABOUT_AGENT}{agent}", reason=reason, since=hold.at)
 
-    async def _sweeps(self, now: datetime) -> list[Finding]:
+    async def _sweeps(self, now: datetime) -> list[StallFinding]:
         last = await self.sweeps.last()
         since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.sweep_alert_after:
@@ -164,17 +166,17 @@ class StallDetector:
             missed = now - await self.sweeps.missed_since(last, now)
             if missed < min(self.sweep_alert_after, LONGEST_START):
                 return []
-        return [Finding(key=alerts.SUPERVISOR, reason="no supervisor sweeps", since=since)]
+        return [StallFinding(key=alerts.SUPERVISOR, reason="no supervisor sweeps", since=since)]
 
-    async def _submissions(self, now: datetime) -> list[Finding]:
+    async def _submissions(self, now: datetime) -> list[StallFinding]:
         """Return whether submissions wait: those that no customer's call put there, too."""
         head = await self.submissions.oldest()
         if head is None or now - head <= self.pending_alert_after:
             return []
         reason = "submissions wait in their queue"
-        return [Finding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
+        return [StallFinding(key=alerts.SUBMISSIONS, reason=reason, since=head)]
 
-    async def _not_recovered(self, bucket: str, now: datetime) -> list[Finding]:
+    async def _not_recovered(self, bucket: str, now: datetime) -> list[StallFinding]:
         """Return the orders that are overdue for too long: no sweep has recovered them."""
         late = now - self.pending_alert_after
         rows = await self._listed(bucket, *work_index.overdue(late))
@@ -182,7 +184,7 @@ class StallDetector:
         reason = "they are overdue, and nobody could recover them"
         return list(_of_orders(alerts.OVERDUE, reason, rows))
 
-    async def _held_for_long(self, bucket: str, now: datetime) -> list[Finding]:
+    async def _held_for_long(self, bucket: str, now: datetime) -> list[StallFinding]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
         rows = await self._listed(bucket, *work_index.held_before(now - LONGEST_HELD))
         return list(_of_orders(alerts.HELD, "they are held for long: release them", rows))
@@ -192,10 +194,12 @@ class StallDetector:
         page = await self.store.agenda(bucket, start, end, PAGE)
         return [row for row in page if _due(row) is not None]
 
-    async def _settle(self, found: Sequence[Finding], now: datetime, *, is_whole: bool) -> None:
+    async def _settle(
+        self, found: Sequence[StallFinding], now: datetime, *, is_whole: bool
+    ) -> None:
         """Write each condition, and raise an event where it is new, has changed or has ended."""
         known = await self.conditions.all()
-        by_key: dict[str, list[Finding]] = {}
+        by_key: dict[str, list[StallFinding]] = {}
         for finding in found:
             by_key.setdefault(finding.key, []).append(finding)
         for key, findings in by_key.items():
@@ -247,7 +251,7 @@ def _needs(row: IndexRow) -> str:
     return (row.key.split("|") + [""] * 3)[2]
 
 
-def _waiting(rows: Iterable[IndexRow]) -> Iterator[Finding]:
+def _waiting(rows: Iterable[IndexRow]) -> Iterator[StallFinding]:
     """Yield a finding for the late orders of each capability."""
     by_need: dict[str, list[IndexRow]] = {}
     for row in rows:
@@ -257,12 +261,12 @@ def _waiting(rows: Iterable[IndexRow]) -> Iterator[Finding]:
         yield from _of_orders(key, "they may be claimed, and are not", late)
 
 
-def _of_orders(key: str, reason: str, rows: Sequence[IndexRow]) -> Iterator[Finding]:
+def _of_orders(key: str, reason: str, rows: Sequence[IndexRow]) -> Iterator[StallFinding]:
     """Yield one finding for the orders of these rows, if there are any."""
     if rows:
         oldest = sorted(rows, key=work_index.since)
         orders = tuple(dict.fromkeys(row.order_id for row in oldest))
-        yield Finding(
+        yield StallFinding(
             key=key,
             reason=reason,
             since=work_index.since(oldest[0]),

@@ -6,7 +6,7 @@ from functools import partial
 import azure.functions as func
 
 from engine.alerts.events import NEWS
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import InvalidError
 from engine.runtime.functions import (
     Functions,
@@ -27,7 +27,7 @@ def alert_functions(
     poison: PoisonStore,
     relay: Relay,
     stall_detector: StallDetector,
-    channels_of: Callable[[Event], Sequence[str]],
+    channels_of: Callable[[OperatorEvent], Sequence[str]],
 ) -> func.Blueprint:
     """Return the functions that relay the outbox, record alerts, and watch for standstill.
 

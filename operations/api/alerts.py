@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from engine.alerts.conditions import ConditionStatus
 from engine.alerts.events import STALLED, Acknowledgement, Alert
 from engine.concurrency import run_all
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import AppError
 from engine.domain.keys import ABOUT_ORDER
 from engine.domain.statuses import STATUS_INFO
@@ -181,7 +181,7 @@ ENDS = {info.alert for info in STATUS_INFO.values() if info.alert}
 """Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
-def is_over(event: Event, pending: Look | None) -> bool:
+def is_over(event: OperatorEvent, pending: Look | None) -> bool:
     """Whether the occasion of the event is certainly over.
 
     A condition says so itself. An order that was undone completely needs no operator, so its alert

@@ -15,7 +15,7 @@ from engine.decisions import lists
 from engine.decisions.callback_actions import checked
 from engine.decisions.changes import Change
 from engine.decisions.lists import LIST_OF
-from engine.decisions.operator_actions import BY_NAME, Action
+from engine.decisions.operator_actions import BY_NAME, OperatorAction
 from engine.declarations.workflow import Workflows
 from engine.domain import work_index
 from engine.domain.errors import (
@@ -177,7 +177,7 @@ class BulkService:
         return decision.after if isinstance(decision, Change) else None
 
 
-def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
+def _lists(action: OperatorAction, until: datetime, where: Where) -> tuple[str, str]:
     """Return the row-key range [from, to) of the lists of an action.
 
     The list of the orders in `Error` is sorted by time, which narrows its range.
@@ -189,7 +189,9 @@ def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
     return first, last
 
 
-def _matching(row: IndexRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
+def _matching(
+    row: IndexRow, action: OperatorAction, where: Where, until: datetime
+) -> ListedOrder | None:
     """Return the order as the list shows it, if it matches and has not changed since `until`.
 
     Of the rows of an order in the lists of the action, the one that lists it counts.
@@ -207,7 +209,7 @@ def _matching(row: IndexRow, action: Action, where: Where, until: datetime) -> L
     return order if in_time and where.fits(order) else None
 
 
-def matches(order: Order, action: Action, where: Where, until: datetime) -> bool:
+def matches(order: Order, action: OperatorAction, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     items = work_items(order, order.updated_at, order.derived.ready_since)

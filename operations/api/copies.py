@@ -21,7 +21,15 @@ from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import Order
 from engine.http.models import View
 from engine.ports import Clock
-from engine.storage.copies import COPY_ID, ORDERS, Copies, Line, as_json, from_json, history_of
+from engine.storage.copies import (
+    COPY_ID,
+    ORDERS,
+    CopiedLine,
+    Copies,
+    as_json,
+    from_json,
+    history_of,
+)
 from engine.storage.orders import loaded, record_of
 from engine.storage.tables import Stored
 from engine.storage.transitions import Transitions
@@ -131,12 +139,12 @@ class CopyService:
             return RefusedLine(what=what, why=str(fault))
         return None
 
-    def _line(self, given: CopiedRows) -> Line:
+    def _line(self, given: CopiedRows) -> CopiedLine:
         """Return the line; raises ValueError, with every fault, if it is none of this store."""
         rows = from_json(given.rows)
         if faults := list(self._faults(given, rows)):
             raise ValueError("; ".join(faults))
-        return Line(
+        return CopiedLine(
             table=given.table,
             partition=given.partition,
             order_id=given.order,
@@ -155,7 +163,7 @@ class CopyService:
         if given.order and not all(_is_of(given.order, key) for key in keys):
             yield "a row belongs to another order, or is none of an order's own"
 
-    async def _restore_order(self, line: Line, request: RestoreRequest) -> bool | None:
+    async def _restore_order(self, line: CopiedLine, request: RestoreRequest) -> bool | None:
         """Insert the history, and then the order in one transaction, by the way of any change.
 
         False if the order is there already; None for a part of an order with history alone. Raises
@@ -179,7 +187,7 @@ def _is_of(order_id: str, key: str) -> bool:
     return of_history or key in (order_key(order_id), state_key(order_id))
 
 
-def _shown(line: Line) -> CopiedRows:
+def _shown(line: CopiedLine) -> CopiedRows:
     return CopiedRows(
         table=line.table,
         partition=line.partition,

@@ -13,7 +13,7 @@ from engine.declarations.business import MAX_KEY
 from engine.domain.keys import ORDER_ID
 from engine.domain.messages import Moment, OrderId, Seen, StepName, Text
 from engine.domain.statuses import Outcome
-from engine.http.models import Body, Parameters
+from engine.http.models import Parameters, RequestBody
 from operations.api.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
@@ -152,7 +152,7 @@ class Search(Parameters):
     ]
 
 
-class OperatorRequest(Body):
+class OperatorRequest(RequestBody):
     """The body of an operator's action."""
 
     operator: Annotated[Seen, Field(max_length=80)]
@@ -185,7 +185,7 @@ class ActRequest(OutcomeRequest):
     """The step that is acted on; may be left out if there is only one."""
 
 
-class FollowRequest(Body):
+class FollowRequest(RequestBody):
     """The body that asks what became of some orders."""
 
     orders: Annotated[
@@ -195,7 +195,7 @@ class FollowRequest(Body):
     """Their ids."""
 
 
-class Where(Body, Filter):
+class Where(RequestBody, Filter):
     """Selects orders in the lists of an action: an order matches if all given conditions hold."""
 
     outcome: Outcome | None = None
@@ -220,7 +220,7 @@ class ExportRequest(OperatorRequest):
     continuation: Key | None = None
 
 
-class CopiedRows(Body):
+class CopiedRows(RequestBody):
     """A line of a copy, or a part of one: rows of one order, or of another table."""
 
     table: Annotated[Text, Field(max_length=40)]

@@ -13,7 +13,7 @@ from engine.concurrency import run_all
 from engine.decisions import lists
 from engine.decisions.callback_actions import checked
 from engine.decisions.changes import Change, HistoryEntry, Note
-from engine.decisions.operator_actions import Action, OperatorCommand, possible
+from engine.decisions.operator_actions import OperatorAction, OperatorCommand, possible
 from engine.declarations.business import Payload
 from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
@@ -192,7 +192,7 @@ class OperatorService:
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
         return explain(order, possible(order, now), acting, now)
 
-    async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
+    async def act(self, action: OperatorAction, order_id: str, request: ActRequest) -> Acted:
         """Carry out an action on an order (OPR-3, OPR-4).
 
         Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
@@ -238,7 +238,9 @@ def _looked(order: Order, request: OperatorRequest, now: datetime) -> Note:
     return Note(note_id=note_id, order_id=order.order_id, version=order.version, entry=entry)
 
 
-def command_of(action: Action, request: OutcomeRequest, step: str | None) -> OperatorCommand:
+def command_of(
+    action: OperatorAction, request: OutcomeRequest, step: str | None
+) -> OperatorCommand:
     """Return who asks for an action, why, for which step, and with which outcome.
 
     Raises `InvalidError` if the request names a step and the action concerns the whole order, or
@@ -263,7 +265,7 @@ OUTCOME = OutcomeRequest.model_fields.keys() - OperatorRequest.model_fields.keys
 """The names of the fields that say whether a step was done."""
 
 
-def _faults_of_outcome(action: Action, request: OutcomeRequest) -> Iterator[str]:
+def _faults_of_outcome(action: OperatorAction, request: OutcomeRequest) -> Iterator[str]:
     if not action.of_outcome:
         for name in sorted(OUTCOME & request.model_fields_set):
             yield f"{to_camel(name)}: {action.name} takes no outcome of a step"

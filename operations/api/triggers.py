@@ -9,7 +9,7 @@ from functools import partial
 
 import azure.functions as func
 
-from engine.decisions.operator_actions import ACTIONS, RUNS, Action
+from engine.decisions.operator_actions import ACTIONS, RUNS, OperatorAction
 from engine.domain.messages import DEAD_LETTERS
 from engine.http.openapi import Route
 from engine.runtime.functions import (
@@ -111,7 +111,7 @@ def operator_routes(services: OperatorServices) -> Sequence[Route]:
     ]
 
 
-def _acting(action: Action, orders: OperatorService) -> Route:
+def _acting(action: OperatorAction, orders: OperatorService) -> Route:
     """Return the route of an action on one order."""
 
     async def act(order_id: str, request: ActRequest) -> Acted:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.alerts.events import NOTICE_GIVEN_UP, STALLED, SUBMISSION_REJECTED, WORKFLOW_CHANGED
 from engine.decisions import operator_actions as actions
 from engine.decisions.lists import ENDED_LISTS, LISTS, situation_in
-from engine.decisions.operator_actions import Action, Subject, Words
+from engine.decisions.operator_actions import OperatorAction, Subject, Words
 from engine.domain import statuses as life
 from engine.domain.history import EVENT_INFO
 from engine.domain.statuses import (
@@ -212,7 +212,7 @@ def _made_of(
 
 
 def _term(words: Words) -> ActionTerm:
-    kinds = words.lists if isinstance(words, Action) else ()
+    kinds = words.lists if isinstance(words, OperatorAction) else ()
     return ActionTerm(
         name=words.name,
         title=words.title,
@@ -221,7 +221,7 @@ def _term(words: Words) -> ActionTerm:
         done=words.done,
         danger=words.danger,
         subject=words.subject,
-        of_step=isinstance(words, Action) and words.of_step,
-        of_outcome=isinstance(words, Action) and words.of_outcome,
+        of_step=isinstance(words, OperatorAction) and words.of_step,
+        of_outcome=isinstance(words, OperatorAction) and words.of_outcome,
         lists=[name for name, kind in LISTS.items() if kind in kinds],
     )

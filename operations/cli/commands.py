@@ -23,7 +23,7 @@ from engine.decisions.operator_actions import (
     RELEASE_AGENT,
     REMIND,
     RUNS,
-    Action,
+    OperatorAction,
     Words,
 )
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome
@@ -332,7 +332,7 @@ def _help(action: Words) -> str:
     return f"{SUMMARIES.get(action.name, f'{action.title}.')}\n\n{action.effect}"
 
 
-def _action_command(action: Action) -> click.Command:
+def _action_command(action: OperatorAction) -> click.Command:
     """Return the command for an action on one order."""
 
     @click.argument("order_id")

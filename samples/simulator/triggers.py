@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import azure.functions as func
 
-from engine.declarations.service_forms import METHODS, Route
+from engine.declarations.service_forms import METHODS, OperationRoute
 from engine.domain.errors import InvalidError
 from engine.http.responses import body_of, content_of, ok, problem
 from engine.runtime.functions import Functions
@@ -80,7 +80,7 @@ def _path_below(req: func.HttpRequest, name: str) -> str:
     return str(urlsplit(req.url).path).partition(f"/simulator/{name}")[2]
 
 
-def _answered(answer: Answer, route: Route) -> func.HttpResponse:
+def _answered(answer: Answer, route: OperationRoute) -> func.HttpResponse:
     if answer.status == 200 and route.answer_may_be_empty:
         return func.HttpResponse(status_code=204)
     if answer.status == 200:

@@ -46,6 +46,7 @@ from engine.domain.states import (
     Failed,
     RequestCancelled,
     Running,
+    SettledStep,
     Skipped,
     SkipReason,
     Startable,
@@ -54,9 +55,6 @@ from engine.domain.states import (
     Undoing,
     Undone,
     UndoPending,
-)
-from engine.domain.states import (
-    Settled as SettledStep,
 )
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn

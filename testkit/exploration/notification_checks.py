@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from engine.alerts import events as alerts
-from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import possible
 from engine.domain.causes import group_of
 from engine.domain.effects import Doubt
@@ -60,7 +60,9 @@ def check_alert(change: Change) -> None:
         _says_what_is(after, after.state.outcome, change.entry, alert)
 
 
-def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, alert: Event) -> None:
+def _says_what_is(
+    order: Order, outcome: Outcome, entry: HistoryEntry, alert: OperatorEvent
+) -> None:
     undone = outcome is Outcome.UNDONE
     expected = {
         "orderId": order.order_id,
@@ -85,7 +87,7 @@ def _says_what_is(order: Order, outcome: Outcome, entry: HistoryEntry, alert: Ev
     demand(offered == can, f"operators can {can}, and are told {offered}")
 
 
-def _names_the_cause(order: Order, entry: HistoryEntry, alert: Event) -> None:
+def _names_the_cause(order: Order, entry: HistoryEntry, alert: OperatorEvent) -> None:
     """Check which step is named: one that has failed, with its own reason; none if none has."""
     cause = order.step(alert.data["step"])
     if cause is None:
@@ -107,7 +109,7 @@ def _failed_for(step: Step, reason: str) -> bool:
     return isinstance(step.state, FAILED) and words_of(step.cause) == reason
 
 
-def check_published(world: World, events: Sequence[Event]) -> None:
+def check_published(world: World, events: Sequence[OperatorEvent]) -> None:
     """Check that what goes to Event Grid is what was written with the transitions."""
     written = {
         row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.health import HealthReporter
-from engine.decisions.changes import Change, Event, Note
+from engine.decisions.changes import Change, Note, OperatorEvent
 from engine.domain.errors import CircuitOpenError, UnavailableError
 from engine.domain.messages import AgentRequest, BusMessage
 from engine.domain.work_index import IndexRow
@@ -50,7 +50,7 @@ class Store:
         """See `OrderStore.agendas`."""
         return [await self.agenda(bucket, start, end, limit) for bucket in self.buckets]
 
-    async def announce(self, bucket: str, event: Event) -> None:
+    async def announce(self, bucket: str, event: OperatorEvent) -> None:
         """See `OrderStore.announce`."""
         await Effect("announce", (bucket, event))
 
@@ -78,7 +78,7 @@ class Bus:
 class Publisher:
     """`EventPublisher`."""
 
-    async def publish(self, events: Sequence[Event]) -> None:
+    async def publish(self, events: Sequence[OperatorEvent]) -> None:
         """See `EventPublisher.publish`."""
         await Effect("publish", (tuple(events),))
 

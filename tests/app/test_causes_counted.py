@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from engine.alerts import events as alerts
 from engine.alerts.events import Acknowledgement, Alert
-from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.lists import summary
 from engine.decisions.operator_actions import OperatorCommand
 from engine.domain.events import OrderEnded
@@ -120,7 +120,9 @@ def test_the_cause_of_a_held_order_is_why_it_failed():
 
 def alert(number, acknowledged=None):
     data = {"step": "payment", "reason": "card declined"}
-    event = Event(event_id=str(number), type="T", subject=f"orders/{number}", at=NOW, data=data)
+    event = OperatorEvent(
+        event_id=str(number), type="T", subject=f"orders/{number}", at=NOW, data=data
+    )
     return Alert(key=f"key-{number}", event=event, acknowledged=acknowledged)
 
 

@@ -7,7 +7,7 @@ import pytest
 from ulid import ULID
 
 from engine.decisions.changes import Change, HistoryEntry
-from engine.domain.clocks import DECISIVE, Answer, SkewDetector, least_skew
+from engine.domain.clocks import DECISIVE, ClockSample, SkewDetector, least_skew
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import buckets
 from engine.domain.messages import OrderReady
@@ -42,7 +42,9 @@ def answer(ahead=0.0, *, at=0.0, waits=0.0, took=None, set_by=0.0):
     took = waits + SHORT if took is None else took
     written = (sent + seconds(waits)).replace(microsecond=0)
     received = sent + seconds(ahead + took + set_by)
-    return Answer(date=written, sent=sent + seconds(ahead), received=received, took=seconds(took))
+    return ClockSample(
+        date=written, sent=sent + seconds(ahead), received=received, took=seconds(took)
+    )
 
 
 PROVE = {

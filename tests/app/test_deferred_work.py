@@ -8,7 +8,7 @@ import pytest
 
 from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
-from engine.decisions.callback_actions import Answer, answered
+from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.decisions.changes import Change, HistoryEntry
 from engine.declarations.business import Agent
 from engine.domain.backoff import SHORTEST
@@ -290,7 +290,7 @@ def test_what_else_is_in_doubt_stays_so(then):
 def test_a_refusal_over_the_link_does_not_settle_the_call_that_asks_again_meanwhile(remembers):
     """That call may come after it, and a service that forgets refusals does the work (engine 5)."""
     running = PATIENT.claim(accepted(claimed(), NOW).after, NOW + PAUSE).after
-    refusal = Answer(step="payment", refusal="closed", for_good=remembers)
+    refusal = CallbackAnswer(step="payment", refusal="closed", for_good=remembers)
     step = answered(running, refusal, "service", NOW + PAUSE).after.step("payment")
     assert isinstance(step.state, Failed)
     key = step.key

@@ -10,7 +10,7 @@ import pytest
 
 from engine.alerts.events import STALLED
 from engine.decisions import callback_actions as answers
-from engine.decisions.callback_actions import Answer
+from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
@@ -90,7 +90,7 @@ def kinds(order):
 
 
 def sent(name="pictures", result=None):
-    return Answer(step=name, result=result or SENT.model_dump(mode="json"))
+    return CallbackAnswer(step=name, result=result or SENT.model_dump(mode="json"))
 
 
 # The way of an answer
@@ -418,7 +418,7 @@ def test_an_answer_leaves_the_others_awaited_and_wakes_a_scheduler_for_what_come
 def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
     """The other answer is withdrawn, and not taken any more, as the order is in Error."""
     trial, order = requested_twice()
-    said = Answer(step="later", refusal="no")
+    said = CallbackAnswer(step="later", refusal="no")
     ended = answers.answered(order, said, "operator/x", trial.now).after
     assert_given_up(ended)
     with pytest.raises(RefusedError, match="the order is Error: no"):
@@ -429,7 +429,7 @@ def test_a_refusal_ends_the_order_at_once_whatever_else_it_awaits():
 def test_a_refusal_waits_for_the_agents_at_work():
     """Whoever holds the order keeps it until they have answered; then all that is awaited is withdrawn."""
     trial, order = requested_twice(hang=True)
-    said = Answer(step="later", refusal="no")
+    said = CallbackAnswer(step="later", refusal="no")
     refused = answers.answered(order, said, "operator/x", trial.now).after
     assert (refused.state, refused.derived.locked_by) == (Processing("trial"), "trial")
     assert [step.name for step in refused.in_state(AtWork)] == ["first"]

@@ -8,7 +8,7 @@ import pytest
 
 import testkit.services
 from engine.azure.code import CAPACITY_AFTER, NO_CAPACITY
-from engine.decisions.callback_actions import Answer, answered
+from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.domain import work_index
 from engine.domain.backoff import LONGEST, SHORTEST, interval_after
 from engine.domain.effects import InDoubt
@@ -190,7 +190,9 @@ def test_the_pause_is_short_again_after_anything_else():
         "completed": scheduler.receive(running, answer(result={}, **late), now).after,
         "failed": failed,
         "resubmitted": resubmit(failed, GRACE, at).after,
-        "answered": answered(order, Answer(step="payment", result={}), "outside", now).after,
+        "answered": answered(
+            order, CallbackAnswer(step="payment", result={}), "outside", now
+        ).after,
         "cancelled": cancel(order, GRACE, now).after,
     }
     uncounted = {how: ended.step("payment").counts.uncounted for how, ended in ends.items()}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.decisions.changes import Change, Event, HistoryEntry, Note
+from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import bucket_of
 from engine.storage.alert_log import AlertLog
@@ -52,7 +52,7 @@ async def with_alerts(table):
     alerts = AlertLog(table)
     for number in range(3):
         await alerts.record(
-            Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW, data={})
+            OperatorEvent(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW, data={})
         )
     return lambda: alerts.remove_before(LATER, 100)
 

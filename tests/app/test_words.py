@@ -8,7 +8,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
-from engine.decisions.changes import Event, HistoryEntry, Note
+from engine.decisions.changes import HistoryEntry, Note, OperatorEvent
 from engine.decisions.lists import summary
 from engine.domain import statuses as life
 from engine.domain.backoff import SHORTEST
@@ -78,7 +78,7 @@ def asks(*what):
 
 
 def event(event_id, kind, subject, data, at=NOW):
-    return Event(event_id=event_id, type=kind, subject=subject, at=at, data=data)
+    return OperatorEvent(event_id=event_id, type=kind, subject=subject, at=at, data=data)
 
 
 ENDED = {

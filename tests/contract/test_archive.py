@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from ulid import ULID
 
-from engine.decisions.changes import Change, Event, HistoryEntry, Note
+from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
 from engine.domain.errors import UnknownOrderError
 from engine.domain.keys import history_range, order_key, state_key
 from engine.domain.statuses import Outcome
@@ -246,7 +246,7 @@ async def fill(made, at):
     made.engine.submission_keys._clock = lambda: at
     for number in range(7):
         await made.operations.alert_log.record(
-            Event(event_id=f"{at}{number}", type="T", subject="s", at=at, data={})
+            OperatorEvent(event_id=f"{at}{number}", type="T", subject="s", at=at, data={})
         )
         await made.engine.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
         await made.engine.submission_keys.claim(SAME_PARTITION[number], "order", "p")
@@ -288,7 +288,7 @@ async def test_removing_what_somebody_else_removes_is_no_error(kept):
 async def test_old_alerts_are_removed_too(kept):
     """Whether or not somebody has acknowledged them."""
     alerts = [
-        Event(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={})
+        OperatorEvent(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={})
         for days in (40, 20)
     ]
     for alert in alerts:

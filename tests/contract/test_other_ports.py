@@ -21,7 +21,7 @@ from engine.azure.lease import BlobLeadership
 from engine.azure.messaging.queues import StorageQueue
 from engine.azure.settings import Settings, SettingsError
 from engine.azure.tables.store_clock import StoreClock
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.declarations.faults import FaultCode
 from engine.domain.errors import InvalidError, UnavailableError, UnknownMessageError
 from engine.domain.keys import sortable
@@ -43,8 +43,8 @@ from testkit.memory import MemoryLeadership, MemoryLease
 from tests.support.builders import NOW, seconds
 
 
-def alert(number: int) -> Event:
-    return Event(
+def alert(number: int) -> OperatorEvent:
+    return OperatorEvent(
         event_id=f"a:{number}",
         type="T",
         subject="orders/x",

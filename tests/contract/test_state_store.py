@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from engine.azure.clock import order_ids, utc_now
-from engine.decisions.changes import Change, Event, HistoryEntry, Note
+from engine.decisions.changes import Change, HistoryEntry, Note, OperatorEvent
 from engine.domain import work_index
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_key
@@ -269,7 +269,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
         version=1,
         entry=HistoryEntry(at=NOW, actor="t", events=some("noted", HOSTILE)),
         events=(
-            Event(
+            OperatorEvent(
                 event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}
             ),
         ),
@@ -288,7 +288,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
 async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
     """Announced twice it stands there once, comes back as it was, and confirming it twice is no error."""
     data = {"orderId": None, "reason": HOSTILE}
-    event = Event(
+    event = OperatorEvent(
         event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data
     )
     bucket = "b98"
@@ -306,7 +306,7 @@ async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_a
     """Whoever comes second changes nothing more; what takes the place of several things stands there once."""
     bucket = "b97"
     await made.engine.store.announce(
-        bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={})
+        bucket, OperatorEvent(event_id="e", type="T", subject="orders/x", at=NOW, data={})
     )
     (first,) = await outbox_rows(made.engine.store, bucket)
     later = outbox.schedule_redelivery(first, NOW + seconds(5), 1)
@@ -333,7 +333,9 @@ async def three_in(store, bucket):
     """Three orders that wait one after the other, each with an event for operators; the keys of all their rows."""
     ids = [f"{bucket}-{str(number) * 26}" for number in range(3)]
     for order_id in ids:
-        event = Event(event_id=order_id, type="T", subject=f"orders/{order_id}", at=NOW, data={})
+        event = OperatorEvent(
+            event_id=order_id, type="T", subject=f"orders/{order_id}", at=NOW, data={}
+        )
         await store.commit(submission(order_id))
         await store.announce(bucket, event)
     return ids
@@ -558,7 +560,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
     events = [
-        Event(event_id=event_id, type="T", subject="orders/x", at=NOW, data={})
+        OperatorEvent(event_id=event_id, type="T", subject="orders/x", at=NOW, data={})
         for event_id in event_ids
     ]
     entry = HistoryEntry(at=NOW, actor="t", events=some("noted"))

@@ -22,7 +22,7 @@ import click
 from development.differential.courses import Courses, wishes
 from engine.decisions import callback_actions as answers
 from engine.decisions.changes import Change
-from engine.decisions.operator_actions import Action
+from engine.decisions.operator_actions import OperatorAction
 from engine.domain.submitted_order import OUTSIDE, OnFailure
 from engine.public_api import rules as customers
 from operations.api import copies, retention
@@ -219,7 +219,7 @@ DECISIONS = (
     (SchedulerRules, "claim", _claim),
     (SchedulerRules, "receive", _reply),
     (SupervisorRules, "recover", _recovery),
-    (Action, "act", _action),
+    (OperatorAction, "act", _action),
     (answers, "answered", _answer),
     (retention, "erase", _erasure),
     (copies, "restored", _restored),

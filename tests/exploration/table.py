@@ -8,49 +8,49 @@ from engine.domain import events as e
 from engine.domain.keys import history_key
 from engine.domain.orders import Order
 from engine.domain.steps import Step
-from engine.domain.table import TABLE, Event, kind_of, name_of
+from engine.domain.table import TABLE, TableEvent, kind_of, name_of
 from testkit.exploration.moves import Move
 from testkit.exploration.violations import demand
 from testkit.exploration.world import World
 
-OF_STEP: Mapping[type[Any], tuple[Event, ...]] = {
-    e.StepStarted: (Event.START, Event.CONDITION_MET),
-    e.StepCompleted: (Event.COMPLETE,),
-    e.StepUndone: (Event.COMPLETE,),
-    e.ExternalEventRecorded: (Event.EXTERNAL_EVENT,),
-    e.EarlyRefusalRecorded: (Event.EXTERNAL_EVENT,),
-    e.RequestCancelled: (Event.CANCEL_REQUEST,),
-    e.StepFailed: (Event.REFUSE, Event.FAIL),
-    e.SkippedByCondition: (Event.CONDITION_NOT_MET,),
-    e.StepScheduled: (Event.SCHEDULE,),
-    e.NotAttempted: (Event.NOT_ATTEMPTED,),
-    e.AttemptDeferred: (Event.DEFER,),
-    e.AttemptExpired: (Event.EXPIRE,),
-    e.CooldownStarted: (Event.EXPIRE,),
-    e.StepSettled: (Event.SETTLE,),
-    e.DeadlineMoved: (Event.MOVE_DEADLINE,),
+OF_STEP: Mapping[type[Any], tuple[TableEvent, ...]] = {
+    e.StepStarted: (TableEvent.START, TableEvent.CONDITION_MET),
+    e.StepCompleted: (TableEvent.COMPLETE,),
+    e.StepUndone: (TableEvent.COMPLETE,),
+    e.ExternalEventRecorded: (TableEvent.EXTERNAL_EVENT,),
+    e.EarlyRefusalRecorded: (TableEvent.EXTERNAL_EVENT,),
+    e.ExternalRequestCancelled: (TableEvent.CANCEL_REQUEST,),
+    e.StepFailed: (TableEvent.REFUSE, TableEvent.FAIL),
+    e.SkippedByCondition: (TableEvent.CONDITION_NOT_MET,),
+    e.StepScheduled: (TableEvent.SCHEDULE,),
+    e.NotAttempted: (TableEvent.NOT_ATTEMPTED,),
+    e.AttemptDeferred: (TableEvent.DEFER,),
+    e.AttemptExpired: (TableEvent.EXPIRE,),
+    e.CooldownStarted: (TableEvent.EXPIRE,),
+    e.StepSettled: (TableEvent.SETTLE,),
+    e.DeadlineMoved: (TableEvent.MOVE_DEADLINE,),
 }
 """What an event of the history does to its step."""
 
-OF_STEP_ACTION: Mapping[e.Action, Event] = {
-    e.Action.SKIP: Event.SKIP,
-    e.Action.RETRY_WITH_NEW_KEY: Event.RETRY_WITH_NEW_KEY,
+OF_STEP_ACTION: Mapping[e.Action, TableEvent] = {
+    e.Action.SKIP: TableEvent.SKIP,
+    e.Action.RETRY_WITH_NEW_KEY: TableEvent.RETRY_WITH_NEW_KEY,
 }
 """What an action does to its step."""
 
-OF_ORDER: Mapping[type[Any], Event] = {
-    e.UndoRequested: Event.REQUEST_UNDO,
-    e.StepSettled: Event.RESET,
+OF_ORDER: Mapping[type[Any], TableEvent] = {
+    e.UndoRequested: TableEvent.REQUEST_UNDO,
+    e.StepSettled: TableEvent.RESET,
 }
 """What it does to all steps of its order."""
 
-OF_ACTION: Mapping[e.Action, Event] = {
-    e.Action.SKIP: Event.RESET,
-    e.Action.RETRY_WITH_NEW_KEY: Event.RESET,
-    e.Action.RESUBMIT: Event.RESET,
-    e.Action.CANCEL: Event.REQUEST_UNDO,
-    e.Action.EXPEDITE: Event.END_COOLDOWN,
-    e.Action.RELEASE: Event.MOVE_DEADLINE,
+OF_ACTION: Mapping[e.Action, TableEvent] = {
+    e.Action.SKIP: TableEvent.RESET,
+    e.Action.RETRY_WITH_NEW_KEY: TableEvent.RESET,
+    e.Action.RESUBMIT: TableEvent.RESET,
+    e.Action.CANCEL: TableEvent.REQUEST_UNDO,
+    e.Action.EXPEDITE: TableEvent.END_COOLDOWN,
+    e.Action.RELEASE: TableEvent.MOVE_DEADLINE,
 }
 """What an action does to all steps of its order."""
 
@@ -83,7 +83,7 @@ def not_allowed(before: Order, after: Order, entry: HistoryEntry) -> list[str]:
     ]
 
 
-def _is_allowed(before: Step, after: Step, events: Collection[Event]) -> bool:
+def _is_allowed(before: Step, after: Step, events: Collection[TableEvent]) -> bool:
     kinds, goal = frozenset({kind_of(before.state)}), kind_of(after.state)
     if goal in kinds and before.counts.attempts == after.counts.attempts:
         return True
@@ -95,10 +95,10 @@ def _is_allowed(before: Step, after: Step, events: Collection[Event]) -> bool:
     return False
 
 
-def _events_of(entry: HistoryEntry, step: str, *, is_undo: bool) -> Iterator[Event]:
+def _events_of(entry: HistoryEntry, step: str, *, is_undo: bool) -> Iterator[TableEvent]:
     """Yield what may have happened to a step, as the entry says."""
     if is_undo:
-        yield Event.REQUEST_UNDO  # of a step that ran when the undo was requested
+        yield TableEvent.REQUEST_UNDO  # of a step that ran when the undo was requested
     for event in entry.events:
         kind = type(event)
         if getattr(event, "step", None) == step:

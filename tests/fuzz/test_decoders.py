@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 import engine.public_api.triggers
 import shop.triggers
 from engine.azure.messaging.queues import NO_XML
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.declarations.business import Payload
 from engine.domain.causes import Cause
-from engine.domain.effects import Key
+from engine.domain.effects import RequestKey
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import SCHEMA_VERSION
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission, decode
 from engine.domain.orders import Hold, InError, Pending, Processing
 from engine.domain.states import STATES, SkipReason
 from engine.domain.statuses import Outcome
-from engine.domain.steps import Counts, Rules, StepIn, StepKind
+from engine.domain.steps import Counts, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import OnFailure
 from engine.public_api.inbox import QueuedAnswer
 from engine.storage.order_rows import order_of, state_record
@@ -183,7 +183,9 @@ def test_an_alert_is_read_or_refused(body):
 
 
 ROW = EVENT.columns(
-    Event(event_id="e", type="t", subject="s", at=datetime(2026, 1, 31, tzinfo=UTC), data={"a": 1})
+    OperatorEvent(
+        event_id="e", type="t", subject="s", at=datetime(2026, 1, 31, tzinfo=UTC), data={"a": 1}
+    )
 )
 CELLS = JSON | JSON.map(json.dumps) | st.datetimes()
 
@@ -302,7 +304,7 @@ IN_STATES = {
 }
 IN_EFFECTS = {
     "key": instances(
-        Key,
+        RequestKey,
         agent=TEXTS,
         provider=st.none() | TEXTS,
         generation=COUNTS,
@@ -317,7 +319,7 @@ STEPS = st.builds(
     StepIn,
     name=TEXTS,
     rules=st.builds(
-        Rules,
+        StepRules,
         kind=st.sampled_from(StepKind),
         capability=TEXTS,
         timeout=st.timedeltas(timedelta(), timedelta(days=30)),

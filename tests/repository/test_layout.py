@@ -11,7 +11,7 @@ import engine.storage
 from development.stack import LAYOUT, ROWS
 from engine.domain.history import TAGS
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady, Submission
-from engine.storage.tables import Form
+from engine.storage.tables import RowMapper
 
 MESSAGES = (Submission, OrderReady, AgentRequest, AgentReply)
 WORDS = {"description", "title"}
@@ -23,7 +23,7 @@ def adapters_of_rows():
     for found in pkgutil.iter_modules(engine.storage.__path__):
         module = import_module(f"engine.storage.{found.name}")
         for name, value in sorted(vars(module).items()):
-            if isinstance(value, Form | TypeAdapter):
+            if isinstance(value, RowMapper | TypeAdapter):
                 yield f"{found.name}.{name}", getattr(value, "_adapter", value)
 
 

@@ -7,7 +7,7 @@ from engine.azure.clock import new_id, order_ids, utc_now
 from engine.azure.connect import connect
 from engine.azure.connections import Connections
 from engine.concurrency import run_all
-from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.domain.keys import bucket_of
 from engine.storage.orders import columns_of_record, of_change
 from engine.storage.tables import Insert
@@ -51,7 +51,9 @@ class Store:
             "subject": f"orders/{order.order_id}",
             "data": {"step": "payment", "reason": "declined"},
         }
-        alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
+        alert = OperatorEvent(
+            event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about
+        )
         await self._other.alert_log.record(alert)
 
     async def fill(self, processed, failed):

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from engine.alerts.digests import Digest, DigestEntry, Status
+from engine.alerts.digests import Digest, DigestEntry, DigestStatus
 from tests.support.builders import NOW
 
 DIGEST_ID = "7f8f2c0e-31d5-5f0a-9f36-3d0d3c0b8a11"
 FAILED = DigestEntry(
-    status=Status.NEW,
+    status=DigestStatus.NEW,
     needs_action=True,
     title="An order failed",
     about="order b03-1",
@@ -19,7 +19,7 @@ FAILED = DigestEntry(
     runbook="https://docs.example.com/operate#order-failed",
 )
 STALLED = DigestEntry(
-    status=Status.CHANGED,
+    status=DigestStatus.CHANGED,
     needs_action=True,
     title="Orders wait",
     about="agent payment",
@@ -28,7 +28,9 @@ STALLED = DigestEntry(
     count=600,
     at=NOW,
 )
-RESOLVED = replace(STALLED, status=Status.RESOLVED, about="agent shipping", advice="", count=2)
+RESOLVED = replace(
+    STALLED, status=DigestStatus.RESOLVED, about="agent shipping", advice="", count=2
+)
 
 
 def digest(*entries: DigestEntry, **more) -> Digest:

@@ -3,17 +3,17 @@
 from datetime import UTC, datetime, timedelta
 
 from engine.domain.causes import Cause, Code
-from engine.domain.effects import InDoubt, Key, NotDone, NothingSent
+from engine.domain.effects import InDoubt, NotDone, NothingSent, RequestKey
 from engine.domain.orders import Derived, Order
 from engine.domain.states import State, Waiting
-from engine.domain.steps import Counts, Rules, Step, StepIn, StepKind
+from engine.domain.steps import Counts, Step, StepIn, StepKind, StepRules
 from engine.domain.submitted_order import Order as SubmittedOrder
 from engine.domain.verbs import start
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 TIMEOUT = timedelta(seconds=30)
 HOUR = timedelta(hours=1)
-KEY = Key(agent="bank", provider="psp")
+KEY = RequestKey(agent="bank", provider="psp")
 DECLINED = Cause(Code.REFUSED, {"detail": "card declined", "code": "declined"})
 TIMED_OUT = Cause(Code.TIMED_OUT, {"fault": ""})
 NOT_BEGUN = Cause(Code.NOT_BEGUN, {"agent": "bank"})
@@ -23,7 +23,7 @@ ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 
 def rules(**changes):
     """The rules of a step at the bank that has an undo and two tries."""
-    return Rules(
+    return StepRules(
         **{"capability": "bank", "timeout": TIMEOUT, "threshold": 2, "undoable": True} | changes
     )
 

@@ -20,7 +20,7 @@ from azure.storage.queue.aio import QueueClient
 from engine.alerts.events import STALLED
 from engine.azure.tables.transactions import TableTransactions
 from engine.concurrency import run_all
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.statuses import ORDER_FAILED
 from engine.storage.orders import OrderStore
 from functions_alone.ports import HOST, Ports
@@ -44,7 +44,7 @@ KINDS = 3
 
 
 def event(number):
-    return Event(
+    return OperatorEvent(
         event_id=f"storm-{number}",
         type=ORDER_FAILED,
         subject=f"orders/b00-{number:026d}",

@@ -12,7 +12,7 @@ from azure.core.exceptions import AzureError, HttpResponseError
 
 from engine.alerts.channels import ChannelName
 from engine.alerts.digests import Digest
-from engine.azure.answers import Answer
+from engine.azure.answers import ServiceAnswer
 from engine.azure.channels.outcomes import is_passing, no_answer, pause, why
 from engine.azure.channels.texts import html_text, plain_text, subject_of
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
@@ -73,7 +73,7 @@ class MailChannel:
             return no_answer(self.host, error)
         status = error.status_code
         headers: Mapping[str, str] = getattr(error.response, "headers", {})
-        answer = Answer(status=status, body=b"", retry_after=headers.get("Retry-After", ""))
+        answer = ServiceAnswer(status=status, body=b"", retry_after=headers.get("Retry-After", ""))
         reason = why(self.host, status, str(getattr(error.error, "code", "")))
         if is_passing(status) or status in NO_RIGHT or status in UNEXPECTED:
             least = LEAST_PAUSE if status == 429 else timedelta()

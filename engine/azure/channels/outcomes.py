@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from engine.azure.answers import Answer
+from engine.azure.answers import ServiceAnswer
 from engine.domain.errors import ChannelAwayError
 
 LONGEST_WAIT = timedelta(hours=1)
@@ -25,7 +25,7 @@ def why(host: str, status: int, code: str) -> str:
     return f"{answered} {code}" if CODE.fullmatch(code) else answered
 
 
-def pause(answer: Answer, now: datetime, least: timedelta = timedelta()) -> timedelta:
+def pause(answer: ServiceAnswer, now: datetime, least: timedelta = timedelta()) -> timedelta:
     """Return how long the channel asks to wait, between `least` and an hour."""
     return max(answer.asks_to_wait(now, LONGEST_WAIT) or timedelta(), least)
 

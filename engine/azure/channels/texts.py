@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from html import escape
 
-from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
 from engine.urls import URL
 
 SUBJECT, TITLE, ABOUT, REASON, ADVICE = 200, 150, 200, 500, 500
 """The longest texts, in characters, so that one entry always fits into a message."""
 MAX_LINK_CHARACTERS = 400
-STATUS_LABELS = {Status.NEW: "New", Status.CHANGED: "Changed", Status.RESOLVED: "Resolved"}
+STATUS_LABELS = {
+    DigestStatus.NEW: "New",
+    DigestStatus.CHANGED: "Changed",
+    DigestStatus.RESOLVED: "Resolved",
+}
 ALL_ALERTS, OPEN, RUNBOOK = "All alerts", "Open in the console", "Runbook"
 """The labels of the links."""
 
@@ -39,7 +43,7 @@ def subject_of(digest: Digest) -> str:
 
 def section_of(entry: DigestEntry) -> Section:
     """Return the texts of an entry; an address that is not http(s) is left out."""
-    is_open = entry.needs_action and entry.status is not Status.RESOLVED
+    is_open = entry.needs_action and entry.status is not DigestStatus.RESOLVED
     label = STATUS_LABELS[entry.status] + (", action needed" if is_open else "")
     facts = [
         ("Reason", clean(entry.reason, REASON)),

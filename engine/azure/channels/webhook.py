@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from engine.alerts.digests import Digest
-from engine.azure.answers import Answer, answer_of
+from engine.azure.answers import ServiceAnswer, answer_of
 from engine.azure.channels.outcomes import is_passing, no_answer, pause, why
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError
 from engine.ports import Clock
@@ -43,7 +43,7 @@ class WebhookChannel:
                 raise ChannelAwayError(reason, pause(answer, self.clock()))
             raise ChannelRefusedError(reason)
 
-    async def _post(self, url: URL, body: bytes) -> Answer:
+    async def _post(self, url: URL, body: bytes) -> ServiceAnswer:
         async with self.session().post(
             url,
             data=body,
@@ -54,7 +54,7 @@ class WebhookChannel:
             return await answer_of(response)
 
 
-def _code(answer: Answer) -> str:
+def _code(answer: ServiceAnswer) -> str:
     """Return the code of a refusal: the whole text of Slack's answer, or a field of Teams'."""
     error = (answer.content or {}).get("error")
     if isinstance(error, dict):

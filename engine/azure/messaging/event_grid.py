@@ -7,7 +7,7 @@ from azure.core.messaging import CloudEvent
 from azure.eventgrid.aio import EventGridPublisherClient
 
 from engine.azure.failures import azure_errors
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import UnavailableError
 from engine.time_limit import writing
 
@@ -20,14 +20,14 @@ class EventGrid:
     def __init__(self, client: Callable[[], EventGridPublisherClient]) -> None:
         self._client = client
 
-    async def publish(self, events: Sequence[Event]) -> None:
+    async def publish(self, events: Sequence[OperatorEvent]) -> None:
         """See `EventPublisher.publish`."""
         # A 404 means that the topic is missing: the events are sound.
         with writing(), azure_errors("Event Grid", UnavailableError):
             await self._client().send([_cloud_event(event) for event in events])
 
 
-def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:
+def _cloud_event(event: OperatorEvent) -> CloudEvent[dict[str, Any]]:
     return CloudEvent(
         source=SOURCE,
         type=event.type,

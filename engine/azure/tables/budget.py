@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 
-class Budget:
+class RateLimiter:
     """Gives one turn after the other, so many per second in this process; none is saved up."""
 
     def __init__(

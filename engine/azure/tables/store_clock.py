@@ -12,7 +12,7 @@ from typing import Any
 from azure.core.pipeline import PipelineRequest, PipelineResponse
 
 from engine.azure.clock import utc_now
-from engine.domain.clocks import DECISIVE, Answer, ClockSkew, SkewDetector
+from engine.domain.clocks import DECISIVE, ClockSample, ClockSkew, SkewDetector
 from engine.domain.errors import UnavailableError
 from engine.ports import Clock
 
@@ -50,7 +50,7 @@ class StoreClock:
         date = _date_of(response.http_response.headers.get("Date"))
         if date:
             took = timedelta(seconds=ended - began)
-            self._detector.saw(Answer(date=date, sent=sent, received=received, took=took))
+            self._detector.saw(ClockSample(date=date, sent=sent, received=received, took=took))
 
     async def skew(self, ask: Callable[[], Awaitable[Any]]) -> ClockSkew | None:
         """See `ClockCheck`; `ask` sends any request, if the store has not answered lately."""

@@ -8,7 +8,7 @@ from azure.data.tables.aio import TableClient
 
 from engine.azure.failures import azure_errors
 from engine.azure.tables import wire
-from engine.azure.tables.budget import Budget
+from engine.azure.tables.budget import RateLimiter
 from engine.concurrency import GroupCommit
 from engine.domain.errors import ConflictError, InvalidError, UnavailableError
 from engine.storage.tables import ETags, Operation, Stored
@@ -29,7 +29,7 @@ class TableTransactions:
     def __init__(
         self,
         table: Callable[[], TableClient],
-        budget: Budget | None = None,
+        budget: RateLimiter | None = None,
     ) -> None:
         """With a budget, each operation waits for its turn."""
         self._table = table

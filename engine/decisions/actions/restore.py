@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from engine.decisions.transitions import Transition
 from engine.declarations.business import Agent
 from engine.domain.derive import as_of, changed
-from engine.domain.effects import Doubt, Key
+from engine.domain.effects import Doubt, RequestKey
 from engine.domain.events import Restored
 from engine.domain.orders import Order
 from engine.domain.states import AtWork, Failed, NothingToUndo, Skipped, UndoFailed, Undone
@@ -51,7 +51,7 @@ def _unknown_since(step: Step, copied: Copied, now: datetime) -> Step:
     if step.is_external or isinstance(step.state, LEFT_BY_OPERATORS):
         return step
     providers = _providers_of(step, copied.agents)
-    key = Key(
+    key = RequestKey(
         agent=step.agent,
         provider=next(iter(providers)) if len(providers) == 1 else None,
         generation=step.key.generation if step.key else 0,

@@ -18,9 +18,9 @@ from engine.domain.effects import (
     Answered,
     Done,
     InDoubt,
-    Key,
     NotDone,
     NothingSent,
+    RequestKey,
     Reverted,
     Sent,
     UndoInDoubt,
@@ -486,7 +486,7 @@ def _sent(step: Step) -> Step:
     step = replace(step, counts=counts)
     if step.is_external or isinstance(step.effect, Sent):
         return step
-    key = Key(agent=step.agent, provider=_provider_of(step.agent))
+    key = RequestKey(agent=step.agent, provider=_provider_of(step.agent))
     return replace(step, effect=NotDone(key=key))
 
 
@@ -506,7 +506,7 @@ def _fitting(step: Step) -> Step:
     if isinstance(state, AwaitingExternalEvent):
         state = Running(state.complete_by)
     if isinstance(effect, Answered):
-        key = Key(agent=step.agent, provider=_provider_of(step.agent))
+        key = RequestKey(agent=step.agent, provider=_provider_of(step.agent))
         effect = Done(key=key, result=effect.result)
     step = replace(step, effect=effect, state=state)
     return _sent(step) if step.counts.attempts else step

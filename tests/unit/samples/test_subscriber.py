@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from engine.alerts import events as alerts
-from engine.alerts.conditions import Finding, found
+from engine.alerts.conditions import StallFinding, found
 from engine.domain.clocks import ClockSkew
 from samples.subscriber import read_alerts
 from tests.support.builders import NOW
 
 WAITS = alerts.stalled(
-    found(None, Finding(key="orders-waiting", reason="they wait", since=NOW), NOW)
+    found(None, StallFinding(key="orders-waiting", reason="they wait", since=NOW), NOW)
 )
 CLOCK = alerts.clock_off("one", ClockSkew(by=timedelta(seconds=70), since=NOW))
 

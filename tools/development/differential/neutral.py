@@ -277,7 +277,7 @@ SIMPLE: Mapping[type[e.HistoryEvent], str] = {
     e.StepCompleted: "step-completed",
     e.StepUndone: "step-undone",
     e.StepFailed: "step-failed",
-    e.RequestCancelled: "step-withdrawn",
+    e.ExternalRequestCancelled: "step-withdrawn",
     e.ExternalEventRecorded: "step-answered",
     e.EarlyRefusalRecorded: "step-refused-early",
     e.OptionalStepFailed: "passed-over",

@@ -10,7 +10,7 @@ from engine.alerts.conditions import (
     REOPENED_WITHIN,
     Condition,
     ConditionStatus,
-    Finding,
+    StallFinding,
     found,
     gone,
     joined,
@@ -18,7 +18,7 @@ from engine.alerts.conditions import (
 from tests.support.builders import NOW, seconds
 
 A_BIT = seconds(0.001)
-FINDING = Finding(key="agents/payment", reason="why", since=NOW - seconds(90), count=3)
+FINDING = StallFinding(key="agents/payment", reason="why", since=NOW - seconds(90), count=3)
 NEW = found(None, FINDING, NOW)
 ENDED = replace(NEW, status=ConditionStatus.RESOLVED, revision=2, reported=2)
 

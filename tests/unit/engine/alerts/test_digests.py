@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from engine.alerts.digests import Digest, DigestEntry, Status, clean
+from engine.alerts.digests import Digest, DigestEntry, DigestStatus, clean
 from tests.support.builders import NOW
 
 FAILED = DigestEntry(
-    status=Status.NEW,
+    status=DigestStatus.NEW,
     needs_action=True,
     title="An order failed",
     about="order b01-1",

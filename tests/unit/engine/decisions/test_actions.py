@@ -103,7 +103,7 @@ def test_a_cancelled_order_is_undone():
     assert cancelled.after.state == Pending()
     assert isinstance(cancelled.after.step("pay").state, UndoPending)
     assert isinstance(cancelled.after.step("approve").state, RequestCancelled)
-    assert kinds(cancelled) == [e.ActionTaken, e.RequestCancelled]
+    assert kinds(cancelled) == [e.ActionTaken, e.ExternalRequestCancelled]
     assert len(cancelled.messages) == 1
 
 

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from engine.decisions import callback_actions as answers
-from engine.decisions.callback_actions import Answer
+from engine.decisions.callback_actions import CallbackAnswer
 from engine.decisions.operator_actions import OperatorCommand
 from engine.declarations.workflow import LONGEST_WAIT, Workflows
 from engine.domain import callback_urls as links
 from engine.domain import states
 from engine.domain.effects import Answered, Done
 from engine.domain.errors import InvalidError, InvalidLinkError, RefusedError
-from engine.domain.events import RequestCancelled
+from engine.domain.events import ExternalRequestCancelled
 from engine.domain.orders import Pending
 from engine.domain.states import Completed, Waiting
 from engine.domain.statuses import Outcome
@@ -37,7 +37,7 @@ def order():
 
 
 def yes(order):
-    return Answer(step="pictures", result=SENT.model_dump(mode="json"))
+    return CallbackAnswer(step="pictures", result=SENT.model_dump(mode="json"))
 
 
 @pytest.mark.proves("ANS-1")
@@ -56,7 +56,7 @@ def test_a_step_that_is_answered_keeps_nothing_of_what_it_waited_for(order):
 
 def test_a_refusal_of_a_step_that_failed_for_another_reason_is_no_repetition(order):
     """The very same one is."""
-    refused = Answer(step="pictures", refusal="no camera")
+    refused = CallbackAnswer(step="pictures", refusal="no camera")
     failed = answers.answered(order, refused, "grace", NOW).after
     assert answers.answered(failed, refused, "grace", NOW) is None
     with pytest.raises(RefusedError, match="pictures was given up: no camera"):
@@ -69,7 +69,7 @@ def test_the_history_says_which_time_of_asking_was_answered_and_why_another_was_
     again = orders.with_steps(order, steps.with_counts(order.step("pictures"), attempts=2))
     change = answers.answered(again, yes(order), "grace", NOW)
     assert [event.attempt for event in change.entry.events] == [2]
-    refused = Answer(step="pictures", refusal="no camera")
+    refused = CallbackAnswer(step="pictures", refusal="no camera")
     change = answers.answered(order, refused, "grace", NOW)
     assert "no camera" in change.entry.detail
     assert change.entry.events[0].cause == refusal("no camera")
@@ -82,7 +82,7 @@ def test_a_step_that_cannot_be_answered_is_named_with_those_that_can(order):
     with pytest.raises(RefusedError, match="outside: none is"):
         answers.awaiting(orders.having(order, steps=order.steps[:1]), "check")
     with pytest.raises(RefusedError, match="the order has no step other"):
-        answers.answered(order, Answer(step="other", result={}), "grace", NOW)
+        answers.answered(order, CallbackAnswer(step="other", result={}), "grace", NOW)
 
 
 def test_a_workflow_that_is_gone_or_lacks_the_step_is_named(order):
@@ -138,7 +138,7 @@ def test_the_same_answer_is_known_after_it_was_erased(order):
     assert erased != recorded
     assert answers.answered(erased, yes(order), "grace", NOW) is None
     with pytest.raises(RefusedError):
-        answers.answered(erased, Answer(step="pictures", result={"urls": []}), "grace", NOW)
+        answers.answered(erased, CallbackAnswer(step="pictures", result={"urls": []}), "grace", NOW)
 
 
 @pytest.mark.proves("ANS-3")
@@ -169,7 +169,7 @@ def test_the_answer_of_a_service_is_known_after_its_step_was_undone(order, state
     by_link = steps.completed(by_link, result=by_link.result)
     undone = orders.undoing(orders.with_steps(recorded, state(by_link)))
     assert answers.answered(undone, yes(order), "grace", NOW) is None
-    other = Answer(step="pictures", result={"urls": []})
+    other = CallbackAnswer(step="pictures", result={"urls": []})
     with pytest.raises(RefusedError):
         answers.answered(undone, other, "grace", NOW)
 
@@ -200,7 +200,7 @@ def test_what_is_withdrawn_has_no_deadline_any_more(order):
     """Its attempt is named, so that the pages end its bar."""
     change = cancel(order, GRACE, NOW)
     assert change.after.step("pictures").state == states.RequestCancelled()
-    assert RequestCancelled(step="pictures", attempt=1) in change.entry.events
+    assert ExternalRequestCancelled(step="pictures", attempt=1) in change.entry.events
 
 
 # What operators decide about an order that has such a step

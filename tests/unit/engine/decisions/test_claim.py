@@ -449,7 +449,7 @@ def test_a_claim_undoes_an_order_whose_failed_step_asks_for_that():
     assert after.cause == step_failed("pay", TIMED_OUT)
     assert after.step("pay").state == UndoPending(Waiting())
     assert after.step("approve").state == RequestCancelled()
-    assert kinds(transition) == [e.Claimed, e.RequestCancelled, e.UndoRequested]
+    assert kinds(transition) == [e.Claimed, e.ExternalRequestCancelled, e.UndoRequested]
     assert len(transition.messages) == 1
 
 

@@ -172,7 +172,7 @@ def test_nobody_outside_is_left_waiting_for_an_order_that_ends():
     awaited = replace(external(AwaitingExternalEvent(LATE + HOUR)), counts=Counts(attempts=1))
     transition = recovered(tried(1), awaited)
     assert isinstance(transition.after.step("approve").state, RequestCancelled)
-    assert e.RequestCancelled(step="approve", attempt=1) in transition.events
+    assert e.ExternalRequestCancelled(step="approve", attempt=1) in transition.events
 
 
 def test_a_step_that_expires_while_its_order_turns_back_is_undone():

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from engine.azure.remote import HttpRemoteService
 from engine.declarations.business import Agent, Business
 from engine.declarations.faults import Fault, FaultCode
-from engine.declarations.service_forms import METHODS, Body, Form, Route
+from engine.declarations.service_forms import METHODS, Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import RejectedError, TransientError
 from engine.workflow import CONTENT, Model, Nothing, Operation, Workflow, business
@@ -46,7 +46,7 @@ def request(**content):
 
 def sent_to(path, **more):
     """The form of a service with one operation."""
-    return Form(routes={"authorise": Route(path=path, **more)})
+    return Form(routes={"authorise": OperationRoute(path=path, **more)})
 
 
 async def test_a_call_has_the_declared_form(foreign):
@@ -55,7 +55,7 @@ async def test_a_call_has_the_declared_form(foreign):
         headers={"Api-Version": "2026-01", "Content-Type": "application/vnd.api+json"},
         key_header="Request-Id",
         body=Body.CONTENT,
-        routes={"authorise": Route(method="PUT", path="/v2/parcels/{parcel}?notify=0")},
+        routes={"authorise": OperationRoute(method="PUT", path="/v2/parcels/{parcel}?notify=0")},
     )
     asked = request()
     await foreign.at(form).call(asked, 5)
@@ -70,7 +70,7 @@ async def test_a_call_has_the_declared_form(foreign):
 
 async def test_what_is_not_declared_has_the_usual_form(foreign):
     """Operations of one service are declared one by one."""
-    form = Form(routes={"void": Route(method="DELETE", path="/v2/parcels/{parcel}")})
+    form = Form(routes={"void": OperationRoute(method="DELETE", path="/v2/parcels/{parcel}")})
     asked = request()
     await foreign.at(form).call(asked, 5)
     (call,) = foreign.calls
@@ -188,7 +188,7 @@ async def test_an_answer_that_is_no_http_is_told_without_the_path_of_the_call():
 async def test_an_empty_answer_is_done_only_where_that_is_declared(foreign):
     """Of an operation with a route, of whose answer nothing is kept; else it may be a gateway's."""
     foreign.statuses = [204, 204]
-    route = Route(method="DELETE", path="/p/{parcel}", answer_may_be_empty=True)
+    route = OperationRoute(method="DELETE", path="/p/{parcel}", answer_may_be_empty=True)
     assert await foreign.at(Form(routes={"authorise": route})).call(request(), 5) == {}
     with pytest.raises(TransientError) as raised:
         await foreign.at(sent_to("/p/{parcel}")).call(request(), 5)
@@ -210,14 +210,14 @@ PATHS = (
 FAULTY = {
     **{
         f"method {method}": (
-            Form(routes={"ship": Route(method=method)}),
+            Form(routes={"ship": OperationRoute(method=method)}),
             Fault(FaultCode.METHOD_UNKNOWN, "operation ship", method=method, methods=METHODS),
         )
         for method in ("FETCH", "post")
     },
     **{
         f"path {path}": (
-            Form(routes={"ship": Route(path=path)}),
+            Form(routes={"ship": OperationRoute(path=path)}),
             Fault(FaultCode.PATH_INVALID, "operation ship", path=path),
         )
         for path in PATHS
@@ -262,7 +262,7 @@ FAULTY = {
 )
 def test_an_encoded_path_is_known_by_its_template(template, path, leads):
     """A field is one part of it, whatever it says; a query is none."""
-    assert Route(path=template).leads_to("send", path) is leads
+    assert OperationRoute(path=template).leads_to("send", path) is leads
 
 
 @pytest.mark.parametrize("label", FAULTY)
@@ -333,11 +333,11 @@ def test_operations_and_agents_declare_the_form_of_their_calls():
         key_header="Key",
         body=Body.CONTENT,
         routes={
-            "ship": Route(method="PUT", path="/v1/parcels/{parcelId}"),
-            "cancel": Route(
+            "ship": OperationRoute(method="PUT", path="/v1/parcels/{parcelId}"),
+            "cancel": OperationRoute(
                 method="DELETE", path="/v1/labels/{result.label}", answer_may_be_empty=True
             ),
-            "lose": Route(
+            "lose": OperationRoute(
                 method="DELETE",
                 path="/v1/{parcel_id}/{result.lost}/{orderId}",
                 answer_may_be_empty=True,

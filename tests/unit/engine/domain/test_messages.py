@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from agents.rules import accepted, latest_beginning, not_tried
 from engine.alerts import events as alerts
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.decisions.requests import _without
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import AcceptedError, InvalidError, NotTriedError
@@ -239,7 +239,7 @@ ALERT = {
 def test_an_alert_is_read_with_all_that_it_says():
     """In base64, as Event Grid delivers it, and in no other way."""
     body = json.dumps(ALERT).encode()
-    expected = Event(event_id="i", type="t", subject="s", at=NOW, data={"a": 1})
+    expected = OperatorEvent(event_id="i", type="t", subject="s", at=NOW, data={"a": 1})
     text = base64.b64encode(body)
     assert read(text) == expected
     for other in (body, text[:8] + b" " + text[8:]):

@@ -38,8 +38,8 @@ from engine.domain.submitted_order import OnFailure
 from engine.domain.table import (
     BY_OPERATOR,
     TABLE,
-    Event,
     Feature,
+    TableEvent,
     events_in,
     features_of,
     kind_of,
@@ -70,7 +70,7 @@ ROOT = Path(__file__).parents[4]
 
 CORE_WAITS = kinds(Waiting, Delayed, BackingOff)
 UNDO_REQUESTED = undo_pending(Waiting, LateEffectsPossible)
-BY_ITSELF = frozenset(Event) - BY_OPERATOR
+BY_ITSELF = frozenset(TableEvent) - BY_OPERATOR
 """What may happen to a step without an operator's action on it."""
 KINDS = {kind for _, *both in rows() for kind in both}
 """Every state that the table names."""
@@ -83,24 +83,24 @@ class TestTenQuestions:
         """It waits for its next attempt, cools down, fails, is skipped, or is undone with its order."""
         given_up = kinds(Failed, Skipped)
         after = CORE_WAITS | kinds(CoolingDown) | given_up | UNDO_REQUESTED
-        assert targets(Event.EXPIRE, Running) == after
+        assert targets(TableEvent.EXPIRE, Running) == after
 
     def test_what_may_happen_to_a_step_whose_service_said_202(self):
         """It is deferred. Its service is asked again, or answers over the callback URL."""
-        assert targets(Event.DEFER, Running) == kinds(Deferred)
-        assert targets(Event.START, Deferred) == kinds(Running)
-        assert targets(Event.EXTERNAL_EVENT, Deferred) == kinds(Completed)
-        assert targets(Event.REFUSE, Deferred) == kinds(Failed, Skipped)
+        assert targets(TableEvent.DEFER, Running) == kinds(Deferred)
+        assert targets(TableEvent.START, Deferred) == kinds(Running)
+        assert targets(TableEvent.EXTERNAL_EVENT, Deferred) == kinds(Completed)
+        assert targets(TableEvent.REFUSE, Deferred) == kinds(Failed, Skipped)
 
     def test_what_becomes_of_its_steps_when_an_order_is_cancelled(self):
         """A step at an agent ends first, an event is not awaited any more; all else is undone, or stays."""
-        cancel = Event.REQUEST_UNDO
+        cancel = TableEvent.REQUEST_UNDO
         assert targets(cancel, Running) == kinds()
         assert targets(cancel, Waiting) == kinds(Waiting) | UNDO_REQUESTED
         assert targets(cancel, Deferred) == kinds(Deferred) | UNDO_REQUESTED
         assert targets(cancel, Completed) == kinds(Completed) | UNDO_REQUESTED
         assert targets(cancel, Failed) == kinds(Failed) | UNDO_REQUESTED
-        assert targets(Event.CANCEL_REQUEST, AwaitingExternalEvent) == kinds(RequestCancelled)
+        assert targets(TableEvent.CANCEL_REQUEST, AwaitingExternalEvent) == kinds(RequestCancelled)
         assert targets(cancel, RequestCancelled) == kinds(RequestCancelled)
 
     def test_what_may_happen_to_a_step_in_doubt_whose_key_was_forgotten(self):
@@ -109,20 +109,20 @@ class TestTenQuestions:
         When a key is forgotten is data of the effect: the table says what may happen then.
         """
         for wait in (Waiting, Delayed, BackingOff, Deferred, CoolingDown):
-            assert targets(Event.FAIL, wait) == kinds(Failed, Skipped)
-        assert targets(Event.FAIL, UndoPending, Waiting) == kinds(UndoFailed)
-        assert targets(Event.RETRY_WITH_NEW_KEY, Failed) == kinds(Waiting)
-        assert targets(Event.SKIP, Failed) == kinds(Skipped)
-        assert targets(Event.SETTLE, Failed) == kinds(Completed, Failed)
+            assert targets(TableEvent.FAIL, wait) == kinds(Failed, Skipped)
+        assert targets(TableEvent.FAIL, UndoPending, Waiting) == kinds(UndoFailed)
+        assert targets(TableEvent.RETRY_WITH_NEW_KEY, Failed) == kinds(Waiting)
+        assert targets(TableEvent.SKIP, Failed) == kinds(Skipped)
+        assert targets(TableEvent.SETTLE, Failed) == kinds(Completed, Failed)
 
     def test_what_may_happen_to_a_failed_step_without_an_operator(self):
         """It is undone with its order, and never tried again."""
-        assert events_in(Failed) & BY_ITSELF == {Event.REQUEST_UNDO}
+        assert events_in(Failed) & BY_ITSELF == {TableEvent.REQUEST_UNDO}
         assert reachable(Failed, by=BY_ITSELF).isdisjoint(kinds(Running, Completed))
 
     def test_what_may_happen_to_a_completed_step_without_an_operator(self):
         """It is undone with its order; no reply, time-out or external event changes it."""
-        assert events_in(Completed) & BY_ITSELF == {Event.REQUEST_UNDO}
+        assert events_in(Completed) & BY_ITSELF == {TableEvent.REQUEST_UNDO}
         after = kinds(Completed, Undoing, Undone, UndoFailed, NothingToUndo)
         waits = (Waiting, Delayed, BackingOff, Deferred, CoolingDown, LateEffectsPossible)
         assert reachable(Completed, by=BY_ITSELF) == after | undo_pending(*waits)
@@ -130,18 +130,20 @@ class TestTenQuestions:
     def test_what_may_happen_to_an_undo(self):
         """It is done, tried again after an attempt without a result, or fails; refused, perhaps nothing stands."""
         waits = undo_pending(Waiting, Delayed, BackingOff, CoolingDown)
-        assert targets(Event.COMPLETE, Undoing) == kinds(Undone)
-        assert targets(Event.EXPIRE, Undoing) == waits | kinds(UndoFailed)
-        assert targets(Event.REFUSE, Undoing) == kinds(UndoFailed, NothingToUndo)
+        assert targets(TableEvent.COMPLETE, Undoing) == kinds(Undone)
+        assert targets(TableEvent.EXPIRE, Undoing) == waits | kinds(UndoFailed)
+        assert targets(TableEvent.REFUSE, Undoing) == kinds(UndoFailed, NothingToUndo)
 
     def test_what_may_happen_to_a_step_whose_external_event_does_not_come(self):
         """It is awaited again, cools down, fails or is skipped; there is nothing to undo."""
         after = kinds(Waiting, CoolingDown, Failed, Skipped)
-        assert targets(Event.EXPIRE, AwaitingExternalEvent) == after
+        assert targets(TableEvent.EXPIRE, AwaitingExternalEvent) == after
 
     def test_which_states_a_step_does_not_leave_by_itself(self):
         """With a result, or if its event is not awaited any more, it needs an operator, or its undo."""
-        left = {kind for kind in KINDS if not events_in(*kind) & BY_ITSELF - {Event.REQUEST_UNDO}}
+        left = {
+            kind for kind in KINDS if not events_in(*kind) & BY_ITSELF - {TableEvent.REQUEST_UNDO}
+        }
         results = kinds(Completed, Skipped, Failed, UndoFailed, Undone, NothingToUndo)
         assert left == results | kinds(RequestCancelled)
 
@@ -150,7 +152,7 @@ class TestTenQuestions:
         over = {kind for kind in KINDS if not events_in(*kind)}
         assert over == kinds(Undone, NothingToUndo)
         ends = over | kinds(Completed, Skipped)
-        assert [kind for kind in KINDS - ends if not reachable(*kind, by=Event) & ends] == []
+        assert [kind for kind in KINDS - ends if not reachable(*kind, by=TableEvent) & ends] == []
 
 
 def test_every_state_is_reached_and_every_other_one_is_left():
@@ -163,17 +165,19 @@ def test_every_state_is_reached_and_every_other_one_is_left():
 
 def test_no_attempt_starts_but_from_a_wait():
     """What is completed, failed, skipped or under way never starts again (SCH-9)."""
-    assert [kind for kind in TABLE[Event.START] if not issubclass(kind[-1], Wait)] == []
+    assert [kind for kind in TABLE[TableEvent.START] if not issubclass(kind[-1], Wait)] == []
 
 
 def test_optional_behaviour_has_the_name_of_its_module():
     """The table says of each transition to which it belongs."""
     modules = {path.stem for path in (ROOT / "engine/features").glob("[a-z]*.py")}
     assert {feature.replace(" ", "_") for feature in Feature} == modules
-    assert features_of(Event.START, (Waiting,), (Running,)) == set()
+    assert features_of(TableEvent.START, (Waiting,), (Running,)) == set()
     both = {Feature.CONDITIONS, Feature.EXTERNAL_EVENTS}
-    assert features_of(Event.START, (Scheduled,), (AwaitingExternalEvent,)) == both
-    assert features_of(Event.RETRY_WITH_NEW_KEY, (Failed,), (Waiting,)) == {Feature.KEY_GENERATIONS}
+    assert features_of(TableEvent.START, (Scheduled,), (AwaitingExternalEvent,)) == both
+    assert features_of(TableEvent.RETRY_WITH_NEW_KEY, (Failed,), (Waiting,)) == {
+        Feature.KEY_GENERATIONS
+    }
 
 
 # Every verb in every state
@@ -214,19 +218,19 @@ EFFECTS = (
     Answered(),
 )
 VERBS = {
-    Event.START: (
+    TableEvent.START: (
         lambda it: verbs.start(it, KEY, LATER),
         lambda it: external_events.await_event(it, LATER),
     ),
-    Event.COMPLETE: (lambda it: verbs.complete(it, {}),),
-    Event.DEFER: (lambda it: verbs.defer(it, NOW, retry_after=HOUR, answer_within=HOUR),),
-    Event.NOT_ATTEMPTED: (
+    TableEvent.COMPLETE: (lambda it: verbs.complete(it, {}),),
+    TableEvent.DEFER: (lambda it: verbs.defer(it, NOW, retry_after=HOUR, answer_within=HOUR),),
+    TableEvent.NOT_ATTEMPTED: (
         lambda it: verbs.not_attempted(it, NOW, retry_after=HOUR),
         lambda it: verbs.not_attempted(it, LATER, retry_after=0 * HOUR),
     ),
-    Event.REFUSE: (lambda it: verbs.refuse(it, DECLINED),),
-    Event.FAIL: (lambda it: verbs.fail(it, DECLINED),),
-    Event.EXPIRE: (
+    TableEvent.REFUSE: (lambda it: verbs.refuse(it, DECLINED),),
+    TableEvent.FAIL: (lambda it: verbs.fail(it, DECLINED),),
+    TableEvent.EXPIRE: (
         lambda it: verbs.expire(it, NOW, TIMED_OUT),
         lambda it: verbs.expire(it, NOW, TIMED_OUT, delay=HOUR),
         lambda it: verbs.expire_uncounted(it, LATER, NOT_BEGUN),
@@ -234,21 +238,21 @@ VERBS = {
         lambda it: verbs.expire_in_undo(it, NOW),
         lambda it: external_events.expire_event(it, NOW),
     ),
-    Event.REQUEST_UNDO: (verbs.request_undo,),
-    Event.RESET: (verbs.reset,),
-    Event.SKIP: (verbs.skip,),
-    Event.SETTLE: (lambda it: verbs.settle_done(it, {}), verbs.settle_not_done),
-    Event.END_COOLDOWN: (cooldown.end_cooldown,),
-    Event.RETRY_WITH_NEW_KEY: (key_generations.retry_with_new_key,),
-    Event.CONDITION_MET: (conditions.condition_met,),
-    Event.CONDITION_NOT_MET: (lambda it: conditions.skip_by_condition(it, "is_large"),),
-    Event.SCHEDULE: (lambda it: conditions.schedule(it, LATER),),
-    Event.EXTERNAL_EVENT: (
+    TableEvent.REQUEST_UNDO: (verbs.request_undo,),
+    TableEvent.RESET: (verbs.reset,),
+    TableEvent.SKIP: (verbs.skip,),
+    TableEvent.SETTLE: (lambda it: verbs.settle_done(it, {}), verbs.settle_not_done),
+    TableEvent.END_COOLDOWN: (cooldown.end_cooldown,),
+    TableEvent.RETRY_WITH_NEW_KEY: (key_generations.retry_with_new_key,),
+    TableEvent.CONDITION_MET: (conditions.condition_met,),
+    TableEvent.CONDITION_NOT_MET: (lambda it: conditions.skip_by_condition(it, "is_large"),),
+    TableEvent.SCHEDULE: (lambda it: conditions.schedule(it, LATER),),
+    TableEvent.EXTERNAL_EVENT: (
         lambda it: external_events.complete_by_event(it, {}),
         lambda it: external_events.refuse_early(it, DECLINED),
     ),
-    Event.CANCEL_REQUEST: (external_events.cancel_request,),
-    Event.MOVE_DEADLINE: (lambda it: external_events.move_deadline(it, LATER),),
+    TableEvent.CANCEL_REQUEST: (external_events.cancel_request,),
+    TableEvent.MOVE_DEADLINE: (lambda it: external_events.move_deadline(it, LATER),),
 }
 RULES = (
     {},

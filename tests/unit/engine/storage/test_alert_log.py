@@ -8,7 +8,7 @@ import pytest
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
 from engine.alerts.events import Acknowledgement
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import ConflictError
 from engine.storage.alert_log import AlertLog
 from testkit.memory import of_columns
@@ -85,7 +85,7 @@ async def test_a_repeat_costs_no_operation():
     """A process remembers what it has recorded, up to a number."""
     table = of_columns()
     log = AlertLog(table)
-    alert = Event(event_id="e", type="t", subject="s", at=NOW, data={})
+    alert = OperatorEvent(event_id="e", type="t", subject="s", at=NOW, data={})
     await log.record(alert)
     with (
         patch("engine.storage.alert_log.REMEMBERED", 10),
@@ -109,6 +109,8 @@ async def test_data_that_only_look_like_a_condition_are_an_alert_of_their_own(da
     log = AlertLog(of_columns())
     for number in (1, 2):
         await log.record(
-            Event(event_id=f"e{number}", type=alerts.STALLED, subject="s", at=NOW, data=data)
+            OperatorEvent(
+                event_id=f"e{number}", type=alerts.STALLED, subject="s", at=NOW, data=data
+            )
         )
     assert len(await log.newest(10)) == 2

@@ -9,9 +9,9 @@ import pytest
 from engine.declarations.workflow import MAX_STEPS
 from engine.domain import states
 from engine.domain.causes import MAX_LENGTH, Cause
-from engine.domain.effects import Done, InDoubt, Key, NotDone, UndoInDoubt
+from engine.domain.effects import Done, InDoubt, NotDone, RequestKey, UndoInDoubt
 from engine.domain.errors import UnreadableRowError
-from engine.domain.steps import NOTHING_SENT, Counts, Rules, StepIn
+from engine.domain.steps import NOTHING_SENT, Counts, StepIn, StepRules
 from engine.domain.submitted_order import MAX_KEPT, OnFailure
 from engine.storage.order_rows import columns_of_state, order_of, state_in, state_record
 from engine.storage.orders import record_of
@@ -19,7 +19,7 @@ from engine.storage.tables import MAX_CHARACTERS, Stored, entity, stored_form
 from tests.support.builders import NOW, ORDER_ID, orders, refusal, seconds
 
 KEY = f"{ORDER_ID}|state"
-PSP = Key(agent="payment", provider="psp")
+PSP = RequestKey(agent="payment", provider="psp")
 LATER = NOW + seconds(60)
 DECLINED = refusal("declined")
 COOLING = states.CoolingDown(LATER, DECLINED, LATER)
@@ -31,7 +31,7 @@ def order_with(*own):
 
 
 def step_in(state, effect=NOTHING_SENT):
-    rules = Rules(capability="payment", timeout=seconds(5), threshold=3)
+    rules = StepRules(capability="payment", timeout=seconds(5), threshold=3)
     return StepIn(
         name="payment", rules=rules, counts=Counts(attempts=1), effect=effect, state=state
     )
@@ -126,7 +126,7 @@ def test_the_longest_steps_of_the_longest_order_fit_into_their_columns():
 
 def longest(name, before):
     """Return a step whose objects take the most characters."""
-    rules = Rules(
+    rules = StepRules(
         title="t" * 60,
         capability=name,
         timeout=seconds(86399),
@@ -142,7 +142,7 @@ def longest(name, before):
         fingerprint="f" * 8,
     )
     cause = refusal("\U0001f9a0" * MAX_LENGTH).shortened()
-    key = Key(agent=name, provider=name, generation=9, known_until=NOW, effects_final_at=NOW)
+    key = RequestKey(agent=name, provider=name, generation=9, known_until=NOW, effects_final_at=NOW)
     return StepIn(
         name=name,
         rules=rules,

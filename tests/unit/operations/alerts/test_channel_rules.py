@@ -3,7 +3,7 @@
 import pytest
 
 from engine.alerts.channels import ChannelName, ChannelRule, Severity
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from operations.alerts.channel_rules import channels_of
 from tests.support.builders import NOW
 
@@ -17,7 +17,7 @@ INFORMED = ChannelRule(channel=MAIL, severity=Severity.INFO)
 
 
 def event(alert_type, data):
-    return Event(event_id="e", type=alert_type, subject="s", at=NOW, data=data)
+    return OperatorEvent(event_id="e", type=alert_type, subject="s", at=NOW, data=data)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
-from engine.alerts.digests import Status
-from engine.decisions.changes import Event
+from engine.alerts.digests import DigestStatus
+from engine.decisions.changes import OperatorEvent
 from engine.domain import statuses as life
 from engine.domain.errors import ChannelAwayError, ChannelRefusedError, UnavailableError
 from engine.storage.alert_log import AlertLog
@@ -79,7 +79,7 @@ class House:
     async def alert(self, *numbers, **data):
         """Record an alert for each number."""
         for number in numbers:
-            event = Event(
+            event = OperatorEvent(
                 event_id=f"e{number:05d}",
                 type=life.ORDER_FAILED,
                 subject=f"orders/b01-{number}",
@@ -137,7 +137,7 @@ async def test_an_entry_says_what_happened_to_what_what_to_do_and_where(house):
     await house.alert(1, reason="declined\r\nBcc: x")
     await house.send()
     ((entry,),) = (digest.entries for digest in house.channels[0].sent)
-    assert (entry.status, entry.needs_action, entry.count) == (Status.NEW, True, 1)
+    assert (entry.status, entry.needs_action, entry.count) == (DigestStatus.NEW, True, 1)
     assert (entry.about, entry.reason) == ("orders/b01-1", "declined Bcc: x")
     assert entry.advice == "resubmit"
     assert entry.link == "https://shop.example/console#/orders/b01-1"
@@ -158,7 +158,7 @@ async def test_an_entry_says_what_happened_to_what_what_to_do_and_where(house):
 )
 def test_an_alert_leads_to_the_page_that_helps(kind, subject, path):
     """Without an address of the app, to none."""
-    event = Event(event_id="e", type=kind, subject=subject, at=NOW, data={})
+    event = OperatorEvent(event_id="e", type=kind, subject=subject, at=NOW, data={})
     assert PLACES.about(event) == f"https://shop.example/console#{path}"
     assert Places().about(event) == ""
 
@@ -195,8 +195,8 @@ async def test_of_a_condition_a_digest_has_the_latest(house):
     await house.send()
     (digest,) = house.channels[0].sent
     assert [(entry.about, entry.status, entry.count) for entry in digest.entries] == [
-        ("submissions", Status.NEW, 3),
-        ("agents/payment", Status.RESOLVED, 3),
+        ("submissions", DigestStatus.NEW, 3),
+        ("agents/payment", DigestStatus.RESOLVED, 3),
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from azure.functions import FunctionApp
 from azure.functions.queue import QueueMessage
 
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.domain.errors import InvalidError, OutOfTimeError, QueueRefusedError, UnavailableError
 from engine.domain.messages import BusMessage
 from engine.storage import outbox
@@ -86,7 +86,9 @@ class Post:
     def alert(self, *numbers, **columns):
         """Let as many events wait for the operators."""
         for number in numbers:
-            event = Event(event_id=f"e{number}", type="T", subject="orders/x", at=NOW, data={})
+            event = OperatorEvent(
+                event_id=f"e{number}", type="T", subject="orders/x", at=NOW, data={}
+            )
             self.put(outbox.of_event(f"x{number:05d}", event), **columns)
 
     def put(self, row, **columns):
@@ -132,7 +134,7 @@ async def test_more_than_a_page_holds_is_sent_in_one_run(post):
 async def test_what_is_sent_is_what_was_written(post):
     """To the letter."""
     data = {"reason": "ä", "more": [1, None]}
-    event = Event(event_id="e1/ä", type="T", subject="orders/x", at=NOW, data=data)
+    event = OperatorEvent(event_id="e1/ä", type="T", subject="orders/x", at=NOW, data=data)
     notice = BusMessage(
         queue="status-a", message_id=f"{ORDER_ID}:1:0", correlation_id=ORDER_ID, body='{"a": "ä"}'
     )

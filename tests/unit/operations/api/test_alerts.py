@@ -7,7 +7,7 @@ import pytest
 
 from engine.alerts import events as alerts
 from engine.alerts.conditions import Condition, ConditionStatus
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
 from engine.domain import statuses as life
 from engine.domain.errors import UnavailableError
@@ -28,7 +28,7 @@ OTHERS = ("b03-another",)
 
 
 def event(type_, subject=SUBJECT):
-    return Event(event_id="e", type=type_, subject=subject, at=NOW, data={})
+    return OperatorEvent(event_id="e", type=type_, subject=subject, at=NOW, data={})
 
 
 def pending_of(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(WorkItemKind)):

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.azure.clock import order_ids, order_time
-from engine.decisions.changes import Change, Event, HistoryEntry
+from engine.decisions.changes import Change, HistoryEntry, OperatorEvent
 from engine.decisions.operator_actions import BY_NAME
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError, UnknownOrderError
 from engine.domain.states import Running, Skipped, SkipReason
@@ -426,7 +426,9 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
     desk = made.operations.services.alerts
     for number in range(3):
         await made.operations.alert_log.record(
-            Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
+            OperatorEvent(
+                event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={}
+            )
         )
         await made.operations.alert_log._table.submit(
             "alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})]
@@ -447,7 +449,7 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     ):
         cause = f"refused: {reason.removesuffix(' again')}"
         data = {"step": "payment", "reason": reason, "cause": cause, "id": "not ours"}
-        event = Event(
+        event = OperatorEvent(
             event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data
         )
         await made.operations.alert_log.record(event)

@@ -4,7 +4,7 @@ import pytest
 
 from development.servicebus_config import ROOT
 from engine.alerts.events import STALLED, Alert
-from engine.decisions.changes import Event
+from engine.decisions.changes import OperatorEvent
 from engine.decisions.lists import LISTS, situation_in
 from engine.decisions.operator_actions import possible, possible_at
 from engine.domain import statuses as life
@@ -125,7 +125,7 @@ def test_a_cause_says_whether_orders_ended_so():
     """These orders are listed anyway, so a page need not show the cause beside them."""
     types = (life.ORDER_FAILED, life.ORDER_UNDONE, STALLED)
     events = (
-        Event(event_id=event_type, type=event_type, subject="orders/b00-1", at=NOW, data={})
+        OperatorEvent(event_id=event_type, type=event_type, subject="orders/b00-1", at=NOW, data={})
         for event_type in types
     )
     found = causes([Alert(key=event.type, event=event) for event in events], closed=())

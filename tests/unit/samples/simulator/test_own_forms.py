@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from engine.azure.remote import HttpRemoteService
-from engine.declarations.service_forms import Route
+from engine.declarations.service_forms import OperationRoute
 from engine.domain.errors import AcceptedError, InvalidError, RejectedError
 from engine.domain.messages import AgentRequest
 from functions_alone.host.routes import encoded_anew, percent_decoded
@@ -190,10 +190,10 @@ def test_a_call_in_another_form_is_none_of_the_service(method, path):
 
 def test_a_path_is_the_operation_s_whatever_its_fields_are():
     """Encoded, they have no slash; a query is no part of it."""
-    route = Route(method="PUT", path="/v1/{a}:{b}/x?strict={c}")
+    route = OperationRoute(method="PUT", path="/v1/{a}:{b}/x?strict={c}")
     assert route.leads_to("ship", "/v1/1%2F2:3/x")
     assert not route.leads_to("ship", "/v1/1/2:3/x")
-    assert Route().leads_to("ship", "/ship")
+    assert OperationRoute().leads_to("ship", "/ship")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from engine.azure.tables.budget import Budget
+from engine.azure.tables.budget import RateLimiter
 
 
 class Time:
@@ -33,7 +33,7 @@ async def turns(budget, time, count):
 async def test_turns_keep_their_distance(per_second, between):
     """The first comes at once; after a pause none is saved up."""
     time = Time()
-    budget = Budget(per_second, time.monotonic, time.sleep)
+    budget = RateLimiter(per_second, time.monotonic, time.sleep)
     expected = [100 + number * between for number in range(5)]
     assert await turns(budget, time, 5) == pytest.approx(expected)
     time.now += 60
@@ -48,6 +48,6 @@ async def test_those_who_wait_at_the_same_time_share_the_turns():
     async def sleep(seconds):
         waits.append(seconds)
 
-    budget = Budget(10, lambda: 5.0, sleep)
+    budget = RateLimiter(10, lambda: 5.0, sleep)
     await asyncio.gather(*(budget.turn() for _ in range(4)))
     assert waits == pytest.approx([0.1, 0.2, 0.3])
