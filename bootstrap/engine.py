@@ -13,7 +13,7 @@ from agents.service import AgentService
 from engine.azure import Adapters
 from engine.azure.clock import order_ids, order_time
 from engine.azure.settings import EXPECTED, Settings, SettingsError
-from engine.declarations.business import Agent, Business, offers_of
+from engine.declarations.business import AgentDefinition, Business, offers_of
 from engine.declarations.faults import Fault, FaultCode
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.keys import buckets
@@ -90,7 +90,7 @@ class Engine:
         self.submissions = adapters.queue(SUBMISSIONS)
 
     @cached_property
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[AgentDefinition]:
         """The agents of this deployment: those with an address, and those that need none."""
         addresses = self.settings.addresses
         return [
@@ -203,7 +203,7 @@ class Engine:
             version_overlap=self.version_overlap,
         )
 
-    def agent(self, agent: Agent) -> AgentService:
+    def agent(self, agent: AgentDefinition) -> AgentService:
         """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
         circuit = CircuitBreaker(
@@ -298,7 +298,7 @@ class Engine:
         """How long processes of two versions may run side by side."""
         return timedelta(seconds=self.settings.mixed_version_seconds)
 
-    def _capacity(self, agent: Agent) -> Capacity:
+    def _capacity(self, agent: AgentDefinition) -> Capacity:
         """Return the limits of an agent's open requests, and the shortest time of its steps."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
         steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
@@ -307,6 +307,6 @@ class Engine:
         most = REQUESTS_PER_CALL * self._calls_in_flight(agent)
         return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
 
-    def _calls_in_flight(self, agent: Agent) -> int:
+    def _calls_in_flight(self, agent: AgentDefinition) -> int:
         """Return how many calls the agent's service takes at a time, from all instances."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)

@@ -8,7 +8,7 @@ from engine.decisions import claim
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note, change_of
 from engine.decisions.proceed import Capacity, Scheduler
 from engine.decisions.reply import Delivery, RefusedReply, receive
-from engine.declarations.business import Agent, Payload
+from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply
@@ -24,7 +24,7 @@ class SchedulerRules:
     payload: Payload
     providers: Mapping[str, str]
     """The provider of each agent's service: services of one provider know the same keys."""
-    agents: Mapping[str, Agent] = field(default_factory=dict)
+    agents: Mapping[str, AgentDefinition] = field(default_factory=dict)
     """The declared agents by name: what their services remember, and how long they may take."""
     callback_urls: CallbackUrls | None = None
     """Makes the URLs over which steps are completed from outside; None where there are none."""

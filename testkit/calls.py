@@ -17,7 +17,7 @@ from engine.azure.clock import utc_now
 from engine.azure.credentials import Fixed, context_of
 from engine.azure.remote import ACCEPTED, HttpRemoteService
 from engine.azure.services import credential_of
-from engine.declarations.business import Agent, is_simulated
+from engine.declarations.business import AgentDefinition, is_simulated
 from engine.declarations.credentials import ClientCertificate, EntraToken
 from engine.domain.messages import AgentRequest
 from testkit.checks import CallResult
@@ -25,7 +25,7 @@ from testkit.checks import CallResult
 SHORTEST = 0.1
 """The seconds between two calls at least, whatever the service asks for."""
 
-BUILT_FOR_THE_APP = Agent(name="check", offers="check", address="CHECK_URL")
+BUILT_FOR_THE_APP = AgentDefinition(name="check", offers="check", address="CHECK_URL")
 """The agent of a service that is called in the default form."""
 
 
@@ -33,7 +33,7 @@ class NotCalledError(Exception):
     """A service cannot be called as asked; the text says why."""
 
 
-def declared(name: str) -> Agent:
+def declared(name: str) -> AgentDefinition:
     """Return the agent of a business of this name, such as `shop.business:provider`.
 
     Raises `NotCalledError`.
@@ -46,7 +46,7 @@ def declared(name: str) -> Agent:
         raise NotCalledError(f"{name}: {error}") from error
     if hasattr(found, "declaration"):  # the agent of a flow
         found = found.declaration()
-    if isinstance(found, Agent):
+    if isinstance(found, AgentDefinition):
         return found
     raise NotCalledError(f"{name} is no agent; expected a name such as shop.business:provider")
 
@@ -59,7 +59,7 @@ def setting(name: str) -> str:
 
 
 def remote(
-    agent: Agent, url: str, token: str | None, session: aiohttp.ClientSession
+    agent: AgentDefinition, url: str, token: str | None, session: aiohttp.ClientSession
 ) -> HttpRemoteService:
     """Return what calls the service, with a bearer token or with what the agent declares.
 
@@ -84,7 +84,7 @@ def remote(
     )
 
 
-def _certificate(agent: Agent) -> Callable[[], Any] | None:
+def _certificate(agent: AgentDefinition) -> Callable[[], Any] | None:
     if not isinstance(agent.auth, ClientCertificate):
         return None
     try:

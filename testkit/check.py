@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.declarations.service_forms import Form
 from engine.domain.errors import RejectedError, TransientError
 from engine.domain.messages import OPERATION
@@ -61,7 +61,7 @@ async def _check(options: argparse.Namespace) -> int:
         return await _tell(service)
 
 
-def _address_of(agent: Agent) -> str:
+def _address_of(agent: AgentDefinition) -> str:
     """Return the address of an agent's service; raises `NotCalledError`."""
     if agent is BUILT_FOR_THE_APP:
         raise NotCalledError("give the address of the service, or its agent with --agent")

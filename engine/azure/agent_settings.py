@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import SecretStr
 
 from engine.azure.credentials import context_of
-from engine.declarations.business import Agent, is_simulated
+from engine.declarations.business import AgentDefinition, is_simulated
 from engine.declarations.credentials import (
     ApiKey,
     ClientCertificate,
@@ -23,13 +23,13 @@ UNRESOLVED = "@Microsoft.KeyVault("
 Environ = Mapping[str, str]
 
 
-def addresses_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
+def addresses_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, str]:
     """Return the addresses of the agents' services, by agent."""
     given = {agent.name: environ.get(agent.address, "") for agent in agents}
     return {name: address for name, address in given.items() if address}
 
 
-def scopes_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
+def scopes_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, str]:
     """Return the scopes of the tokens for the agents' services, by agent."""
     scopes: dict[str, str] = {}
     for agent in agents:
@@ -41,7 +41,7 @@ def scopes_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
     return scopes
 
 
-def values_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, SecretStr]:
+def values_of(agents: Sequence[AgentDefinition], environ: Environ) -> Mapping[str, SecretStr]:
     """Return what shows who calls, and what functions read, by the names of the settings."""
     names = {
         setting.name for agent in agents for setting in (*agent.auth_settings, *agent.code_settings)
@@ -49,7 +49,7 @@ def values_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, SecretS
     return {name: SecretStr(environ[name]) for name in sorted(names) if environ.get(name)}
 
 
-def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[Fault]:
+def faults_of(agents: Sequence[AgentDefinition], environ: Environ) -> Iterator[Fault]:
     """Yield a fault for each setting of the agents that is missing or wrong, without its value."""
     for agent in agents:
         address = environ.get(agent.address, "")
@@ -59,7 +59,7 @@ def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[Fault]:
             yield from _other_faults(agent, environ)
 
 
-def _address_faults(agent: Agent, address: str) -> Iterator[Fault]:
+def _address_faults(agent: AgentDefinition, address: str) -> Iterator[Fault]:
     if not address:
         yield Fault(FaultCode.ADDRESS_MISSING, agent.address, agent=agent.name)
     elif not is_private(address) and agent.optional:
@@ -68,7 +68,7 @@ def _address_faults(agent: Agent, address: str) -> Iterator[Fault]:
         yield Fault(FaultCode.ADDRESS_INVALID, agent.address, agent=agent.name)
 
 
-def _other_faults(agent: Agent, environ: Environ) -> Iterator[Fault]:
+def _other_faults(agent: AgentDefinition, environ: Environ) -> Iterator[Fault]:
     shown = () if is_simulated(agent.name, environ.get(agent.address, "")) else agent.auth_settings
     for setting in (*shown, *agent.code_settings):
         value = environ.get(setting.name, "")
@@ -78,7 +78,7 @@ def _other_faults(agent: Agent, environ: Environ) -> Iterator[Fault]:
             yield Fault(code, setting.name, expected=setting.meaning, agent=agent.name)
 
 
-def _fault_in(agent: Agent, setting: Setting, value: str) -> FaultCode | None:
+def _fault_in(agent: AgentDefinition, setting: Setting, value: str) -> FaultCode | None:
     """Return what is wrong with the value of a setting; None if nothing is."""
     if not value:
         return FaultCode.AGENT_SETTING_MISSING if setting.required else None

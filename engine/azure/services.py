@@ -13,7 +13,7 @@ from engine.azure.connections import Connections
 from engine.azure.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
 from engine.azure.remote import HttpRemoteService
 from engine.azure.settings import Settings
-from engine.declarations.business import Agent, is_simulated
+from engine.declarations.business import AgentDefinition, is_simulated
 from engine.declarations.credentials import (
     ApiKey,
     Auth,
@@ -33,7 +33,7 @@ def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteServic
     return {name: _service(settings.declared[name], settings, pool) for name in settings.agents}
 
 
-def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteService:
+def _service(agent: AgentDefinition, settings: Settings, pool: Connections) -> RemoteService:
     address = settings.addresses.get(agent.name)
     over_http = _over_http(agent, address, settings, pool) if address else None
     if over_http and not agent.code:
@@ -51,7 +51,7 @@ def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteServi
 
 
 def _over_http(
-    agent: Agent, address: str, settings: Settings, pool: Connections
+    agent: AgentDefinition, address: str, settings: Settings, pool: Connections
 ) -> HttpRemoteService:
     simulated = is_simulated(agent.name, address)
     return HttpRemoteService(
@@ -68,7 +68,7 @@ def _over_http(
     )
 
 
-def _credential(agent: Agent, settings: Settings, pool: Connections) -> Credential | None:
+def _credential(agent: AgentDefinition, settings: Settings, pool: Connections) -> Credential | None:
     """Return what the calls of the agent show; None if there is nothing to show."""
     if scope := settings.scopes.get(agent.name):
         return Tokens(partial(pool.token, scope), utc_now)
@@ -100,7 +100,7 @@ def _grant(auth: ClientCredentials, value: Value, session: Session) -> ClientGra
     )
 
 
-def _certificate(agent: Agent, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
+def _certificate(agent: AgentDefinition, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
     """Return what makes the context that shows the agent's certificate, once."""
     if not isinstance(agent.auth, ClientCertificate):
         return None

@@ -15,7 +15,7 @@ from engine.azure.agent_settings import addresses_of, faults_of, scopes_of, valu
 from engine.azure.channels.settings import EXPECTED as EXPECTED_OF_CHANNELS
 from engine.azure.channels.settings import ChannelSettings, channel_faults
 from engine.azure.schedules import schedule_faults, span_faults
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.declarations.faults import Fault, FaultCode, StartUpError, text_of
 from engine.declarations.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 from engine.domain.messages import DEAD_LETTERS, MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
@@ -106,7 +106,7 @@ class Settings(ChannelSettings):
     """The token scope of each agent whose service needs one, such as `api://<app id>/.default`."""
     values: Mapping[str, SecretStr] = Field(default_factory=dict)
     """The settings by which the agents show who calls, by the names that they declare."""
-    declared: SkipValidation[Mapping[str, Agent]] = Field(default_factory=dict)
+    declared: SkipValidation[Mapping[str, AgentDefinition]] = Field(default_factory=dict)
     """The agents as the business declares them, by name."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, alias="CALLS_IN_FLIGHT"
@@ -202,7 +202,7 @@ class Settings(ChannelSettings):
         return self.values[name].get_secret_value() if name in self.values else ""
 
     @classmethod
-    def read(cls, agents: Sequence[Agent]) -> Self:
+    def read(cls, agents: Sequence[AgentDefinition]) -> Self:
         """Read the environment, with the agents' settings; raises `SettingsError`."""
         faults = [*_connection_faults(os.environ), *faults_of(agents, os.environ)]
         faults += [*_schedule_faults(os.environ), *span_faults(os.environ)]

@@ -17,7 +17,7 @@ from engine.decisions.requests import (
 )
 from engine.decisions.transitions import Draft, Transition, end, failure_of
 from engine.decisions.undo import give_up
-from engine.declarations.business import Agent, Payload
+from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import WorkflowDefinition, Workflows
 from engine.domain import verbs
 from engine.domain.callback_urls import CallbackUrls
@@ -55,7 +55,7 @@ class Scheduler:
     payload: Payload
     providers: Mapping[str, str]
     """The provider of each agent's service: services of one provider know the same keys."""
-    agents: Mapping[str, Agent] = field(default_factory=dict)
+    agents: Mapping[str, AgentDefinition] = field(default_factory=dict)
     """The declared agents by name: what their services remember, and how long they may take."""
     callbacks: CallbackUrls | None = None
     """Makes callback URLs; None where there are none."""

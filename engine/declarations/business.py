@@ -126,7 +126,7 @@ READ = "what its functions read"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Agent:
+class AgentDefinition:
     """One agent, from which its queues, settings and simulated service follow (AGT-1)."""
 
     name: str
@@ -242,7 +242,7 @@ class Business:
     """Every workflow, in every version that orders in flight may still follow."""
     default_workflow: str
     """The workflow of a submission that names none."""
-    agents: Sequence[Agent]
+    agents: Sequence[AgentDefinition]
     """The agents that carry out the steps."""
     payload: Payload
     endpoints: Sequence[EndpointDefinition] = ()
@@ -266,7 +266,7 @@ class Business:
 
     def check(
         self,
-        deployed: Sequence[Agent],
+        deployed: Sequence[AgentDefinition],
         *,
         timeout: timedelta = timedelta(),
         threshold: int = 1,
@@ -326,7 +326,7 @@ class Business:
             yield Fault(FaultCode.ENDPOINT_STEP_UNKNOWN, place, step=endpoint.cancel_until)
 
 
-def _faults_of(agents: Sequence[Agent]) -> Iterator[Fault]:
+def _faults_of(agents: Sequence[AgentDefinition]) -> Iterator[Fault]:
     """Yield the faults of agents, whose names are parts of row keys, queues and functions."""
     for agent in agents:
         faults = chain(
@@ -341,7 +341,7 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[Fault]:
             yield Fault(FaultCode.DUPLICATE_AGENT, place)
 
 
-def _faults_of_names(agent: Agent) -> Iterator[Fault]:
+def _faults_of_names(agent: AgentDefinition) -> Iterator[Fault]:
     if not re.fullmatch(STEP_NAME, agent.name):
         yield Fault(FaultCode.PATTERN_MISMATCH, field="name", value=agent.name, pattern=STEP_NAME)
     if requests_queue(agent.name) == SCHEDULER_REQUESTS:
@@ -354,7 +354,7 @@ def _faults_of_names(agent: Agent) -> Iterator[Fault]:
         )
 
 
-def _faults_of_calls(agent: Agent) -> Iterator[Fault]:
+def _faults_of_calls(agent: AgentDefinition) -> Iterator[Fault]:
     """Yield the faults in number and form of the agent's calls, and in how it shows who calls."""
     if agent.calls_in_flight < 1:
         yield Fault(FaultCode.NOT_POSITIVE, field="calls_in_flight", value=agent.calls_in_flight)
@@ -381,7 +381,7 @@ def is_simulated(agent: str, address: str) -> bool:
     return address.rstrip("/").endswith(f"/simulator/{agent}")
 
 
-def _faults_of_times(agent: Agent) -> Iterator[Fault]:
+def _faults_of_times(agent: AgentDefinition) -> Iterator[Fault]:
     """Yield the faults of the times that an agent declares of its service."""
     for name in ("answer_within", "keys_last"):
         time = getattr(agent, name)
@@ -394,7 +394,7 @@ def _faults_of_times(agent: Agent) -> Iterator[Fault]:
         yield Fault(FaultCode.ANSWER_OUTLASTS_KEY, answer_within=within, keys_last=last)
 
 
-def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator[Fault]:
+def _outlasting_keys(steps: Sequence[Step], agents: Sequence[AgentDefinition]) -> Iterator[Fault]:
     """Yield a fault for each time after which a service may have forgotten a step's key."""
     for step in steps:
         place, rules = f"step {step.name}", step.rules
@@ -421,7 +421,7 @@ def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator
                 )
 
 
-def offers_of(agents: Sequence[Agent]) -> Mapping[str, Sequence[str]]:
+def offers_of(agents: Sequence[AgentDefinition]) -> Mapping[str, Sequence[str]]:
     """Return the agents that offer each capability, the preferred first."""
     offers: dict[str, list[str]] = {}
     for agent in agents:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.declarations.business import Agent as Declared
-from engine.declarations.business import Business, EndpointDefinition, Sample
+from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, Sample
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError, Workflows
 from engine.workflow.faults import faults_of
@@ -101,7 +100,7 @@ def _of_functions(agents: Sequence[Agent]) -> Iterator[Fault]:
                 yield Fault(FaultCode.DUPLICATE_ACTIVITY, place, operation=operation)
 
 
-def _declared(agents: Sequence[Agent], faults: list[Fault]) -> Iterator[Declared]:
+def _declared(agents: Sequence[Agent], faults: list[Fault]) -> Iterator[AgentDefinition]:
     """Yield the agents as the engine knows them; add the faults of those it cannot know."""
     for agent in agents:
         try:

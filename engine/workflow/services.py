@@ -87,7 +87,7 @@ class Agent:
     """Base of the services: a class names a capability and its operations, an instance an agent.
 
     Two instances of one class are two agents that offer the same. The fields are those of
-    `engine.declarations.business.Agent`.
+    `engine.declarations.business.AgentDefinition`.
     """
 
     name: str
@@ -138,12 +138,12 @@ class Agent:
 
         return add
 
-    def declaration(self) -> business.Agent:
+    def declaration(self) -> business.AgentDefinition:
         """Return the agent as the engine knows it.
 
         Raises `DeclarationError` for impossible refusals, and for an operation with two routes.
         """
-        return business.Agent(
+        return business.AgentDefinition(
             name=self.name,
             offers=self.capability,
             address=self._address(),
@@ -194,7 +194,7 @@ class Agent:
         return {name: value for name, value in attributes.items() if isinstance(value, Operation)}
 
 
-def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:
+def declarations(agents: Sequence[Agent]) -> Sequence[business.AgentDefinition]:
     """Return the agents as the engine knows them."""
     return [agent.declaration() for agent in agents]
 

@@ -15,7 +15,7 @@ from engine.concurrency import run_all
 from engine.decisions.actions import restore
 from engine.decisions.actions.restore import Copied
 from engine.decisions.changes import Change, change_of
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
 from engine.domain.orders import Order
@@ -88,7 +88,7 @@ class CopyService:
 
     copies: Copies
     transitions: Transitions
-    agents: Sequence[Agent]
+    agents: Sequence[AgentDefinition]
     clock_tolerance: timedelta
     clock: Clock
 

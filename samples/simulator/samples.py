@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.declarations.business import Agent, Business, Sample, is_simulated
+from engine.declarations.business import AgentDefinition, Business, Sample, is_simulated
 from engine.declarations.workflow import StepDefinition
 from engine.domain.errors import InvalidError
 from engine.domain.messages import Submission
@@ -68,7 +68,7 @@ def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
 
 
 def sample_order(
-    business: Business, deployed: Sequence[Agent], simulated: Container[str]
+    business: Business, deployed: Sequence[AgentDefinition], simulated: Container[str]
 ) -> SampleOrder | None:
     """Return the sample order; None if there is none, or if one of its services is real."""
     sample = business.sample
@@ -83,7 +83,7 @@ def sample_order(
     return SampleOrder(sample=sample, steps=steps)
 
 
-def _step(definition: StepDefinition, deployed: Sequence[Agent]) -> SampleStep:
+def _step(definition: StepDefinition, deployed: Sequence[AgentDefinition]) -> SampleStep:
     return SampleStep(
         name=definition.name,
         services=[agent.name for agent in deployed if agent.offers == definition.capability],

@@ -6,7 +6,7 @@ service has said it does not take back, unless it is called anew.
 
 from collections.abc import Iterator
 
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.errors import AnswersLaterError, InvalidLinkError, RefusedError
 from engine.domain.messages import AgentRequest
 from engine.domain.orders import Pending, Processing
@@ -23,13 +23,13 @@ REFUSALS = (RefusedError, InvalidLinkError)
 """What a service may get for its answer."""
 
 
-def may_answer(world: World, agent: Agent, request: AgentRequest) -> bool:
+def may_answer(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:
     """Whether the agent's service answers this call over its link; no undo carries one."""
     carries_link = request.action == "do" and request.answer_url is not None
     return carries_link and world.deployed.calls_back(agent)
 
 
-def with_link(world: World, agent: Agent, request: AgentRequest) -> World:
+def with_link(world: World, agent: AgentDefinition, request: AgentRequest) -> World:
     """Return the world in which the service may answer over the link of this call."""
     if not may_answer(world, agent, request):
         return world

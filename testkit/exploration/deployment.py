@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from engine.azure.settings import Settings
-from engine.declarations.business import Agent, Business, EndpointDefinition, offers_of
+from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, offers_of
 from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from engine.domain.submitted_order import OUTSIDE
@@ -85,7 +85,7 @@ class Deployment:
         return self.business.workflows
 
     @cached_property
-    def agents(self) -> Mapping[str, Agent]:
+    def agents(self) -> Mapping[str, AgentDefinition]:
         """The agents by their names."""
         return {agent.name: agent for agent in self.business.agents}
 
@@ -153,7 +153,7 @@ class Deployment:
         """What agents keep free before the complete-by time."""
         return timedelta(seconds=self.settings.reply_margin_seconds)
 
-    def calls_back(self, agent: Agent) -> bool:
+    def calls_back(self, agent: AgentDefinition) -> bool:
         """Whether the agent's service may answer over the link of its call."""
         return agent.calls_back or agent.name in self.callbacks
 
@@ -164,7 +164,7 @@ class Deployment:
             None,
         )
 
-    def agent_of_kind(self, kind: str) -> Agent:
+    def agent_of_kind(self, kind: str) -> AgentDefinition:
         """Return the agent that jobs of this kind ask."""
         return self.agents[self.requests[kind]]
 

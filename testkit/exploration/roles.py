@@ -11,7 +11,7 @@ from bootstrap.engine import Engine
 from bootstrap.operations import Operations
 from engine.azure import Adapters
 from engine.decisions.operator_actions import BY_NAME
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain import messages
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply, AgentRequest, OrderReady
@@ -128,7 +128,7 @@ class Explored(Engine):
         self.tape.belief = belief if lasts else None
         return belief
 
-    def agent(self, agent: Agent) -> AgentService:
+    def agent(self, agent: AgentDefinition) -> AgentService:
         """Make the agent of one remote service, whose circuit is the world's."""
         circuit: Any = CircuitBreaker(self.tape, agent.name, self.slot)
         clock = self.adapters.clock

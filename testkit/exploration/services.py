@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from engine.azure.answers import LONGEST_PAUSE
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.errors import AcceptedError, AnswersLaterError, RejectedError, TransientError
 from engine.domain.messages import AgentRequest
 from testkit.exploration import callbacks, invariants
@@ -49,7 +49,7 @@ def outcomes_of_call(
 
 
 def _unanswered(
-    world: World, happened: World, request: AgentRequest, agent: Agent
+    world: World, happened: World, request: AgentRequest, agent: AgentDefinition
 ) -> Iterator[Outcome]:
     world, happened = (callbacks.with_link(state, agent, request) for state in (world, happened))
     what, transient = "the service has not answered in time", Raised(TransientError)
@@ -57,14 +57,14 @@ def _unanswered(
     yield f"{what}, though it did its work", happened, transient, False
 
 
-def _does_it_later(world: World, agent: Agent, request: AgentRequest) -> bool:
+def _does_it_later(world: World, agent: AgentDefinition, request: AgentRequest) -> bool:
     """Whether the service answers the call with 202: the first one, not when it is asked again."""
     may = agent.answer_within or callbacks.may_answer(world, agent, request)
     return bool(may) and _call_of(request) not in world.accepted
 
 
 def _accepted(
-    world: World, happened: World, request: AgentRequest, agent: Agent
+    world: World, happened: World, request: AgentRequest, agent: AgentDefinition
 ) -> Iterator[Outcome]:
     accepted, later = world.accepted | {_call_of(request)}, _until_later(agent)
     ways = {"accepts it, to do it later": world}
@@ -75,7 +75,7 @@ def _accepted(
         yield f"the service {what}", waiting, later, False
 
 
-def _until_later(agent: Agent) -> Raised:
+def _until_later(agent: AgentDefinition) -> Raised:
     """Return the error of a call that the service has accepted."""
     if agent.answer_within is None:
         return Raised(AnswersLaterError, "it answers over its link")
@@ -85,7 +85,7 @@ def _until_later(agent: Agent) -> Raised:
 
 
 def _answered(
-    world: World, happened: World, request: AgentRequest, agent: Agent
+    world: World, happened: World, request: AgentRequest, agent: AgentDefinition
 ) -> Iterator[Outcome]:
     done, transient = Returned(world.deployed.answer_of(request.step)), Raised(TransientError)
     yield "the service does its work", happened, done, False
@@ -104,7 +104,7 @@ def _answered(
         yield "the service rejects the order", _refusing(world, agent, request), rejected, True
 
 
-def _remembering(world: World, agent: Agent, key: str) -> World:
+def _remembering(world: World, agent: AgentDefinition, key: str) -> World:
     """The world in which the service has got this key, and knows it for a while."""
     if agent.keys_last is None or key in dict(world.known):
         return world
@@ -125,7 +125,7 @@ def _call_of(request: AgentRequest) -> str:
     return f"{request.idempotency_key} {request.action}"
 
 
-def _refusing(world: World, agent: Agent, request: AgentRequest) -> World:
+def _refusing(world: World, agent: AgentDefinition, request: AgentRequest) -> World:
     """The world in which the service has refused this call; it may remember that."""
     if not agent.remembers_refusals or request.action == "undo":
         return world

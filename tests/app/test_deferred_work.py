@@ -10,7 +10,7 @@ from agents.circuit_breaker import CircuitBreaker
 from agents.service import OVERDUE
 from engine.decisions.callback_actions import CallbackAnswer, answered
 from engine.decisions.changes import Change, HistoryEntry
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.backoff import SHORTEST
 from engine.domain.effects import Done, InDoubt, NotDone
 from engine.domain.errors import (
@@ -54,7 +54,7 @@ BOTH = {"payment": ("payment-backup", "payment")}
 PATIENT = replace(
     scheduler,
     agents={
-        name: Agent(name=name, offers="payment", address=name, answer_within=WITHIN)
+        name: AgentDefinition(name=name, offers="payment", address=name, answer_within=WITHIN)
         for name in ("payment", "payment-backup")
     },
 )

@@ -7,7 +7,7 @@ import pytest
 
 from engine.decisions.changes import Change, HistoryEntry
 from engine.decisions.operator_actions import possible
-from engine.declarations.business import Agent, Business
+from engine.declarations.business import AgentDefinition, Business
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import (
     DeclarationError,
@@ -25,8 +25,7 @@ from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import OnFailure
 from engine.features.key_generations import is_forgotten
 from engine.words import words_of
-from engine.workflow import ERROR, Model, Operation, Text, Workflow
-from engine.workflow import Agent as BusinessAgent
+from engine.workflow import ERROR, Agent, Model, Operation, Text, Workflow
 from engine.workflow import business as of_flows
 from operations.api.requests import ActRequest
 from testkit import Trial
@@ -55,7 +54,9 @@ DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
 FORGETS = replace(
     scheduler,
-    agents={"payment": Agent(name="payment", offers="payment", address="p", keys_last=DAY)},
+    agents={
+        "payment": AgentDefinition(name="payment", offers="payment", address="p", keys_last=DAY)
+    },
 )
 REQUEST = ActRequest(operator="grace", note="asked the bank")
 MONDAY = NOW + 2 * DAY
@@ -299,7 +300,7 @@ def business(step, **agent):
     return Business(
         workflows=Workflows(WorkflowDefinition(name="claim", version=1, steps=(definition,))),
         default_workflow="claim",
-        agents=[Agent(name="bank", offers="bank", address="BANK_URL", **agent)],
+        agents=[AgentDefinition(name="bank", offers="bank", address="BANK_URL", **agent)],
         payload=PAYLOAD,
     )
 
@@ -399,14 +400,14 @@ class Content(Model):
     item: Text
 
 
-class Bank(BusinessAgent):
+class Bank(Agent):
     """A bank of whose answers nothing is kept."""
 
     charge = Operation(Content)
     refund = Operation(Content)
 
 
-class Post(BusinessAgent):
+class Post(Agent):
     """Tells the customer."""
 
     tell = Operation(Content)

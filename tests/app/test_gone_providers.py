@@ -226,8 +226,10 @@ def test_an_agent_of_the_provider_with_another_capability_is_no_way_to_it():
     """It cannot do the step: an operator decides, and the order does not wait for ever (engine 1)."""
     waiting, since = waiting_for_its_own()
     agents = [
-        core_business.Agent(name="payment-backup", offers="payment", address="A"),
-        core_business.Agent(name="reports", offers="reporting", address="B", provider="psp"),
+        core_business.AgentDefinition(name="payment-backup", offers="payment", address="A"),
+        core_business.AgentDefinition(
+            name="reports", offers="reporting", address="B", provider="psp"
+        ),
     ]
     elsewhere = replace(
         scheduler,

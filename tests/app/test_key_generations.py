@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.decisions.changes import Change
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.effects import InDoubt, NotDone
 from engine.domain.messages import AgentRequest, decode
 from engine.domain.orders import InError, Order, Processed
@@ -33,7 +33,7 @@ REQUEST = OperatorRequest(operator="grace", note="the customer has a new card")
 
 def at_service(**declared):
     """The scheduler's rules, where the payment service is declared like that."""
-    agent = Agent(name="payment", offers="payment", address="payment", **declared)
+    agent = AgentDefinition(name="payment", offers="payment", address="payment", **declared)
     return replace(scheduler, agents={"payment": agent})
 
 

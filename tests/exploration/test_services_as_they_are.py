@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bench.workflows import MEASURED
-from engine.declarations.business import Agent, Business, Sample
+from engine.declarations.business import AgentDefinition, Business, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.events import OrderEnded
 from engine.domain.submitted_order import OnFailure
@@ -110,8 +110,8 @@ def paid_and_shipped():
         workflows=Workflows(WorkflowDefinition(name="sale", version=1, steps=(pay, ship))),
         default_workflow="sale",
         agents=[
-            Agent(name="payments", offers="payments", address="PAYMENTS", **stripe_like),
-            Agent(name="parcels", offers="parcels", address="PARCELS", **carrier_like),
+            AgentDefinition(name="payments", offers="payments", address="PAYMENTS", **stripe_like),
+            AgentDefinition(name="parcels", offers="parcels", address="PARCELS", **carrier_like),
         ],
         payload=MEASURED.payload,
         sample=Sample(payload=MEASURED.sample.payload),

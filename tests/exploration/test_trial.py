@@ -9,12 +9,11 @@ import pytest
 from pydantic import BaseModel
 
 from bench.workflows import MEASURED
-from engine.declarations.business import Agent, Business, EndpointDefinition, Sample
+from engine.declarations.business import AgentDefinition, Business, EndpointDefinition, Sample
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.errors import InvalidError
 from engine.domain.submitted_order import OnFailure
-from engine.workflow import Agent as Agent_
-from engine.workflow import Model, Operation, OrderEndpoint, Personal, Workflow
+from engine.workflow import Agent, Model, Operation, OrderEndpoint, Personal, Workflow
 from engine.workflow import business as flow_business
 from scheduler.admission import Admission
 from testkit import FoundError, Trial
@@ -41,7 +40,9 @@ def business(*steps, **declared):
     return Business(
         workflows=Workflows(WorkflowDefinition(name="trip", version=1, steps=steps)),
         default_workflow="trip",
-        agents=[Agent(name=name, offers=name, address=name, **declared) for name in names],
+        agents=[
+            AgentDefinition(name=name, offers=name, address=name, **declared) for name in names
+        ],
         payload=MEASURED.payload,
         sample=Sample(payload=MEASURED.sample.payload),
     )
@@ -207,7 +208,7 @@ class Letter(Model):
     word: str
 
 
-class Clerk(Agent_):
+class Clerk(Agent):
     """Its only service."""
 
     book = Operation(Form)
@@ -363,7 +364,7 @@ def answering_over_its_link(**declared):
     return flow_business(flow, agents=[Desk("desk", **declared)], sample=Form(who="Ada"))
 
 
-class Desk(Agent_):
+class Desk(Agent):
     """A service that takes its time."""
 
     book = Operation(Form, answers=Consent)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from engine.azure.settings import Settings
-from engine.declarations.business import Agent, Business
+from engine.declarations.business import AgentDefinition, Business
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.backoff import interval_after
 from engine.domain.submitted_order import OUTSIDE, OnFailure
@@ -572,9 +572,9 @@ class WorldOf:
             either_way=self.either_way,
         )
 
-    def _agent(self, name: str) -> Agent:
+    def _agent(self, name: str) -> AgentDefinition:
         """An agent that offers what every step needs."""
-        return Agent(
+        return AgentDefinition(
             name=name,
             offers="payment",
             address=name,

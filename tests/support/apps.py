@@ -12,7 +12,7 @@ from development.business import DEPLOYED, named
 from development.settings import app_settings
 from engine.azure.channels.settings import ChannelSettings
 from engine.azure.settings import Settings
-from engine.declarations.business import Agent, Business
+from engine.declarations.business import AgentDefinition, Business
 from engine.http.openapi import Route
 from engine.pages.triggers import BusinessPage, Pages
 from functions_alone.ports import Ports
@@ -78,7 +78,7 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
     Its agents for the same are ways to one provider, unless what is declared says otherwise.
     """
     agents = [
-        Agent(
+        AgentDefinition(
             name=name,
             offers=capability,
             address=f"{name.replace('-', '_').upper()}_URL",

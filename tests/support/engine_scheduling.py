@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from bench.workflows import MEASURED
 from engine.decisions.proceed import Scheduler
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from tests.support.engine_records import HOUR
 
@@ -29,7 +29,7 @@ def definition(name="pay", **changes):
 
 
 def agent(name, capability="bank", **declared):
-    return Agent(name=name, offers=capability, address=name, **declared)
+    return AgentDefinition(name=name, offers=capability, address=name, **declared)
 
 
 def scheduler(*definitions, **changes):

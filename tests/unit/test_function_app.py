@@ -12,7 +12,7 @@ import engine.runtime.functions
 from development.settings import app_settings
 from engine.azure.connect import connect
 from engine.azure.settings import EXPECTED, Settings, SettingsError
-from engine.declarations.business import PASSING, Agent, Sample
+from engine.declarations.business import PASSING, AgentDefinition, Sample
 from engine.declarations.credentials import ClientCertificate
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.workflow import DeclarationError
@@ -268,7 +268,7 @@ def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
 
 
 NEXT_DAY = timedelta(days=1)
-AGENT = Agent(name="post", offers="post", address="POST_URL")
+AGENT = AgentDefinition(name="post", offers="post", address="POST_URL")
 NAN = float("nan")
 
 

@@ -18,7 +18,7 @@ from development.faults import DevelopmentCode
 from development.provision import provision
 from development.servicebus_config import ROOT, emulator_config
 from development.stack import ALERTS
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.messages import bus_queues
 from functions_alone.connections import storage_connection_string
 from functions_alone.faults import Fault, text_of
@@ -33,7 +33,7 @@ MAX_CONNECTIONS = 10
 """What Microsoft's Service Bus emulator allows; nobody can set it otherwise."""
 
 
-def connections(agents: Sequence[Agent]) -> int:
+def connections(agents: Sequence[AgentDefinition]) -> int:
     """Return how many connections the app opens: one for each queue that it sends to, and two more.
 
     All triggers of the host share one, and the health check has one. The queues of optional agents are left out:
@@ -42,7 +42,7 @@ def connections(agents: Sequence[Agent]) -> int:
     return len(bus_queues([agent.name for agent in agents if not agent.optional])) + 2
 
 
-def missing(environ: Mapping[str, str], agents: Sequence[Agent]) -> Iterator[Fault]:
+def missing(environ: Mapping[str, str], agents: Sequence[AgentDefinition]) -> Iterator[Fault]:
     """Yield what is not there and how to get it."""
     if (needed := connections(agents)) > MAX_CONNECTIONS:
         facts = {"needed": needed, "allowed": MAX_CONNECTIONS}

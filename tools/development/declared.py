@@ -16,7 +16,7 @@ from development.business import DEPLOYED, ENTRY, entry_for, named
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
 from development.settings import simulated
-from engine.declarations.business import Agent, Business
+from engine.declarations.business import AgentDefinition, Business
 from engine.declarations.credentials import Setting
 from engine.domain.messages import ANSWERS, SCHEDULER_REQUESTS, requests_queue, responses_queue
 from functions_alone.faults import Fault, text_of
@@ -37,7 +37,7 @@ WIDTH = 160
 
 
 def faults(
-    name: str, agents: Sequence[Agent], root: Path = ROOT, *, answers: bool = False
+    name: str, agents: Sequence[AgentDefinition], root: Path = ROOT, *, answers: bool = False
 ) -> Iterator[Fault]:
     """Yield a fault for each file that does not fit the business of this name; raises `StackError`.
 
@@ -50,7 +50,7 @@ def faults(
 
 
 def write(
-    name: str, agents: Sequence[Agent], root: Path = ROOT, *, answers: bool = False
+    name: str, agents: Sequence[AgentDefinition], root: Path = ROOT, *, answers: bool = False
 ) -> Iterator[str]:
     """Write what does not fit, and yield the names of those files; raises `StackError`."""
     for place, text, wanted in list(_files(name, agents, root, answers=answers)):
@@ -60,7 +60,7 @@ def write(
 
 
 def _files(
-    name: str, agents: Sequence[Agent], root: Path, *, answers: bool
+    name: str, agents: Sequence[AgentDefinition], root: Path, *, answers: bool
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each file, its text, and the text that fits the business."""
     for place in (CHOICE, APP, *FILES):
@@ -74,7 +74,7 @@ def _files(
             raise StackError(Fault(DevelopmentCode.FILE_UNREADABLE, place, reason)) from error
 
 
-def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str:
+def _rewritten(place: str, text: str, name: str, agents: Sequence[AgentDefinition]) -> str:
     if place == CHOICE:
         return re.sub(r'(?<=^DEPLOYED = ")[^"]*', name, text, flags=re.MULTILINE)
     if place == APP:
@@ -82,7 +82,7 @@ def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str
     return FILES[place](text, agents)
 
 
-def _queues(text: str, agents: Sequence[Agent]) -> str:
+def _queues(text: str, agents: Sequence[AgentDefinition]) -> str:
     """Put the agents' queues where the first of them was, or after the scheduler's."""
     content = json.loads(text)
     before: list[Mapping[str, Any]] = content["serviceBusQueues"]
@@ -109,11 +109,11 @@ def _is_of_an_agent(queue: str) -> bool:
     return queue != SCHEDULER_REQUESTS and bool(OF_AN_AGENT.fullmatch(queue))
 
 
-def _queues_of(agent: Agent) -> Sequence[str]:
+def _queues_of(agent: AgentDefinition) -> Sequence[str]:
     return requests_queue(agent.name), responses_queue(agent.name)
 
 
-def _parameters(text: str, agents: Sequence[Agent]) -> str:
+def _parameters(text: str, agents: Sequence[AgentDefinition]) -> str:
     """Let azd hand on each setting by its name."""
     content = json.loads(text)
     handed_on = {setting.name: f"${{{setting.name}=}}" for setting in _settings(agents)}
@@ -121,12 +121,12 @@ def _parameters(text: str, agents: Sequence[Agent]) -> str:
     return _as_text(content)
 
 
-def _simulated(_: str, agents: Sequence[Agent]) -> str:
+def _simulated(_: str, agents: Sequence[AgentDefinition]) -> str:
     """Return the settings of simulated services, in which Bicep puts the address of the app."""
     return _as_text(simulated(agents, "https://{host}", with_optional=True))
 
 
-def _required_by_hooks(_: str, agents: Sequence[Agent]) -> str:
+def _required_by_hooks(_: str, agents: Sequence[AgentDefinition]) -> str:
     """Return the settings that the hook checks before anything is deployed."""
     addresses = {agent.address for agent in agents}
     settings = [
@@ -141,7 +141,7 @@ def _required_by_hooks(_: str, agents: Sequence[Agent]) -> str:
     return _as_text({"settings": settings})
 
 
-def _template(text: str, agents: Sequence[Agent]) -> str:
+def _template(text: str, agents: Sequence[AgentDefinition]) -> str:
     """Put the settings of simulated services between those two of the app."""
     content = json.loads(text)
     values = list(content["Values"].items())
@@ -152,7 +152,7 @@ def _template(text: str, agents: Sequence[Agent]) -> str:
     return _as_text(content)
 
 
-def _pipeline(text: str, agents: Sequence[Agent]) -> str:
+def _pipeline(text: str, agents: Sequence[AgentDefinition]) -> str:
     """List the variables, and then the secrets, that azd hands on to the workflow."""
     plain = [setting.name for setting in _settings(agents) if not setting.secret]
     secret = [*SECRETS, *(setting.name for setting in _settings(agents) if setting.secret)]
@@ -160,7 +160,7 @@ def _pipeline(text: str, agents: Sequence[Agent]) -> str:
     return _with_block(text, [*lines[0], "  secrets:\n", *lines[1]])
 
 
-def _workflow(text: str, agents: Sequence[Agent]) -> str:
+def _workflow(text: str, agents: Sequence[AgentDefinition]) -> str:
     """List the variables and secrets that the workflow hands on to azd."""
     lines = [
         f"      {setting.name}: ${{{{ {'secrets' if setting.secret else 'vars'}.{setting.name} }}}}\n"
@@ -175,7 +175,7 @@ def _with_block(text: str, lines: Sequence[str]) -> str:
     return BLOCK.sub(lambda _: "".join(lines), text)
 
 
-def _settings(agents: Sequence[Agent]) -> Sequence[Setting]:
+def _settings(agents: Sequence[AgentDefinition]) -> Sequence[Setting]:
     """Return all settings, each once: two agents may share one, which either may require."""
     named: dict[str, Setting] = {}
     for agent in agents:
@@ -211,7 +211,7 @@ def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
 QUEUES = "infra/queues.json"
 CHOICE, APP = "tools/development/business.py", ENTRY
 """What names the business that is deployed."""
-FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
+FILES: Mapping[str, Callable[[str, Sequence[AgentDefinition]], str]] = {
     QUEUES: _queues,
     "infra/main.parameters.json": _parameters,
     "infra/simulated.json": _simulated,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from functions_alone.connections import service_bus_connection_string, storage_connection_string
 from functions_alone.ports import HOST, Ports
 
@@ -15,7 +15,7 @@ TIMES = {"STEP_TIMEOUT_SECONDS", "REMOTE_CALL_TIMEOUT_SECONDS"}
 
 
 def app_settings(
-    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent]
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[AgentDefinition]
 ) -> dict[str, str]:
     """Return the environment of a functions host, where the app also plays the services of these agents."""
     storage = storage_connection_string(ports)
@@ -64,7 +64,7 @@ def _channels(ports: Ports) -> Mapping[str, str]:
 
 
 def simulated(
-    agents: Sequence[Agent], app: str, *, with_optional: bool = False
+    agents: Sequence[AgentDefinition], app: str, *, with_optional: bool = False
 ) -> Mapping[str, str]:
     """Return the settings of agents whose services are simulated by the app at this address."""
     return {

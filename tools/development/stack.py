@@ -11,7 +11,7 @@ from development.business import DEPLOYED, TRIED, app_of, named
 from development.provision import provision
 from development.servicebus_config import ROOT, config
 from development.settings import app_settings
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.messages import bus_queues
 from functions_alone import stack as platform
 from functions_alone.data_folder import Layout
@@ -44,7 +44,7 @@ class StackConfig:
     """Name of the business that the hosts run."""
     app: Path | None = None
     """Folder of another `function_app.py` than that of the business."""
-    agents: Sequence[Agent]
+    agents: Sequence[AgentDefinition]
     """What the business declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from engine.decisions.transitions import Transition
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain.derive import as_of, changed
 from engine.domain.effects import Doubt, RequestKey
 from engine.domain.events import Restored
@@ -28,7 +28,7 @@ class Copied:
     """When an order was copied, and what limits what may have happened since."""
 
     at: datetime
-    agents: Sequence[Agent]
+    agents: Sequence[AgentDefinition]
     clock_tolerance: timedelta
 
 
@@ -74,16 +74,16 @@ def _known_until(step: Step, providers: set[str], copied: Copied) -> datetime | 
     return min((copied.at + time for time in keys_last if time), default=None)
 
 
-def _providers_of(step: Step, agents: Sequence[Agent]) -> set[str]:
+def _providers_of(step: Step, agents: Sequence[AgentDefinition]) -> set[str]:
     """Return the providers that may have been asked to do the step, as far as they are known."""
     if step.key and step.key.provider:
         return {step.key.provider}
     return {_provider(agent) for agent in _offering(step, agents)}
 
 
-def _offering(step: Step, agents: Sequence[Agent]) -> list[Agent]:
+def _offering(step: Step, agents: Sequence[AgentDefinition]) -> list[AgentDefinition]:
     return [agent for agent in agents if agent.offers == step.rules.capability]
 
 
-def _provider(agent: Agent) -> str:
+def _provider(agent: AgentDefinition) -> str:
     return agent.provider or agent.name

@@ -14,7 +14,7 @@ from development.business import ANOTHER_APP, DEPLOYED, ENTRY, app_of, entry_for
 from development.declared import APP, CHOICE, COMMAND, FILES, to_be_deployed
 from development.faults import DevelopmentCode
 from development.servicebus_config import ROOT
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import ApiKey, ClientCredentials
 from functions_alone.faults import Fault
 from functions_alone.ports import StackError
@@ -24,7 +24,7 @@ from tests.support.deploying import AGENTS
 
 PLACES = [CHOICE, APP, *FILES]
 NAME = "shop.business:SHOP"
-GIFT_WRAP = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
+GIFT_WRAP = AgentDefinition(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
 
 
 @pytest.fixture

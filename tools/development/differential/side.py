@@ -19,7 +19,7 @@ from engine.decisions import callback_actions as answers
 from engine.decisions.actions.restore import Copied
 from engine.decisions.changes import Change, HistoryEntry, NotClaimed, Note
 from engine.decisions.operator_actions import BY_NAME, OperatorCommand, cancel_for_customer
-from engine.declarations.business import Agent, Payload
+from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import StepDefinition, WorkflowDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import cause_in
@@ -335,8 +335,8 @@ def _health(facts: Json, now: datetime) -> AgentHealth:
     )
 
 
-def _agent(declared: Json) -> Agent:
-    return Agent(
+def _agent(declared: Json) -> AgentDefinition:
+    return AgentDefinition(
         name=declared["name"],
         offers=declared["offers"],
         address=declared["name"],

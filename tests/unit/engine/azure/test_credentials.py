@@ -19,7 +19,7 @@ from engine.azure.connect import connect
 from engine.azure.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
 from engine.azure.remote import HttpRemoteService
 from engine.azure.settings import Settings, SettingsError
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.declarations.credentials import (
     SETTING,
     ApiKey,
@@ -45,7 +45,7 @@ KEY = ApiKey("POST_KEY", prefix="Bearer ")
 
 
 def post(auth, **more):
-    return Agent(name="post", offers="post", address="POST_URL", auth=auth, **more)
+    return AgentDefinition(name="post", offers="post", address="POST_URL", auth=auth, **more)
 
 
 @pytest.fixture

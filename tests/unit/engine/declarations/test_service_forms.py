@@ -9,13 +9,12 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
 from engine.azure.remote import HttpRemoteService
-from engine.declarations.business import Agent, Business
+from engine.declarations.business import AgentDefinition, Business
 from engine.declarations.faults import Fault, FaultCode
 from engine.declarations.service_forms import METHODS, Body, Form, OperationRoute
 from engine.declarations.workflow import DeclarationError
 from engine.domain.errors import RejectedError, TransientError
-from engine.workflow import CONTENT, Model, Nothing, Operation, Workflow, business
-from engine.workflow import Agent as Service
+from engine.workflow import CONTENT, Agent, Model, Nothing, Operation, Workflow, business
 from shop.business import SHOP
 from tests.support.agency import Agency
 from tests.support.builders import NOW, seconds
@@ -275,7 +274,7 @@ def test_a_form_that_no_call_can_have_is_told_at_the_start(label):
             default_workflow=SHOP.default_workflow,
             agents=[
                 *SHOP.agents,
-                Agent(name="post", offers="post", address="P", form=form),
+                AgentDefinition(name="post", offers="post", address="P", form=form),
             ],
             payload=SHOP.payload,
         ).check(SHOP.agents)
@@ -295,7 +294,7 @@ class Label(Model):
     label: str | None = None
 
 
-class Carrier(Service):
+class Carrier(Agent):
     """A carrier as it is."""
 
     ship = Operation(Parcel, Label, method="PUT", path="/v1/parcels/{parcelId}")
@@ -304,7 +303,7 @@ class Carrier(Service):
     tell = Operation(Parcel)
 
 
-class TwoWays(Service):
+class TwoWays(Agent):
     """A service that calls one operation in two ways."""
 
     send = Operation(Parcel, path="/send")

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.declarations.business import Agent
+from engine.declarations.business import AgentDefinition
 from engine.domain import work_index
 from engine.domain.causes import Code
 from engine.domain.effects import InDoubt
@@ -41,7 +41,7 @@ REQUEST = OperatorRequest(**GRACE)
 COPY, OTHER = "a" * 32, "b" * 32
 DAY = timedelta(hours=24)
 KEY = f"{ORDER_ID}:payment"
-BANK = Agent(name="payment", offers="payment", address="p", provider="psp", keys_last=DAY)
+BANK = AgentDefinition(name="payment", offers="payment", address="p", provider="psp", keys_last=DAY)
 FORGETS = replace(scheduler, agents={"payment": BANK})
 LATER = NOW + timedelta(hours=1)
 TOLERANCE = timedelta(seconds=2)
