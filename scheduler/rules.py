@@ -12,7 +12,7 @@ from engine.declarations.business import AgentDefinition, Payload
 from engine.declarations.workflow import Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.messages import AgentReply
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +35,9 @@ class SchedulerRules:
     It follows an unknown workflow, or a step of it may have been done at an unknown provider.
     """
 
-    def claim(self, order: Order, now: datetime, capacity: Capacity) -> Change | NotClaimed:
+    def claim(
+        self, order: OrderAggregate, now: datetime, capacity: Capacity
+    ) -> Change | NotClaimed:
         """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
         Return the reason instead if the order is not claimed.
@@ -53,7 +55,12 @@ class SchedulerRules:
         return claim.can_claim(self._scheduler(), workflow, version, waited)
 
     def receive(
-        self, order: Order, reply: AgentReply, now: datetime, capacity: Capacity, agent: str
+        self,
+        order: OrderAggregate,
+        reply: AgentReply,
+        now: datetime,
+        capacity: Capacity,
+        agent: str,
     ) -> Change | Note:
         """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
 
@@ -65,7 +72,7 @@ class SchedulerRules:
             return self._note(order, decided, now)
         return change_of(decided, self._actor)
 
-    def _note(self, order: Order, refused: RefusedReply, now: datetime) -> Note:
+    def _note(self, order: OrderAggregate, refused: RefusedReply, now: datetime) -> Note:
         return Note(
             note_id=refused.note_id,
             order_id=order.order_id,

@@ -14,7 +14,7 @@ from engine.decisions.changes import Change, Decision, NotClaimed, Note
 from engine.domain import work_index
 from engine.domain.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from engine.domain.messages import AgentReply, OrderReady
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
@@ -106,7 +106,9 @@ class SchedulerService:
         self.admission.add_reports(health_from_reply(reply, agent, self.transitions.clock()))
         await _beside_a_reply(self._claim_what_fits(agent))
 
-    def _received(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
+    def _received(
+        self, reply: AgentReply, agent: str, order: OrderAggregate, now: datetime
+    ) -> Decision:
         """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
         capacity = self.admission.capacity_for(
@@ -114,12 +116,14 @@ class SchedulerService:
         )
         return self.rules.receive(order, reply, now, capacity, agent)
 
-    def _intend(self, order: Order, decision: Decision) -> None:
+    def _intend(self, order: OrderAggregate, decision: Decision) -> None:
         """Take the order's slots before the write: other decisions are made meanwhile."""
         after = decision.after if isinstance(decision, Change) else order
         self.admission.set_agents(order.order_id, _agents(after))
 
-    def _recorded(self, reply: AgentReply, agent: str, order: Order, now: datetime) -> Decision:
+    def _recorded(
+        self, reply: AgentReply, agent: str, order: OrderAggregate, now: datetime
+    ) -> Decision:
         """Decide about a reply without a clock that can be trusted (FLT-9).
 
         A step that no supervisor has recovered counts as in time, and no step is started.
@@ -186,7 +190,7 @@ class SchedulerService:
             refused.why is NotClaimable.NO_CAPACITY and not is_offered
         )
 
-    def _claimed(self, order: Order, now: datetime) -> Decision:
+    def _claimed(self, order: OrderAggregate, now: datetime) -> Decision:
         """Decide about the claim; the slot that the order was given counts as free for it."""
         return self.rules.claim(
             order, now, self.admission.capacity_for(order.order_id, _agents(order))
@@ -281,6 +285,6 @@ async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
         log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
 
 
-def _agents(order: Order, but: Step | None = None) -> list[str]:
+def _agents(order: OrderAggregate, but: Step | None = None) -> list[str]:
     """Return the agents at which the steps of the order run, except for the step `but`."""
     return [step.agent for step in order.in_state(UnderWay) if step is not but]

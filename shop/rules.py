@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from engine.declarations.business import is_simulated
 from engine.domain.messages import OrderId, Submission
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import Mark, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
 from engine.domain.submitted_order import Priority
@@ -129,7 +129,7 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
     )
 
 
-def status(order: Order) -> Status:
+def status(order: OrderAggregate) -> Status:
     """Return the public status of an order."""
     return Status(
         order_id=order.order_id,
@@ -151,7 +151,7 @@ def notice(addresses: Mapping[str, str]) -> str:
     return words.SIMULATED if simulated else ""
 
 
-def _step_status(order: Order, step: Step) -> StepStatus:
+def _step_status(order: OrderAggregate, step: Step) -> StepStatus:
     return StepStatus(
         name=step.name,
         state=step.pattern_state,

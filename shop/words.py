@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.domain.orders import InError, Order, Processed
+from engine.domain.orders import InError, OrderAggregate, Processed
 from engine.domain.states import (
     AwaitingExternalEvent,
     Running,
@@ -63,7 +63,7 @@ IN_DOUBT = OrderWords(
 )
 
 
-def trying_again(order: Order, step: Step) -> bool:
+def trying_again(order: OrderAggregate, step: Step) -> bool:
     """Whether the step runs again, or waits to run again, after an attempt without success."""
     if order.has_ended:
         return False
@@ -75,7 +75,7 @@ def trying_again(order: Order, step: Step) -> bool:
     return False
 
 
-def of_step(order: Order, step: Step) -> StepWords:
+def of_step(order: OrderAggregate, step: Step) -> StepWords:
     """Return the words for the state of a step."""
     doing, done, back = _names(step)
     if trying_again(order, step):
@@ -93,7 +93,7 @@ def of_step(order: Order, step: Step) -> StepWords:
     return known[step.pattern_state]
 
 
-def of_step_if_slow(order: Order, step: Step) -> StepWords | None:
+def of_step_if_slow(order: OrderAggregate, step: Step) -> StepWords | None:
     """Return the words for a step that takes long; None if they are the usual ones."""
     runs = step.pattern_state is StepState.RUNNING and not order.has_ended
     return _slow(step) if runs and not trying_again(order, step) else None
@@ -108,7 +108,7 @@ def _names(step: Step) -> tuple[str, str, str]:
     return STEPS.get(step.name, (step.name, f"{step.name}: done", f"{step.name}: taken back"))
 
 
-def of_order(order: Order) -> OrderWords:
+def of_order(order: OrderAggregate) -> OrderWords:
     """Return the words for the state of an order."""
     match order.state:
         case Processed():
@@ -122,13 +122,13 @@ def of_order(order: Order) -> OrderWords:
     return SLOW if any(trying_again(order, step) for step in order.steps) else ON_IT
 
 
-def of_order_if_slow(order: Order) -> OrderWords | None:
+def of_order_if_slow(order: OrderAggregate) -> OrderWords | None:
     """Return the words for an order with a slow step; None if they are the usual ones."""
     waiting = any(of_step_if_slow(order, step) for step in order.steps)
     return SLOW if waiting and of_order(order) == ON_IT else None
 
 
-def _charge(order: Order) -> str:
+def _charge(order: OrderAggregate) -> str:
     """Return the words on the charge: "not charged" only if the capture was never requested."""
     capture = order.step("capture")
     untouched = capture is None or capture.pattern_state is StepState.NOT_STARTED

@@ -16,8 +16,8 @@ from engine.domain.errors import InvalidError, UnknownNameError, as_one
 from engine.domain.events import SubmissionRefused
 from engine.domain.keys import bucket_of, business_key, sortable
 from engine.domain.messages import Moment, Submission, decode, json_text, payload_in
-from engine.domain.orders import Order
-from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.orders import OrderAggregate
+from engine.domain.submitted_order import Order
 from engine.words import words_of
 
 
@@ -112,10 +112,10 @@ def new_order(
     return change_of(submitted, actor)
 
 
-def _recorded(message: Submission, terms: Terms) -> SubmittedOrder:
+def _recorded(message: Submission, terms: Terms) -> Order:
     """Return the order as it is recorded, with the rows by which its business finds it."""
     keys = terms.payload.distinct_keys(message.payload)
-    return SubmittedOrder(
+    return Order(
         order_id=message.order_id,
         placed_at=message.placed_at,
         payload=message.payload,
@@ -145,7 +145,7 @@ def _canonical(value: object) -> str:
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
-def same_submission(existing: Order, new: Order, business: Payload) -> bool:
+def same_submission(existing: OrderAggregate, new: OrderAggregate, business: Payload) -> bool:
     """Whether a repeated message has the content that was submitted for the order (SUB-3)."""
     return is_same(existing.submitted, new.submitted, business)
 
@@ -153,7 +153,9 @@ def same_submission(existing: Order, new: Order, business: Payload) -> bool:
 OTHER_CONTENT = Cause(Code.SUBMISSION_CONFLICT)
 
 
-def refusal_of(existing: Order, body: bytes, arrived: datetime, now: datetime, actor: str) -> Note:
+def refusal_of(
+    existing: OrderAggregate, body: bytes, arrived: datetime, now: datetime, actor: str
+) -> Note:
     """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     order_id = existing.order_id

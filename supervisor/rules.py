@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from engine.decisions.changes import Change, change_of
 from engine.decisions.recover import AttemptReport, recover
 from engine.domain.messages import request_id_of
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork
 from engine.storage.agent_health import AgentHealth, fault_of, has_begun, has_reported
 
@@ -19,7 +19,9 @@ class SupervisorRules:
     instance: str
     clock_tolerance: timedelta
 
-    def recover(self, order: Order, now: datetime, health: Sequence[AgentHealth]) -> Change | None:
+    def recover(
+        self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
+    ) -> Change | None:
         """Let the expired steps be tried again, or give them up; None if no step has expired.
 
         `health` are the agents' health reports.
@@ -31,7 +33,7 @@ class SupervisorRules:
         return change_of(transition, f"supervisor/{self.instance}")
 
     def unresponsive_agents(
-        self, order: Order, now: datetime, health: Sequence[AgentHealth]
+        self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth]
     ) -> Iterator[tuple[str, datetime]]:
         """Yield the agents of expired steps that have not reported since the request, and its time.
 
@@ -47,7 +49,9 @@ class SupervisorRules:
                 yield step.agent, requested_at
 
 
-def _reports_of(order: Order, health: Sequence[AgentHealth]) -> Mapping[str, AttemptReport]:
+def _reports_of(
+    order: OrderAggregate, health: Sequence[AgentHealth]
+) -> Mapping[str, AttemptReport]:
     """Return what agents have reported of each attempt that is under way, by its request."""
     requests = (request_id_of(order.order_id, step) for step in order.in_state(AtWork))
     return {request: _report_of(request, health) for request in requests}

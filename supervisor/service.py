@@ -11,7 +11,7 @@ from engine.concurrency import run_all
 from engine.decisions.changes import Decision
 from engine.domain import work_index
 from engine.domain.errors import UnavailableError
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import WorkItemKind
 from engine.ports import Leadership
 from engine.storage.agent_health import KEPT, AgentHealth, AgentHealthLog, unresponsive_since
@@ -120,7 +120,7 @@ class SupervisorService:
         self,
         health: Sequence[AgentHealth],
         unresponsive: dict[str, datetime],
-        order: Order,
+        order: OrderAggregate,
         now: datetime,
     ) -> Decision:
         """Decide about an order, and add its agents that have not reported to `unresponsive`."""

@@ -25,7 +25,7 @@ from engine.domain.events import (
     WorkflowChanged,
 )
 from engine.domain.keys import ABOUT_ORDER
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AwaitingExternalEvent, UndoFailed, UndoPending
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, STATUS_INFO, OrderStatus
 from engine.domain.steps import Step
@@ -95,7 +95,7 @@ def _asks_for(*what: str) -> dict[str, Any]:
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
-def of(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
+def of(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
     """Yield the alerts for a recorded history entry of an order (ALR-1)."""
     for event in entry.events:
         if isinstance(event, WorkflowChanged):
@@ -106,7 +106,7 @@ def of(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
             yield _order_ended(alert, after, event, entry.at)
 
 
-def awaited(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
+def awaited(after: OrderAggregate, entry: HistoryEntry) -> Iterator[OperatorEvent]:
     """Yield the events by which others learn of what is awaited from outside (ANS-7).
 
     They are no alerts, and have neither the question nor the link.
@@ -127,7 +127,7 @@ def awaited(after: Order, entry: HistoryEntry) -> Iterator[OperatorEvent]:
 
 
 def asks_in(
-    after: Order, entry: HistoryEntry
+    after: OrderAggregate, entry: HistoryEntry
 ) -> Iterator[tuple[StepStarted | StepActionTaken, Step]]:
     """Yield the history events by which somebody outside is asked, each with its step."""
     for event in entry.events:
@@ -150,7 +150,9 @@ def is_reminder(event: StepStarted | StepActionTaken, step: Step) -> bool:
     return step.counts.failures > 0
 
 
-def _order_ended(alert: str, after: Order, end: OrderEnded, now: datetime) -> OperatorEvent:
+def _order_ended(
+    alert: str, after: OrderAggregate, end: OrderEnded, now: datetime
+) -> OperatorEvent:
     """Return the alert that the order is in `Error`.
 
     Its id is that of the transition, so that a receiver recognises a second delivery. If the order

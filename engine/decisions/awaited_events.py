@@ -3,12 +3,12 @@
 from engine.decisions.errors import ActionRefusedError
 from engine.decisions.external_event import why_closed
 from engine.domain.causes import Cause, Code
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import PATTERN_STATE, AwaitingExternalEvent
 from engine.domain.steps import Step, StepIn
 
 
-def open_step(order: Order, name: str) -> Step:
+def open_step(order: OrderAggregate, name: str) -> Step:
     """Return the external step of this name if an event to it counts now.
 
     Raises `ActionRefusedError`.
@@ -22,7 +22,7 @@ def open_step(order: Order, name: str) -> Step:
     return step
 
 
-def awaited_step(order: Order, name: str) -> StepIn[AwaitingExternalEvent]:
+def awaited_step(order: OrderAggregate, name: str) -> StepIn[AwaitingExternalEvent]:
     """Return the step of this name if its event is awaited now; raises `ActionRefusedError`."""
     step = open_step(order, name)
     for awaited in order.in_state(AwaitingExternalEvent):

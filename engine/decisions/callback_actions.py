@@ -22,7 +22,7 @@ from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.messages import json_text
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.submitted_order import MAX_KEPT
 from engine.words import words_of
@@ -41,7 +41,7 @@ class CallbackAnswer:
     """Whether the service that refused would repeat that for its key (AGT-3)."""
 
 
-def awaiting(order: Order, name: str) -> Step:
+def awaiting(order: OrderAggregate, name: str) -> Step:
     """Return the step of this name that is answered from outside; raises `RefusedError`."""
     found = order.step(name)
     if found is None or not found.is_external:
@@ -53,7 +53,7 @@ def awaiting(order: Order, name: str) -> Step:
 # What is asked, and what is said
 
 
-def definition_of(order: Order, step: str, workflows: Workflows) -> StepDefinition:
+def definition_of(order: OrderAggregate, step: str, workflows: Workflows) -> StepDefinition:
     """Return the definition of a step; raises `RefusedError` if this app has none.
 
     Raises `UnavailableError` if only a newer version of the app knows the order's workflow.
@@ -69,7 +69,7 @@ def definition_of(order: Order, step: str, workflows: Workflows) -> StepDefiniti
 
 
 def read(
-    order: Order,
+    order: OrderAggregate,
     step: str,
     workflows: Workflows,
     content: Mapping[str, Any] | None,
@@ -105,7 +105,9 @@ def _is_same(
         return False
 
 
-def checked(order: Order, command: OperatorCommand, workflows: Workflows) -> OperatorCommand:
+def checked(
+    order: OrderAggregate, command: OperatorCommand, workflows: Workflows
+) -> OperatorCommand:
     """Return the request with the answer of its step as it is kept, if the step was done (OPR-12).
 
     Raises `InvalidError` with every fault, `RefusedError` if no such step is in doubt, and as
@@ -130,7 +132,7 @@ def _kept(definition: StepDefinition, content: Mapping[str, Any]) -> Mapping[str
     return kept
 
 
-def question(order: Order, definition: StepDefinition) -> Mapping[str, Any]:
+def question(order: OrderAggregate, definition: StepDefinition) -> Mapping[str, Any]:
     """Return what is asked of somebody outside; raises `RefusedError` if it cannot be made."""
     try:
         return definition.request(order.submitted, results_for(order, definition))
@@ -141,7 +143,9 @@ def question(order: Order, definition: StepDefinition) -> Mapping[str, Any]:
 # The decision
 
 
-def answered(order: Order, answer: CallbackAnswer, actor: str, now: datetime) -> Change | None:
+def answered(
+    order: OrderAggregate, answer: CallbackAnswer, actor: str, now: datetime
+) -> Change | None:
     """Record an answer; None if the same was recorded before (ANS-3).
 
     Raises `RefusedError`, which says why the answer changes nothing.
@@ -157,14 +161,14 @@ def answered(order: Order, answer: CallbackAnswer, actor: str, now: datetime) ->
     return change_of(decided, actor) if decided else None
 
 
-def why_closed(order: Order, step: Step) -> str:
+def why_closed(order: OrderAggregate, step: Step) -> str:
     """Return why no answer to the step counts; empty if one does."""
     cause = external_event.why_closed(order, step)
     return words_of(cause) if cause else ""
 
 
 def with_new_callback_url(
-    order: Order, command: OperatorCommand, callback_urls: CallbackUrls, now: datetime
+    order: OrderAggregate, command: OperatorCommand, callback_urls: CallbackUrls, now: datetime
 ) -> Change:
     """Give the step a new right, which ends the former one (ANS-6); raises `RefusedError`."""
     with _refused_in_words():
@@ -173,14 +177,16 @@ def with_new_callback_url(
     return _changed(decided, command)
 
 
-def extended(order: Order, command: OperatorCommand, until: datetime, now: datetime) -> Change:
+def extended(
+    order: OrderAggregate, command: OperatorCommand, until: datetime, now: datetime
+) -> Change:
     """Move the deadline of an answer (ANS-7); raises `RefusedError`, and `InvalidError`."""
     with _refused_in_words():
         step = extend_deadline.step_of(order, command.step or "")
     return _changed(extend_deadline.decide(order, step, until, command.note, now), command)
 
 
-def reminded(order: Order, command: OperatorCommand, now: datetime) -> Change:
+def reminded(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Change:
     """Remind of an answer now; its deadline stays (ANS-7). Raises `RefusedError`."""
     with _refused_in_words():
         step = remind.step_of(order, command.step or "")

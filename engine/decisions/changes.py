@@ -15,7 +15,7 @@ from engine.domain.events import HistoryEvent, OrderEnded, OrderProcessed
 from engine.domain.history import entry_name
 from engine.domain.keys import newest_first
 from engine.domain.messages import BusMessage
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork, State
 from engine.domain.statuses import NotClaimable
 from engine.domain.steps import Step
@@ -59,9 +59,9 @@ class OperatorEvent:
 class Change:
     """A transition of one order: all its rows in one conditional transaction, then its messages."""
 
-    before: Order | None
+    before: OrderAggregate | None
     """None when the order is recorded for the first time (SUB-2)."""
-    after: Order
+    after: OrderAggregate
     entry: HistoryEntry
     messages: tuple[BusMessage, ...] = ()
     """The messages to send after the commit; the work to be done is in the state."""
@@ -153,7 +153,7 @@ def acted_row(order_id: str, version: int, entry: HistoryEntry) -> IndexRow | No
 Decision = Change | Note | NotClaimed | None
 
 
-def amendment(before: Order, after: Order, entry: HistoryEntry) -> Change:
+def amendment(before: OrderAggregate, after: OrderAggregate, entry: HistoryEntry) -> Change:
     """Return the change of an order's records that moves nothing of it, such as an erasure.
 
     The order keeps its last change, its age and its place in every list, and wakes nobody.

@@ -8,7 +8,7 @@ from engine.decisions.transitions import Draft, Transition, end
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Claimed, WorkflowChanged
-from engine.domain.orders import Order, Pending
+from engine.domain.orders import OrderAggregate, Pending
 from engine.domain.states import AtWork
 from engine.domain.statuses import NotClaimable, Outcome
 from engine.domain.work_index import capability_of
@@ -22,7 +22,7 @@ class NotClaimed:
 
 
 def claim(
-    order: Order, now: datetime, capacity: Capacity, scheduler: Scheduler
+    order: OrderAggregate, now: datetime, capacity: Capacity, scheduler: Scheduler
 ) -> Transition | NotClaimed:
     """Claim the order and start its ready steps in one write (SCH-2, SCH-3)."""
     # The clock of the process that changed the order last may be ahead, by the tolerance at most.
@@ -66,7 +66,7 @@ def _end_of_retired(draft: Draft) -> Transition | NotClaimed:
     return end(draft, outcome, None, Cause(Code.WORKFLOW_RETIRED, facts))
 
 
-def _why_nothing_starts(order: Order, now: datetime, proceed: Proceed) -> NotClaimable:
+def _why_nothing_starts(order: OrderAggregate, now: datetime, proceed: Proceed) -> NotClaimable:
     if proceed.unreachable(order.ready):
         return NotClaimable.UNKNOWN_PROVIDER
     due = (step for step in order.ready if (order.starts_at(step) or now) <= now)

@@ -11,10 +11,10 @@ from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError
 from engine.domain.events import SkippedByCondition, StepScheduled
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import ConditionPending
 from engine.domain.steps import Step
-from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Order
 from engine.features import conditions
 
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ def evaluate(draft: Draft, workflow: WorkflowDefinition, personal: Personal) -> 
     return draft
 
 
-def met(order: Order) -> Order:
+def met(order: OrderAggregate) -> OrderAggregate:
     """Return the order in which each ready step that waited for its evaluation may start."""
     pending = (step for step in order.ready if isinstance(step.state, ConditionPending))
     return order.with_steps(*map(conditions.condition_met, pending))
@@ -80,9 +80,9 @@ def _evaluated(draft: Draft, step: Step, definition: StepDefinition) -> Draft:
 
 def _call(
     what: str,
-    function: Callable[[SubmittedOrder, Mapping[str, Mapping[str, Any]]], Any],
+    function: Callable[[Order, Mapping[str, Mapping[str, Any]]], Any],
     read: Callable[[Any], Result],
-    order: SubmittedOrder,
+    order: Order,
     results: Mapping[str, Mapping[str, Any]],
 ) -> Result:
     """Return what a function of the workflow returns; raises `EvaluationError`."""

@@ -21,7 +21,7 @@ from engine.domain.events import (
     HistoryEvent,
     StepFailed,
 )
-from engine.domain.orders import PROCESS_STATE, Order, Processing
+from engine.domain.orders import PROCESS_STATE, OrderAggregate, Processing
 from engine.domain.states import (
     Completed,
     ConditionPending,
@@ -53,7 +53,7 @@ class EventNotAcceptedError(CausedError):
     """The event changes nothing."""
 
 
-def record(order: Order, event: ExternalEvent, now: datetime) -> Transition | None:
+def record(order: OrderAggregate, event: ExternalEvent, now: datetime) -> Transition | None:
     """Record an event; None if the same was recorded before (ANS-3).
 
     It may come before its turn, and after its time until the supervisor has noticed that (ANS-2).
@@ -92,7 +92,7 @@ def _refusal(event: ExternalEvent) -> Cause:
     return Cause(Code.REFUSED, {"detail": event.refusal})
 
 
-def why_closed(order: Order, step: Step) -> Cause | None:
+def why_closed(order: OrderAggregate, step: Step) -> Cause | None:
     """Return why no event to the step counts; None if one does."""
     known = {"step": step.name}
     order_cause = order.cause and order.cause.as_json()

@@ -7,7 +7,7 @@ from typing import Any
 from engine.domain import work_index
 from engine.domain.causes import group_of
 from engine.domain.keys import LAST, newest_first
-from engine.domain.orders import Order, WorkItem
+from engine.domain.orders import OrderAggregate, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay, UndoFailed
 from engine.domain.statuses import STATUS_INFO, OrderStatus, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
@@ -69,13 +69,13 @@ MAX_SHOWN = 200
 """Maximum number of characters of a step's last answer in a row of the agenda."""
 
 
-def index_rows(order: Order, items: Iterable[WorkItem]) -> dict[str, IndexRow]:
+def index_rows(order: OrderAggregate, items: Iterable[WorkItem]) -> dict[str, IndexRow]:
     """Return the rows of an order by key, with what lists show of it."""
     shown = summary(order)
     return {item.key: _row(order, item, shown) for item in items}
 
 
-def _row(order: Order, item: WorkItem, shown: Mapping[str, Any]) -> IndexRow:
+def _row(order: OrderAggregate, item: WorkItem, shown: Mapping[str, Any]) -> IndexRow:
     """Return the row of a work item, with what lists show of its order.
 
     Of several claims each says when it is due, and all but the first name no list.
@@ -101,7 +101,7 @@ def of_list(
     return f"{place}{start}", f"{place}{end}{LAST}"
 
 
-def list_name_of(order: Order) -> str:
+def list_name_of(order: OrderAggregate) -> str:
     """Return the name of the one list that has the order (OPR-1)."""
     kind = work_index.list_of(order)
     return order.meaning.word if kind is WorkItemKind.ENDED else LIST_OF[kind]
@@ -115,7 +115,7 @@ def is_first(row: IndexRow) -> bool:
     return "List" in row.data or bool(row.fault)
 
 
-def summary(order: Order) -> dict[str, Any]:
+def summary(order: OrderAggregate) -> dict[str, Any]:
     """Return what lists show of the order; a table stores no nulls, so those are left out."""
     failed = tuple(step for step in order.steps if step.pattern_state is StepState.FAILED)
     if order.outcome is Outcome.UNDO_INCOMPLETE:  # it waits for those whose undo failed
@@ -143,14 +143,14 @@ def summary(order: Order) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _reason(order: Order) -> str | None:
+def _reason(order: OrderAggregate) -> str | None:
     """Return why the order is where it is: on hold, who holds it and why."""
     if order.hold:
         return f"held by {order.hold.by}: {order.hold.note}"
     return words_of(order.cause) if order.cause else None
 
 
-def _current(order: Order) -> dict[str, Any]:
+def _current(order: OrderAggregate) -> dict[str, Any]:
     """Return what lists show of the step that an open order is at: the one that failed most."""
     under_way: tuple[Step, ...] = order.in_state(UnderWay)
     at = max((*under_way, *order.ready), key=lambda step: step.counts.failures, default=None)

@@ -27,7 +27,7 @@ from engine.decisions.repair import forgotten_steps
 from engine.decisions.transitions import Transition
 from engine.domain.causes import Cause
 from engine.domain.errors import RefusedError
-from engine.domain.orders import InError, Order
+from engine.domain.orders import InError, OrderAggregate
 from engine.domain.states import Startable
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step
@@ -84,20 +84,20 @@ class Words:
 class OperatorAction(Words):
     """An action on an order."""
 
-    why_not: Callable[[Order, datetime], Cause | None]
+    why_not: Callable[[OrderAggregate, datetime], Cause | None]
     """Returns why the action makes no sense for the order now; None if it does."""
-    decide: Callable[[Order, OperatorCommand, datetime], Transition]
+    decide: Callable[[OrderAggregate, OperatorCommand, datetime], Transition]
     """Raises `ActionRefusedError`; called only where the above returns None."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed, or are in doubt."""
     of_outcome: bool = False
     """Whether the operator says if the step was done."""
-    steps_of: Callable[[Order, datetime], tuple[Step, ...]] = lambda order, now: ()
+    steps_of: Callable[[OrderAggregate, datetime], tuple[Step, ...]] = lambda order, now: ()
     """Returns the steps of which it can concern one."""
     lists: tuple[WorkItemKind, ...]
     """The lists in which a bulk action finds its orders."""
 
-    def act(self, order: Order, command: OperatorCommand, now: datetime) -> Change:
+    def act(self, order: OrderAggregate, command: OperatorCommand, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
         if cause := self.why_not(order, now):
             raise RefusedError(words_of(cause))
@@ -108,12 +108,12 @@ class OperatorAction(Words):
         return change_of(decided, f"operator/{command.operator}")
 
 
-def possible(order: Order, now: datetime) -> list[str]:
+def possible(order: OrderAggregate, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""
     return [action.name for action in ACTIONS if not action.why_not(order, now)]
 
 
-def possible_at(order: Order, step: Step, now: datetime) -> list[str]:
+def possible_at(order: OrderAggregate, step: Step, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now for this step."""
     sensible = [action for action in ACTIONS if not action.why_not(order, now)]
     return [
@@ -123,7 +123,7 @@ def possible_at(order: Order, step: Step, now: datetime) -> list[str]:
     ]
 
 
-def step_to_settle(order: Order, name: str | None) -> Step:
+def step_to_settle(order: OrderAggregate, name: str | None) -> Step:
     """Return the step in doubt of this name, or the only one; raises `RefusedError` otherwise."""
     try:
         return settle.step_of(order, name)
@@ -131,16 +131,16 @@ def step_to_settle(order: Order, name: str | None) -> Step:
         raise RefusedError(words_of(refused.cause)) from None
 
 
-def _skip(order: Order, command: OperatorCommand, now: datetime) -> Transition:
+def _skip(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
     return skip.decide(order, skip.step_of(order, command.step), command.note, now)
 
 
-def _renew(order: Order, command: OperatorCommand, now: datetime) -> Transition:
+def _renew(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
     step = retry_with_new_key.step_of(order, command.step, now)
     return retry_with_new_key.decide(order, step, command.note, now)
 
 
-def _settle(order: Order, command: OperatorCommand, now: datetime) -> Transition:
+def _settle(order: OrderAggregate, command: OperatorCommand, now: datetime) -> Transition:
     finding = settle.Finding(
         result=(command.answer or {}) if command.was_done else None,
         confirms_late_effect=command.confirm_late_effect,
@@ -151,7 +151,7 @@ def _settle(order: Order, command: OperatorCommand, now: datetime) -> Transition
 TOO_LATE = "it is too late: the order has gone too far to be cancelled"
 
 
-def why_customer_cannot_cancel(order: Order, until: str | None) -> str:
+def why_customer_cannot_cancel(order: OrderAggregate, until: str | None) -> str:
     """Return why its customer cannot cancel the order, in words for customers; empty if possible.
 
     `until` names the step that must not have begun; None means that customers never may.
@@ -169,7 +169,7 @@ def why_customer_cannot_cancel(order: Order, until: str | None) -> str:
     return "the order is done" if cancel.refusal(order) else ""
 
 
-def cancel_for_customer(order: Order, until: str | None, now: datetime) -> Change:
+def cancel_for_customer(order: OrderAggregate, until: str | None, now: datetime) -> Change:
     """Cancel the order at its customer's wish (SUB-8).
 
     Raises `RefusedError` if the step `until` has begun, or the order does not allow it.

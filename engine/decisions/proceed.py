@@ -25,7 +25,7 @@ from engine.domain.causes import Cause, Code
 from engine.domain.effects import RequestKey
 from engine.domain.events import HistoryEvent, OrderProcessed, Requeued, StepStarted
 from engine.domain.messages import BusMessage
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import (
     AtWork,
     ConditionPending,
@@ -127,7 +127,7 @@ class Proceed:
 
     # Attempts
 
-    def _started(self, order: Order, now: datetime) -> Iterator[StepIn[UnderWay]]:
+    def _started(self, order: OrderAggregate, now: datetime) -> Iterator[StepIn[UnderWay]]:
         """Record attempts as running, before their requests go out (SCH-3)."""
         for step in order.ready:
             if (order.starts_at(step) or now) > now:
@@ -191,7 +191,7 @@ class Proceed:
     # Requests
 
     def _requests(
-        self, draft: Draft, order: Order, started: Sequence[StepIn[UnderWay]]
+        self, draft: Draft, order: OrderAggregate, started: Sequence[StepIn[UnderWay]]
     ) -> tuple[list[BusMessage], list[tuple[Step, Cause]]]:
         """Return the requests, and the steps whose request cannot be made or sent, with causes.
 
@@ -225,7 +225,7 @@ class Proceed:
         events: Iterator[HistoryEvent] = chain.from_iterable(map(failure_of, failed, causes))
         return self(draft.but(draft.order.with_steps(*failed), *events))
 
-    def _personal(self, order: Order) -> Personal:
+    def _personal(self, order: OrderAggregate) -> Personal:
         return lambda: self.scheduler.payload.personal(order.submitted.payload)
 
 
@@ -241,12 +241,12 @@ def _failed(step: Step, cause: Cause) -> Step:
     return verbs.fail(step, cause, unanswered=is_gone, operator_decides=decides)
 
 
-def _requeue(draft: Draft, after: Order) -> Transition:
+def _requeue(draft: Draft, after: OrderAggregate) -> Transition:
     """Give the order back until it is released, a step's time comes or an agent has capacity."""
     return draft.but(after.requeue(), _why_requeued(after, draft.now)).commit()
 
 
-def _why_requeued(order: Order, now: datetime) -> Requeued:
+def _why_requeued(order: OrderAggregate, now: datetime) -> Requeued:
     if order.hold:
         return Requeued(held_by=order.hold.by)
     until = order.next_start(now)
@@ -256,7 +256,7 @@ def _why_requeued(order: Order, now: datetime) -> Requeued:
     return Requeued(until=until, is_chosen=is_chosen)
 
 
-def _key_forgotten(order: Order, step: Step) -> Cause:
+def _key_forgotten(order: OrderAggregate, step: Step) -> Cause:
     """Return the cause of a step whose key is forgotten: an operator has to find out (AGT-12)."""
     known_until = step.key.known_until if step.key else None
     facts = {

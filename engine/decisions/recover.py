@@ -20,7 +20,7 @@ from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import AttemptExpired, CooldownStarted, HistoryEvent, Recovered
 from engine.domain.messages import request_id
-from engine.domain.orders import Order, Processing
+from engine.domain.orders import OrderAggregate, Processing
 from engine.domain.states import (
     AtWork,
     AwaitingExternalEvent,
@@ -51,7 +51,7 @@ NO_REPORT = AttemptReport()
 
 
 def recover(
-    order: Order,
+    order: OrderAggregate,
     now: datetime,
     reports: Mapping[str, AttemptReport],
     clock_tolerance: timedelta,
@@ -81,7 +81,7 @@ def recover(
     return draft.but(draft.order.requeue(), *([Recovered()] if was_handled else [])).commit()
 
 
-def request_of(order: Order, step: Step) -> str:
+def request_of(order: OrderAggregate, step: Step) -> str:
     """Return the id of the request of the running attempt."""
     action = "undo" if isinstance(step.state, Undoing) else "do"
     return request_id(order.order_id, step.name, step.counts.attempts, action)
@@ -97,7 +97,7 @@ class _Verdict:
 
 
 def _verdict(
-    order: Order, step: Step, now: datetime, reports: Mapping[str, AttemptReport]
+    order: OrderAggregate, step: Step, now: datetime, reports: Mapping[str, AttemptReport]
 ) -> _Verdict:
     if isinstance(step.state, AwaitingExternalEvent):
         return _event_missed(step, now)

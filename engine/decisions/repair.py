@@ -8,7 +8,7 @@ from engine.decisions.errors import ActionRefusedError
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
-from engine.domain.orders import PROCESS_STATE, InError, Order
+from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import Failed, UndoFailed
 from engine.domain.steps import Step, StepIn
 from engine.domain.verbs import reset
@@ -16,17 +16,17 @@ from engine.features import key_generations
 from engine.features.external_events import is_awaited_again
 
 
-def failed_steps(order: Order) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
+def failed_steps(order: OrderAggregate) -> tuple[StepIn[Failed] | StepIn[UndoFailed], ...]:
     """Return the steps for which the order is in `Error`; of an undo, those that may stand."""
     return order.in_state(UndoFailed) if order.is_undo else order.in_state(Failed)
 
 
-def forgotten_steps(order: Order, now: datetime) -> tuple[Step, ...]:
+def forgotten_steps(order: OrderAggregate, now: datetime) -> tuple[Step, ...]:
     """Return the failed steps whose services may have forgotten their keys (AGT-12)."""
     return tuple(step for step in failed_steps(order) if key_generations.is_forgotten(step, now))
 
 
-def why_not_repaired(order: Order, action: Action) -> Cause | None:
+def why_not_repaired(order: OrderAggregate, action: Action) -> Cause | None:
     """Return why no action can let the order go on; None if one can."""
     if not isinstance(order.state, InError):
         state = str(PROCESS_STATE[type(order.state)])
@@ -34,7 +34,7 @@ def why_not_repaired(order: Order, action: Action) -> Cause | None:
     return Cause(Code.NOTHING_TO_RESUME) if order.is_over else None
 
 
-def resumed(order: Order) -> Order:
+def resumed(order: OrderAggregate) -> OrderAggregate:
     """Let any scheduler claim the order, with a fresh count (OPR-3).
 
     Somebody outside who was asked before is asked again, unless the order is undone.
@@ -44,7 +44,7 @@ def resumed(order: Order) -> Order:
 
 
 def resumed_or_left(
-    before: Order, after: Order, now: datetime, taken: StepActionTaken
+    before: OrderAggregate, after: OrderAggregate, now: datetime, taken: StepActionTaken
 ) -> Transition:
     """Let the order go on after an action on a step, unless another step has failed too."""
     if left := failed_steps(after):

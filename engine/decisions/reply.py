@@ -24,7 +24,7 @@ from engine.domain.events import (
     StepUndone,
 )
 from engine.domain.messages import AgentReply
-from engine.domain.orders import Order, Pending
+from engine.domain.orders import OrderAggregate, Pending
 from engine.domain.states import PATTERN_STATE, Running, Undoing
 from engine.domain.steps import Step
 from engine.domain.submitted_order import MAX_KEPT
@@ -48,7 +48,11 @@ class Delivery:
 
 
 def receive(
-    order: Order, delivery: Delivery, now: datetime, capacity: Capacity, scheduler: Scheduler
+    order: OrderAggregate,
+    delivery: Delivery,
+    now: datetime,
+    capacity: Capacity,
+    scheduler: Scheduler,
 ) -> Transition | RefusedReply:
     """Act on a valid reply; record any other one as refused.
 
@@ -183,7 +187,7 @@ def _why_invalid(
     return None
 
 
-def _why_useless(order: Order, reply: AgentReply, scheduler: Scheduler) -> Cause | None:
+def _why_useless(order: OrderAggregate, reply: AgentReply, scheduler: Scheduler) -> Cause | None:
     """Return why no version of the app can use a valid reply; None if one can."""
     name, version = order.workflow, order.workflow_version
     workflow = scheduler.workflows.find(name, version)

@@ -20,7 +20,7 @@ from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import AppError, InvalidError
 from engine.domain.messages import AgentRequest, BusMessage, faults_of
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import Undoing
 from engine.domain.steps import Step
 from engine.domain.submitted_order import ERASED
@@ -53,7 +53,7 @@ class RequestMaker:
     callbacks: CallbackUrls | None
     now: datetime
 
-    def content_of(self, order: Order, step: Step) -> Mapping[str, Any]:
+    def content_of(self, order: OrderAggregate, step: Step) -> Mapping[str, Any]:
         """Return what the workflow asks for; raises `BrokenRequestError`."""
         definition = self.workflow.definition(step.name)
         if definition is None:
@@ -63,7 +63,7 @@ class RequestMaker:
         except Exception as error:  # any error of a workflow fails its step
             raise BrokenRequestError(self._failed(step, error)) from error
 
-    def request_of(self, order: Order, step: Step) -> BusMessage:
+    def request_of(self, order: OrderAggregate, step: Step) -> BusMessage:
         """Return the request of an attempt that starts now; raises `BrokenRequestError`."""
         content = self.content_of(order, step)
         definition = self.workflow.definition(step.name)
@@ -74,7 +74,7 @@ class RequestMaker:
 
     def _message(
         self,
-        order: Order,
+        order: OrderAggregate,
         step: Step,
         definition: StepDefinition | None,
         content: Mapping[str, Any],
@@ -111,7 +111,9 @@ def idempotency_key(order_id: str, step: Step) -> str:
     return f"{key}:{generation}" if generation else key
 
 
-def results_for(order: Order, definition: StepDefinition) -> Mapping[str, Mapping[str, Any]]:
+def results_for(
+    order: OrderAggregate, definition: StepDefinition
+) -> Mapping[str, Mapping[str, Any]]:
     """Return what the functions of a step get: the results of the steps that it uses."""
     used = (step for step in order.steps if step.name in definition.uses)
     return {step.name: step.result for step in used if step.result is not None}

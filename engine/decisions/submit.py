@@ -12,10 +12,9 @@ from engine.declarations.business import Payload
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import SubmissionRefused, Submitted
-from engine.domain.orders import Derived, Order
+from engine.domain.orders import Derived, OrderAggregate
 from engine.domain.steps import Step
-from engine.domain.submitted_order import Order as SubmittedOrder
-from engine.domain.submitted_order import Priority
+from engine.domain.submitted_order import Order, Priority
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +35,7 @@ class RefusedSubmission:
 
 
 def submit(
-    submitted: SubmittedOrder,
+    submitted: Order,
     workflow: WorkflowDefinition,
     steps: tuple[Step, ...],
     wishes: Wishes,
@@ -46,7 +45,7 @@ def submit(
 
     An order for a later time waits for a poll (SUB-9).
     """
-    order = Order(
+    order = OrderAggregate(
         submitted=submitted,
         workflow=workflow.name,
         workflow_version=workflow.version,
@@ -62,7 +61,7 @@ def submit(
 
 
 def submit_again(
-    existing: Order, submitted: SubmittedOrder, payload: Payload, body: bytes
+    existing: OrderAggregate, submitted: Order, payload: Payload, body: bytes
 ) -> RefusedSubmission | None:
     """Refuse a message that would overwrite the order; None if it has the same content (SUB-3)."""
     if is_same(existing.submitted, submitted, payload):
@@ -72,7 +71,7 @@ def submit_again(
     return RefusedSubmission(f"refused-{digest}", refused)
 
 
-def is_same(recorded: SubmittedOrder, sent: SubmittedOrder, payload: Payload) -> bool:
+def is_same(recorded: Order, sent: Order, payload: Payload) -> bool:
     """Whether the message has the content that was submitted for the recorded order.
 
     The payload never changes, except for an erasure: then the message is compared after the same

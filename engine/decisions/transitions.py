@@ -13,7 +13,7 @@ from engine.domain.events import (
     StepFailed,
 )
 from engine.domain.messages import BusMessage, OrderReady, later
-from engine.domain.orders import Order, Pending
+from engine.domain.orders import OrderAggregate, Pending
 from engine.domain.states import Failed, Running, Skipped
 from engine.domain.statuses import Outcome
 from engine.domain.steps import Step, StepIn
@@ -25,8 +25,8 @@ from engine.features.external_events import cancel_requests
 class Transition:
     """The next version of an order; `before` is None for a new one."""
 
-    before: Order | None
-    after: Order
+    before: OrderAggregate | None
+    after: OrderAggregate
     events: tuple[HistoryEvent, ...]
     messages: tuple[BusMessage, ...] = ()
     """The messages to send after the commit; they only wake somebody."""
@@ -36,12 +36,12 @@ class Transition:
 class Draft:
     """An order as a decision has brought it so far, with what happened to it."""
 
-    before: Order
-    order: Order
+    before: OrderAggregate
+    order: OrderAggregate
     now: datetime
     events: tuple[HistoryEvent, ...] = ()
 
-    def but(self, order: Order, *events: HistoryEvent) -> "Draft":
+    def but(self, order: OrderAggregate, *events: HistoryEvent) -> "Draft":
         """Return the draft with this order, and with further events."""
         return replace(self, order=order, events=(*self.events, *events))
 
@@ -51,8 +51,8 @@ class Draft:
 
 
 def transition(
-    before: Order | None,
-    order: Order,
+    before: OrderAggregate | None,
+    order: OrderAggregate,
     now: datetime,
     events: tuple[HistoryEvent, ...],
     messages: tuple[BusMessage, ...] = (),
@@ -72,7 +72,7 @@ def transition(
     return Transition(before, after, events, messages)
 
 
-def order_ready(before: Order | None, after: Order) -> BusMessage:
+def order_ready(before: OrderAggregate | None, after: OrderAggregate) -> BusMessage:
     """Return the message that names the order to any scheduler, with the steps that may start now.
 
     Polling would find the order too, but later (SUB-6, SUP-3).
@@ -92,7 +92,7 @@ def order_ready(before: Order | None, after: Order) -> BusMessage:
 
 
 def after_answer(
-    order: Order, before: Step, answered: Step, event: HistoryEvent, now: datetime
+    order: OrderAggregate, before: Step, answered: Step, event: HistoryEvent, now: datetime
 ) -> Draft:
     """Return the draft of an order whose step was answered, by an agent or from outside (ANS-6).
 
@@ -110,7 +110,7 @@ def after_answer(
 # The end of an order
 
 
-def asks_for_undo(order: Order) -> StepIn[Failed] | None:
+def asks_for_undo(order: OrderAggregate) -> StepIn[Failed] | None:
     """Return the failed step for which the order has to be undone; None if there is none (UND-1).
 
     A failure that is not the service's own word never asks for the undo: an operator looks at it

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.domain.errors import InvalidLinkError
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 
 TOKEN = re.compile(r"(\?right=)[\w-]+")
@@ -45,7 +45,7 @@ def callback_url(address: str | None, order_id: str, step: Step) -> str | None:
     return f"{address}/api/answers/{order_id}/{step.name}?right={step.callback_token}"
 
 
-def step_of(order: Order, name: str, token: str) -> Step:
+def step_of(order: OrderAggregate, name: str, token: str) -> Step:
     """Return the step that this token is for; raises `InvalidLinkError`.
 
     The comparison takes the same time whatever the token is.

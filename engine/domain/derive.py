@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.domain import work_index
-from engine.domain.orders import Derived, Order, Pending, Processing
+from engine.domain.orders import Derived, OrderAggregate, Pending, Processing
 from engine.domain.states import AtWork, Failed, SettledStep, Startable, UndoPending
 from engine.domain.steps import Step
 
 
-def changed(before: Order | None, after: Order, now: datetime) -> Order:
+def changed(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> OrderAggregate:
     """Return the next version of an order; an order that is over is on hold no more.
 
     `before` is None for a new order; `now` is the time by this host's clock.
@@ -24,7 +24,7 @@ def changed(before: Order | None, after: Order, now: datetime) -> Order:
     return replace(after, version=version, updated_at=now, derived=derive(before, after, now))
 
 
-def amended(before: Order, after: Order) -> Order:
+def amended(before: OrderAggregate, after: OrderAggregate) -> OrderAggregate:
     """Return the next version of an order whose records changed, such as by an erasure.
 
     Nothing happened to the order, so its age, its place in lists and its retention stay.
@@ -33,13 +33,13 @@ def amended(before: Order, after: Order) -> Order:
     return as_of(at, replace(after, version=version, derived=before.derived))
 
 
-def as_of(at: datetime, order: Order) -> Order:
+def as_of(at: datetime, order: OrderAggregate) -> OrderAggregate:
     """Return the order as it was changed last at this time, with the work items of that time."""
     items = tuple(work_index.work_items(order, at, order.derived.ready_since))
     return replace(order, updated_at=at, derived=replace(order.derived, work_items=items))
 
 
-def derive(before: Order | None, after: Order, now: datetime) -> Derived:
+def derive(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> Derived:
     """Return what follows from the order after a transition at this time."""
     not_before = after.next_start(now)
     is_chosen = not_before is not None and not work_index.is_pause(after, after.ready, not_before)
@@ -53,7 +53,7 @@ def derive(before: Order | None, after: Order, now: datetime) -> Derived:
     )
 
 
-def _complete_by(order: Order) -> datetime | None:
+def _complete_by(order: OrderAggregate) -> datetime | None:
     """Return when the first running attempt is up (SCH-2); if pending, the next one (SUP-3)."""
     match order.state:
         case Processing():
@@ -65,20 +65,20 @@ def _complete_by(order: Order) -> datetime | None:
     return None
 
 
-def _tried_next(order: Order) -> Sequence[Step]:
+def _tried_next(order: OrderAggregate) -> Sequence[Step]:
     """Return the steps that wait for an attempt, ready or not; none after a failure (SCH-12)."""
     if order.is_undo:
         return order.in_state(UndoPending)
     return () if order.has_any(Failed) else order.in_state(Startable)
 
 
-def _locked_by(order: Order) -> str | None:
+def _locked_by(order: OrderAggregate) -> str | None:
     """Return the scheduler that handles the order; none while no agent has a request (ANS-1)."""
     instance = order.state.instance if isinstance(order.state, Processing) else None
     return instance if order.has_any(AtWork) else None
 
 
-def _ready_since(before: Order | None, after: Order, now: datetime) -> datetime:
+def _ready_since(before: OrderAggregate | None, after: OrderAggregate, now: datetime) -> datetime:
     """Return since when the order waits, anew after progress or an operator's action.
 
     An attempt without a result is no progress: the order keeps its place and its age. A time that
@@ -89,12 +89,12 @@ def _ready_since(before: Order | None, after: Order, now: datetime) -> datetime:
     return min(before.derived.ready_since, now)
 
 
-def _goes_on(before: Order, after: Order) -> bool:
+def _goes_on(before: OrderAggregate, after: OrderAggregate) -> bool:
     """Whether the order is undone from now on, or goes on after its end or a hold."""
     is_resumed = before.has_ended and not after.has_ended
     is_released = before.hold is not None and after.hold is None
     return is_resumed or is_released or before.direction is not after.direction
 
 
-def _settled(order: Order) -> frozenset[str]:
+def _settled(order: OrderAggregate) -> frozenset[str]:
     return frozenset(step.name for step in order.in_state(SettledStep))

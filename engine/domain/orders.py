@@ -39,8 +39,7 @@ from engine.domain.statuses import (
     situation_of,
 )
 from engine.domain.steps import Step, StepIn
-from engine.domain.submitted_order import Order as SubmittedOrder
-from engine.domain.submitted_order import Priority
+from engine.domain.submitted_order import Order, Priority
 
 # The state of an order
 
@@ -158,10 +157,10 @@ T_co = TypeVar("T_co", bound=State, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class OrderAggregate:
     """An order with its steps, as they were loaded under one ETag."""
 
-    submitted: SubmittedOrder
+    submitted: Order
     workflow: str
     workflow_version: int
     reply_to: str | None = None
@@ -348,26 +347,26 @@ class Order:
 
     # The verbs
 
-    def with_steps(self, *changed: Step) -> "Order":
+    def with_steps(self, *changed: Step) -> "OrderAggregate":
         """Return the order in which these steps replace those of the same name."""
         if not changed:
             return self
         by_name = {step.name: step for step in changed}
         return replace(self, steps=tuple(by_name.get(step.name, step) for step in self.steps))
 
-    def claimed_by(self, instance: str) -> "Order":
+    def claimed_by(self, instance: str) -> "OrderAggregate":
         """Let this scheduler handle the order (SCH-2)."""
         return self._with_state(OrderEvent.CLAIM, Processing(instance))
 
-    def requeue(self) -> "Order":
+    def requeue(self) -> "OrderAggregate":
         """Let any scheduler claim the order."""
         return self._with_state(OrderEvent.REQUEUE, Pending())
 
-    def complete(self) -> "Order":
+    def complete(self) -> "OrderAggregate":
         """Set the order to `Processed`: every step is finished (SCH-5)."""
         return self._with_state(OrderEvent.COMPLETE, Processed())
 
-    def end(self, outcome: Outcome, cause: Cause | None) -> "Order":
+    def end(self, outcome: Outcome, cause: Cause | None) -> "OrderAggregate":
         """Set the order to `Error` (SCH-8, UND-5).
 
         Raises `InvalidOrderTransitionError` while an attempt is under way (SCH-12).
@@ -376,7 +375,7 @@ class Order:
             raise InvalidOrderTransitionError(OrderEvent.END, self.state)
         return replace(self._with_state(OrderEvent.END, InError(outcome)), cause=cause)
 
-    def request_undo(self, cause: Cause) -> "Order":
+    def request_undo(self, cause: Cause) -> "OrderAggregate":
         """Undo every step that was done, or may have been (UND-1).
 
         A step at an agent ends first, and `verbs.request_undo` is applied to it then. While there
@@ -391,22 +390,22 @@ class Order:
         after = self._with_state(OrderEvent.REQUEST_UNDO, state)
         return replace(after, steps=steps, direction=Direction.UNDO, cause=cause)
 
-    def resume(self, *fresh: Step) -> "Order":
+    def resume(self, *fresh: Step) -> "OrderAggregate":
         """Go on after an operator's action, with these steps and a fresh count (OPR-3)."""
         after = self._with_state(OrderEvent.RESUME, Pending()).with_steps(*fresh)
         steps = tuple(map(verbs.without_retry_by, after.steps))
         cause = Cause(Code.UNDO_RESUMED) if self.is_undo else None
         return replace(after, steps=steps, cause=cause, failures=0)
 
-    def put_on_hold(self, hold: Hold) -> "Order":
+    def put_on_hold(self, hold: Hold) -> "OrderAggregate":
         """Let no step start until the order is released (OPR-7)."""
         return replace(self, hold=hold)
 
-    def release(self) -> "Order":
+    def release(self) -> "OrderAggregate":
         """Let steps start again (OPR-7)."""
         return replace(self, hold=None)
 
-    def _with_state(self, event: OrderEvent, state: OrderState) -> "Order":
+    def _with_state(self, event: OrderEvent, state: OrderState) -> "OrderAggregate":
         if (type(self.state), type(state)) not in ORDER_TABLE[event]:
             raise InvalidOrderTransitionError(event, self.state)
         return replace(self, state=state)

@@ -1,6 +1,6 @@
 """An order as it was submitted, and the values in which a workflow and a sender speak of it.
 
-What becomes of it is the record `Order` of `engine.domain.orders`. All times are in UTC.
+What becomes of it is the record `OrderAggregate` of `engine.domain.orders`. All times are in UTC.
 """
 
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.domain.keys import LAST, newest_first, sortable, time_of
-from engine.domain.orders import InError, Order, Pending, Processed, WorkItem
+from engine.domain.orders import InError, OrderAggregate, Pending, Processed, WorkItem
 from engine.domain.states import AtWork, AwaitingExternalEvent, UnderWay
 from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
@@ -59,7 +59,7 @@ LATER = "later"
 """The part of the key of a claim that waits for a chosen time, which follows."""
 
 
-def work_items(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
+def work_items(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
     """Yield the work items of the order as it is after a transition at this time.
 
     Exactly one of them lists the order (OPR-1): the first of the kind that `list_of` returns.
@@ -70,7 +70,7 @@ def work_items(order: Order, now: datetime, ready_since: datetime) -> Iterator[W
         yield from _open(order, now, ready_since)
 
 
-def list_of(order: Order) -> WorkItemKind:
+def list_of(order: OrderAggregate) -> WorkItemKind:
     """Return the kind of rows among which lists show the order.
 
     All that is awaited from outside is in one list. A pending order that no claim could go on with
@@ -102,13 +102,13 @@ def capability_of(step: Step) -> str:
     return NO_AGENT if step.is_external else step.rules.capability
 
 
-def first_need(order: Order, ready_since: datetime) -> str:
+def first_need(order: OrderAggregate, ready_since: datetime) -> str:
     """Return the capability of the first step that a claim starts; `NO_AGENT` if it needs none."""
     first = min(order.ready, key=lambda step: _turn(step, ready_since), default=None)
     return NO_AGENT if first is None else capability_of(first)
 
 
-def _open(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
+def _open(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
     if order.blocked() is None:
         yield from _claims(order, now, ready_since)
     if at_work := order.in_state(AtWork):
@@ -122,11 +122,11 @@ def _open(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkIt
         yield _item(order, WorkItemKind.HELD, sortable(order.hold.since))
 
 
-def _item(order: Order, kind: WorkItemKind, place: str) -> WorkItem:
+def _item(order: OrderAggregate, kind: WorkItemKind, place: str) -> WorkItem:
     return WorkItem(key=f"{kind}|{place}|{order.order_id}")
 
 
-def _claims(order: Order, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
+def _claims(order: OrderAggregate, now: datetime, ready_since: datetime) -> Iterator[WorkItem]:
     """Yield the place of the order in the lane of each capability that its ready steps need.
 
     A step whose agent has no capacity does not keep another step from its own agent.
@@ -149,12 +149,12 @@ def _turn(step: Step, ready_since: datetime) -> tuple[datetime, bool]:
     return step.not_before or ready_since, not step.is_external
 
 
-def _first_start(order: Order, steps: Iterable[Step], now: datetime) -> datetime | None:
+def _first_start(order: OrderAggregate, steps: Iterable[Step], now: datetime) -> datetime | None:
     first = min((order.starts_at(step) or now for step in steps), default=now)
     return first if first > now else None
 
 
-def is_pause(order: Order, steps: Iterable[Step], until: datetime) -> bool:
+def is_pause(order: OrderAggregate, steps: Iterable[Step], until: datetime) -> bool:
     """Whether this start is the end of a pause: the order keeps its place and age (SCH-16)."""
     return any(step.is_backing_off and order.starts_at(step) == until for step in steps)
 
@@ -163,7 +163,7 @@ def _first_due(steps: Iterable[StepIn[UnderWay]]) -> datetime:
     return min(step.state.complete_by for step in steps)
 
 
-def _end(order: Order, now: datetime) -> WorkItem:
+def _end(order: OrderAggregate, now: datetime) -> WorkItem:
     """Return the row that lists an order which is over: its last change is its end."""
     name = "processed" if isinstance(order.state, Processed) else Outcome.UNDONE
     return _item(order, WorkItemKind.ENDED, f"{name}|{newest_first(now)}")

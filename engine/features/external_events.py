@@ -12,7 +12,7 @@ from typing import Any
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Answered, Done, WithResult
 from engine.domain.events import ExternalRequestCancelled
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
@@ -123,7 +123,9 @@ def _erased(value: Any) -> Any:
     return ERASED
 
 
-def cancel_requests(order: Order) -> tuple[Order, tuple[ExternalRequestCancelled, ...]]:
+def cancel_requests(
+    order: OrderAggregate,
+) -> tuple[OrderAggregate, tuple[ExternalRequestCancelled, ...]]:
     """Return the order with no external event awaited any more, and what happened (SCH-12)."""
     awaited = order.in_state(AwaitingExternalEvent)
     events = tuple(
@@ -132,7 +134,7 @@ def cancel_requests(order: Order) -> tuple[Order, tuple[ExternalRequestCancelled
     return order.with_steps(*map(cancel_request, awaited)), events
 
 
-def move_deadlines(order: Order, held_for: timedelta) -> Order:
+def move_deadlines(order: OrderAggregate, held_for: timedelta) -> OrderAggregate:
     """Return the order with each deadline moved by the time of its hold (OPR-7)."""
     awaited = order.in_state(AwaitingExternalEvent)
     return order.with_steps(*(move_deadline_by(step, held_for) for step in awaited))

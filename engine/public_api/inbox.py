@@ -12,7 +12,7 @@ from engine.decisions.changes import Change
 from engine.declarations.workflow import Workflows
 from engine.domain.errors import InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from engine.domain.messages import ANSWERS, BusMessage, Message, OrderId, StepName, decode
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.http.answers import AnswerBody
 from engine.ports import Bus, Clock
 from engine.public_api.links import ACTOR
@@ -82,7 +82,7 @@ class AnswerInbox:
             await self._reject(message, body, str(fault), arrival)
 
     async def _record(self, message: QueuedAnswer) -> None:
-        def decide(order: Order, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Change | None:
             answers.awaiting(order, message.step)
             answer = answers.read(
                 order, message.step, self.workflows, message.answer, message.refusal

@@ -15,7 +15,7 @@ from engine.declarations.workflow import Workflows
 from engine.domain import callback_urls as links
 from engine.domain.errors import InvalidLinkError, TooManyTriesError, UnknownOrderError
 from engine.domain.messages import OrderId, StepName
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.http.answers import AnswerBody, AnswerTaken
 from engine.http.models import Parameters, View
 from engine.ports import Clock
@@ -100,7 +100,7 @@ class LinkService:
         app knows the order's workflow.
         """
 
-        def decide(order: Order, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Change | None:
             self._check(order, step, token)
             answer = answers.read(order, step, self.workflows, body.answer, body.refusal)
             answer = replace(answer, for_good=self._agent_of(order, step) in self.remembering)
@@ -125,12 +125,12 @@ class LinkService:
         self._check(order, step, token)
         return self._shown(order, step)
 
-    def _agent_of(self, order: Order, name: str) -> str | None:
+    def _agent_of(self, order: OrderAggregate, name: str) -> str | None:
         """Return the agent that was asked; None if there is no such step."""
         step = order.step(name)
         return step.agent if step else None
 
-    def _check(self, order: Order, step: str, token: CallbackToken) -> None:
+    def _check(self, order: OrderAggregate, step: str, token: CallbackToken) -> None:
         """Raise `InvalidLinkError`, and count that, unless the right is that of the step."""
         try:
             links.step_of(order, step, token.token)
@@ -138,7 +138,7 @@ class LinkService:
             self.wrong_tries.add(order.order_id)
             raise
 
-    def _shown(self, order: Order, name: str) -> Shown:
+    def _shown(self, order: OrderAggregate, name: str) -> Shown:
         step = next(candidate for candidate in order.steps if candidate.name == name)
         closed = answers.why_closed(order, step)
         asks = step.is_external and not closed
@@ -152,5 +152,5 @@ class LinkService:
             question=dict(self._question(order, name)) if asks else None,
         )
 
-    def _question(self, order: Order, step: str) -> Mapping[str, Any]:
+    def _question(self, order: OrderAggregate, step: str) -> Mapping[str, Any]:
         return answers.question(order, answers.definition_of(order, step, self.workflows))

@@ -17,7 +17,7 @@ from engine.decisions.operator_actions import cancel_for_customer, why_customer_
 from engine.declarations.business import EndpointDefinition
 from engine.domain.errors import InvalidError, UnknownOrderError
 from engine.domain.messages import NotBefore, OrderId, Submission
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import Outcome, ProcessState
 from engine.http.models import Parameters, View
 
@@ -171,12 +171,12 @@ def check_length(message: str) -> None:
         raise InvalidError([f"body: {reason}; a queue takes {LARGEST_MESSAGE}"])
 
 
-def is_of(order: Order, endpoint: EndpointDefinition) -> bool:
+def is_of(order: OrderAggregate, endpoint: EndpointDefinition) -> bool:
     """Whether the order came for the workflow of this endpoint; its versions have one endpoint."""
     return order.workflow == endpoint.workflow
 
 
-def followed(order: Order, endpoint: EndpointDefinition) -> FollowedOrder:
+def followed(order: OrderAggregate, endpoint: EndpointDefinition) -> FollowedOrder:
     """Return how far a recorded order is."""
     return FollowedOrder(
         order_id=order.order_id,
@@ -196,7 +196,7 @@ def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
     )
 
 
-def cancelled(order: Order, endpoint: EndpointDefinition, now: datetime) -> Change:
+def cancelled(order: OrderAggregate, endpoint: EndpointDefinition, now: datetime) -> Change:
     """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
     if not is_of(order, endpoint):
         raise UnknownOrderError

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from engine.declarations.business import EndpointDefinition, Payload
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Submission
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.ports import Clock, TextQueue
 from engine.public_api import rules
 from engine.public_api.rules import Beginning, Cancelled, FollowedOrder, IdempotencyKey, Placed
@@ -92,7 +92,7 @@ class CustomerService:
             raise RefusedError("this Idempotency-Key was used for an order with other content")
         return bound_id
 
-    async def find(self, order_id: str) -> Order | datetime:
+    async def find(self, order_id: str) -> OrderAggregate | datetime:
         """Return the order; or when it was placed, if it is accepted but not recorded yet.
 
         Raises `UnknownOrderError`. The id contains the time of the order, so a new order is known

@@ -13,7 +13,7 @@ from ulid import ULID
 
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.keys import LAST, bucket_of, newest_first, order_key, state_key
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import ACTED_PREFIX
 from engine.storage.orders import OrderStore, loaded
 from engine.storage.tables import Delete, Put, Stored, Table, columns_of
@@ -29,7 +29,7 @@ class ArchivedOrder:
     """One order with the keys of all its rows."""
 
     order_id: str
-    record: Order | None = None
+    record: OrderAggregate | None = None
     """None if the order is unreadable, or if a crash has left over only its history."""
     keys: Sequence[str]
     fault: str = ""

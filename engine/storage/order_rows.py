@@ -13,7 +13,7 @@ from engine.domain.orders import (
     Derived,
     Hold,
     InError,
-    Order,
+    OrderAggregate,
     OrderState,
     Pending,
     Processed,
@@ -22,8 +22,7 @@ from engine.domain.orders import (
 )
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.domain.steps import Step
-from engine.domain.submitted_order import Order as SubmittedOrder
-from engine.domain.submitted_order import Priority
+from engine.domain.submitted_order import Order, Priority
 from engine.storage.step_rows import columns_of_steps, result_column, steps_in
 from engine.storage.tables import Columns, RowMapper
 
@@ -80,7 +79,7 @@ STATE = RowMapper(StateColumns, texts=("cause", "work_items"), order_id="OrderID
 # Between the order and its state record
 
 
-def state_record(order: Order) -> StateRecord:
+def state_record(order: OrderAggregate) -> StateRecord:
     """Return the state record of the order."""
     state, hold, derived = order.state, order.hold, order.derived
     columns = StateColumns(
@@ -110,7 +109,7 @@ def state_record(order: Order) -> StateRecord:
     return StateRecord(columns, order.steps)
 
 
-def order_of(submitted: SubmittedOrder, record: StateRecord, etag: str | None) -> Order:
+def order_of(submitted: Order, record: StateRecord, etag: str | None) -> OrderAggregate:
     """Return the order of its two records; `etag` is that of the state row."""
     state = record.state
     derived = Derived(
@@ -120,7 +119,7 @@ def order_of(submitted: SubmittedOrder, record: StateRecord, etag: str | None) -
         ready_since=state.ready_since,
         work_items=tuple(WorkItem(key=key) for key in state.work_items),
     )
-    return Order(
+    return OrderAggregate(
         submitted=submitted,
         workflow=state.workflow,
         workflow_version=state.workflow_version,

@@ -25,8 +25,7 @@ from engine.domain.keys import (
     order_range,
     state_key,
 )
-from engine.domain.orders import Order as NewOrder
-from engine.domain.orders import WorkItem
+from engine.domain.orders import OrderAggregate, WorkItem
 from engine.domain.submitted_order import Order
 from engine.domain.work_index import ACTED_PREFIX, ENDED_PREFIX, IndexRow
 from engine.storage import outbox
@@ -157,7 +156,7 @@ def _history_entry(row: HistoryRow) -> HistoryEntry:
     return HistoryEntry(at=row.at, actor=row.actor, events=events, change_id=row.change_id)
 
 
-def of_change(change: Change, address: str | None = None) -> tuple[NewOrder, list[Operation]]:
+def of_change(change: Change, address: str | None = None) -> tuple[OrderAggregate, list[Operation]]:
     """Return the order as it is written, and all operations of its transaction.
 
     The written order holds the row keys of its obligations. Links in notices are of the app at this
@@ -181,7 +180,7 @@ def _acted(order_id: str, version: int, entry: HistoryEntry) -> Iterator[Operati
         yield Put(row.key, row)
 
 
-def _of_order(before: NewOrder | None, after: NewOrder) -> Iterator[Operation]:
+def _of_order(before: OrderAggregate | None, after: OrderAggregate) -> Iterator[Operation]:
     """Yield the operations on the order's own rows, under the ETag of its state."""
     submitted, record = after.submitted, state_record(after)
     if before is None or before.etag is None:
@@ -205,7 +204,7 @@ def of_note(note: Note) -> list[Operation]:
     return [history, *(Insert(row.key, row) for row in events), *acted]
 
 
-def loaded(rows: Iterable[tuple[Record, str]]) -> NewOrder | None:
+def loaded(rows: Iterable[tuple[Record, str]]) -> OrderAggregate | None:
     """Return the order from its rows, each with its ETag; None if there are none.
 
     Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
@@ -253,7 +252,7 @@ class OrderStore:
         """Return the same store by another access to its table."""
         return self if table is self.table else OrderStore(table, self.buckets, self._address)
 
-    async def load(self, order_id: str) -> NewOrder | None:
+    async def load(self, order_id: str) -> OrderAggregate | None:
         """Return the order with its state and steps, without its history; None if there is none.
 
         Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
@@ -261,7 +260,7 @@ class OrderStore:
         stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
         return loaded((self.record_of(row), row.etag) for row in stored)
 
-    async def commit(self, change: Change) -> NewOrder:
+    async def commit(self, change: Change) -> OrderAggregate:
         """Write all rows of the change, or none; return the order with its new ETag.
 
         Raises `ConflictError` when another writer was first, or when this change was written and

@@ -24,7 +24,7 @@ from engine.domain.events import (
 )
 from engine.domain.keys import LAST, key_part, sortable
 from engine.domain.messages import OPERATORS, BusMessage
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.statuses import STATUS_INFO, OrderStatus
 from engine.domain.work_index import IndexRow, WorkItemKind
 from engine.storage.tables import RowMapper
@@ -37,7 +37,10 @@ MAX_PER_TRANSITION = 100
 
 
 def notices_of(
-    before: Order | None, after: Order, entry: HistoryEntry, address: str | None = None
+    before: OrderAggregate | None,
+    after: OrderAggregate,
+    entry: HistoryEntry,
+    address: str | None = None,
 ) -> Iterator[BusMessage]:
     """Yield the notices of this transition to the sender; none if the sender named no queue.
 
@@ -67,7 +70,7 @@ def notices_of(
 
 
 def _events(
-    before: Order | None, after: Order, entry: HistoryEntry
+    before: OrderAggregate | None, after: OrderAggregate, entry: HistoryEntry
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the events of notices, each with its further fields."""
     has_begun = before is not None and any(step.counts.attempts for step in before.steps)
@@ -97,7 +100,7 @@ def _notice_of(end: OrderStatus) -> str:
 
 
 def _awaited(
-    after: Order, entry: HistoryEntry, address: str | None
+    after: OrderAggregate, entry: HistoryEntry, address: str | None
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the notices of what is awaited from outside, each with its link (ANS-7)."""
     for request, step in alerts.asks_in(after, entry):

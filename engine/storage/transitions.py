@@ -7,17 +7,17 @@ from datetime import datetime
 from engine.decisions.changes import Change, Decision, Note
 from engine.domain.errors import ConflictError, UnavailableError, UnknownOrderError
 from engine.domain.history import name_of
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import Completed, Undone
 from engine.ports import Bus, Clock, NewId
 from engine.storage.orders import OrderStore
 
 log = logging.getLogger(__name__)
 
-Decide = Callable[[Order, datetime], Decision]
+Decide = Callable[[OrderAggregate, datetime], Decision]
 """A pure function, since it may be called several times."""
 
-Intend = Callable[[Order, Decision], None]
+Intend = Callable[[OrderAggregate, Decision], None]
 """Gets each decision, with the order that it was made on, before it is written."""
 
 MAX_CONFLICTS = 20
@@ -80,7 +80,7 @@ class Transitions:
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
-    async def _load(self, order_id: str) -> Order:
+    async def _load(self, order_id: str) -> OrderAggregate:
         order = await self.store.load(order_id)
         if order is None:
             raise UnknownOrderError(f"no order {order_id} is recorded")

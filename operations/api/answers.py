@@ -15,7 +15,7 @@ from engine.declarations.workflow import StepDefinition, Workflows
 from engine.domain.callback_urls import CallbackUrls
 from engine.domain.errors import RefusedError, UnknownOrderError
 from engine.domain.messages import Moment, Text
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AwaitingExternalEvent
 from engine.features.external_events import without_personal_data
 from engine.http.answers import AnswerBody, AnswerTaken
@@ -90,7 +90,7 @@ class AnswerService:
         """
         actor = f"operator/{request.operator}"
 
-        def decide(order: Order, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Change | None:
             answers.awaiting(order, step)
             answer = answers.read(order, step, self.workflows, request.answer, request.refusal)
             return answers.answered(order, answer, actor, now)
@@ -124,7 +124,7 @@ class AnswerService:
             fields=list(definition.result_fields),
         )
 
-    def _hidden(self, order: Order) -> Order:
+    def _hidden(self, order: OrderAggregate) -> OrderAggregate:
         """Return the order as its workflow sees it where personal data is hidden."""
         payload = self.payload.hidden(order.submitted.payload)
         steps = tuple(map(without_personal_data, order.steps))
@@ -165,7 +165,7 @@ class AnswerService:
         command = _command(step, request)
         made: dict[str, str | None] = {}
 
-        def decide(order: Order, now: datetime) -> Change:
+        def decide(order: OrderAggregate, now: datetime) -> Change:
             change = answers.with_new_callback_url(order, command, callback_urls, now)
             made["url"] = callback_urls.of(order_id, answers.awaiting(change.after, step))
             return change
@@ -175,7 +175,7 @@ class AnswerService:
         return NewLink(order_id=order_id, step=step, answer_url=made["url"] or "")
 
 
-def _question(order: Order, definition: StepDefinition) -> dict[str, Any] | None:
+def _question(order: OrderAggregate, definition: StepDefinition) -> dict[str, Any] | None:
     try:
         return dict(answers.question(order, definition))
     except RefusedError:

@@ -27,7 +27,7 @@ from engine.domain.errors import (
     UnreadableRowError,
 )
 from engine.domain.keys import sortable
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow, WorkItemKind, work_items
 from engine.http.models import View
 from engine.ports import Clock
@@ -140,11 +140,11 @@ class BulkService:
 
     async def _act_on(
         self, matching: list[ListedOrder], request: BulkRequest, until: datetime
-    ) -> tuple[list[Order], list[NotDone]]:
+    ) -> tuple[list[OrderAggregate], list[NotDone]]:
         outcomes = await run_all(
             (self._one(row.order_id, request, until) for row in matching), at_most=AT_ONCE
         )
-        done = [outcome for outcome in outcomes if isinstance(outcome, Order)]
+        done = [outcome for outcome in outcomes if isinstance(outcome, OrderAggregate)]
         log.info(
             "operators.bulk_page",
             extra={"action": request.action, "done": len(done), "meant": len(matching)},
@@ -153,12 +153,12 @@ class BulkService:
 
     async def _one(
         self, order_id: str, request: BulkRequest, until: datetime
-    ) -> Order | NotDone | None:
+    ) -> OrderAggregate | NotDone | None:
         """Act on one order that still matches; return it as it is then, or why it was not done."""
         action, where = BY_NAME[request.action], request.where
         command = command_of(action, request, where.step if action.of_step else None)
 
-        def decide(order: Order, now: datetime) -> Change | None:
+        def decide(order: OrderAggregate, now: datetime) -> Change | None:
             if not matches(order, action, where, until):
                 return None
             return action.act(order, checked(order, command, self.workflows), now)
@@ -209,7 +209,7 @@ def _matching(
     return order if in_time and where.fits(order) else None
 
 
-def matches(order: Order, action: OperatorAction, where: Where, until: datetime) -> bool:
+def matches(order: OrderAggregate, action: OperatorAction, where: Where, until: datetime) -> bool:
     """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     items = work_items(order, order.updated_at, order.derived.ready_since)

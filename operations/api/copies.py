@@ -18,7 +18,7 @@ from engine.decisions.changes import Change, change_of
 from engine.declarations.business import AgentDefinition
 from engine.domain.errors import InvalidError, UnreadableRowError
 from engine.domain.keys import bucket_of, order_key, state_key
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.http.models import View
 from engine.ports import Clock
 from engine.storage.copies import (
@@ -72,7 +72,9 @@ class EndOfRestoring(View):
     ended: str
 
 
-def restored(order: Order, request: OperatorRequest, copied: Copied, now: datetime) -> Change:
+def restored(
+    order: OrderAggregate, request: OperatorRequest, copied: Copied, now: datetime
+) -> Change:
     """Return the change that records a copied order anew, with the agenda that follows from it."""
     decided = restore.decide(order, copied, request.note, now)
     return change_of(decided, f"operator/{request.operator}", at=now)

@@ -14,7 +14,7 @@ from typing import Literal
 from engine.decisions.changes import Change, Decision, NotClaimed
 from engine.domain.errors import UnreadableRowError
 from engine.domain.messages import request_id
-from engine.domain.orders import Hold, InError, Order, Pending, Processing
+from engine.domain.orders import Hold, InError, OrderAggregate, Pending, Processing
 from engine.domain.states import (
     AtWork,
     AwaitingExternalEvent,
@@ -43,10 +43,10 @@ from operations.api.views import StepStateView, step_state_view
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
 
-Claim = Callable[[Order, datetime, Mapping[str, Sequence[str]]], Decision]
+Claim = Callable[[OrderAggregate, datetime, Mapping[str, Sequence[str]]], Decision]
 """The scheduler's claim; its last argument are the agents with room now, by capability."""
 
-Recover = Callable[[Order, datetime, Sequence[AgentHealth]], Decision]
+Recover = Callable[[OrderAggregate, datetime, Sequence[AgentHealth]], Decision]
 """The supervisor's recovery; its last argument are the agents' health reports."""
 
 
@@ -85,7 +85,7 @@ class ActingRules:
         )
         return sorted(time for time in times if time)
 
-    def claimed(self, order: Order, at: datetime) -> Decision:
+    def claimed(self, order: OrderAggregate, at: datetime) -> Decision:
         """Return the claim at this time as if every agent had room.
 
         Whether an agent has room is known only at the moment of the claim.
@@ -97,7 +97,7 @@ class ActingRules:
         capacity = {capability: open_of(agents) for capability, agents in self.offers.items()}
         return self.claim(order, at, capacity)
 
-    def recovered(self, order: Order, at: datetime) -> Decision:
+    def recovered(self, order: OrderAggregate, at: datetime) -> Decision:
         """Return the recovery at this time if nobody replies before."""
         return self.recover(order, at, self.agent_health)
 
@@ -131,7 +131,9 @@ class Explanation(View):
     """The steps that run, have failed, or are next: those on which the order depends now."""
 
 
-def explain(order: Order, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
+def explain(
+    order: OrderAggregate, actions: Sequence[str], rules: ActingRules, now: datetime
+) -> Explanation:
     """Return the explanation; `actions` are those that an operator can take."""
     expected = what_comes(order, rules, now)
     waiting_for = _waiting_for(order, expected, actions, rules, now)
@@ -148,7 +150,7 @@ def explain(order: Order, actions: Sequence[str], rules: ActingRules, now: datet
     )
 
 
-def _current(order: Order) -> list[Step]:
+def _current(order: OrderAggregate) -> list[Step]:
     if order.is_over:
         return []
     states = (UnderWay, Failed, UndoFailed, NothingToUndo)
@@ -184,7 +186,7 @@ def accepted(order_id: str) -> Explanation:
     )
 
 
-def what_comes(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
+def what_comes(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the next act that is expected; None for an order that has ended and needs none."""
     match order.state:
         case Pending():
@@ -194,7 +196,9 @@ def what_comes(order: Order, rules: ActingRules, now: datetime) -> Prospect | No
     return None if order.is_over else Prospect(actor=Actor.OPERATOR)
 
 
-def what_comes_otherwise(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
+def what_comes_otherwise(
+    order: OrderAggregate, rules: ActingRules, now: datetime
+) -> Prospect | None:
     """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
     found = [_recovery(order, rules, now)]
     if order.blocked() is None:
@@ -204,7 +208,7 @@ def what_comes_otherwise(order: Order, rules: ActingRules, now: datetime) -> Pro
     return min(acts, key=lambda act: act.at or now, default=None)
 
 
-def _polled_from(order: Order, rules: ActingRules, now: datetime) -> datetime:
+def _polled_from(order: OrderAggregate, rules: ActingRules, now: datetime) -> datetime:
     """Return when every process may claim the order: at its chosen time, or after its wake-up.
 
     A last change far to come is the time of a clock that is ahead: nobody waits for that.
@@ -214,7 +218,7 @@ def _polled_from(order: Order, rules: ActingRules, now: datetime) -> datetime:
     return order.derived.not_before or soon
 
 
-def _claim(order: Order, rules: ActingRules, at: datetime) -> Prospect | None:
+def _claim(order: OrderAggregate, rules: ActingRules, at: datetime) -> Prospect | None:
     """Return the claim at this time, or once an agent that the order needs makes calls again."""
     why_not = None
     for then in (at, *rules.reopen(_capability(order), at)):
@@ -229,7 +233,9 @@ def _claim(order: Order, rules: ActingRules, at: datetime) -> Prospect | None:
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 
-def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: NotClaimable) -> Prospect:
+def _given_up(
+    order: OrderAggregate, rules: ActingRules, now: datetime, why_not: NotClaimable
+) -> Prospect:
     """Return what is given up of the order, unless a newer app claims it before (FLT-12)."""
     at = max(now, order.derived.ready_since + rules.version_overlap + INSTANT)
     change = rules.claimed(order, at)
@@ -238,7 +244,9 @@ def _given_up(order: Order, rules: ActingRules, now: datetime, why_not: NotClaim
     return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=why_not)
 
 
-def _answer_or_recovery(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
+def _answer_or_recovery(
+    order: OrderAggregate, rules: ActingRules, now: datetime
+) -> Prospect | None:
     """Return the next act on an order with running steps that cannot be claimed."""
     if not order.with_deadline():
         return Prospect(actor=Actor.OPERATOR)
@@ -248,7 +256,7 @@ def _answer_or_recovery(order: Order, rules: ActingRules, now: datetime) -> Pros
     return Prospect(actor=actor, at=_first_deadline(order))
 
 
-def _recovery(order: Order, rules: ActingRules, now: datetime) -> Prospect | None:
+def _recovery(order: OrderAggregate, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return the recovery if no running step is answered; None if none falls due."""
     due = _first_deadline(order)
     if due is None:
@@ -259,11 +267,11 @@ def _recovery(order: Order, rules: ActingRules, now: datetime) -> Prospect | Non
     return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
 
 
-def _first_deadline(order: Order) -> datetime | None:
+def _first_deadline(order: OrderAggregate) -> datetime | None:
     return min((step.state.complete_by for step in order.with_deadline()), default=None)
 
 
-def _capability(order: Order) -> str:
+def _capability(order: OrderAggregate) -> str:
     """Return the capability that the next claim needs."""
     return first_need(order, order.derived.ready_since)
 
@@ -271,7 +279,7 @@ def _capability(order: Order) -> str:
 # In words
 
 
-def _because(order: Order) -> str:
+def _because(order: OrderAggregate) -> str:
     outcome = f" ({order.outcome})" if order.outcome else ""
     back = " and goes back" if order.is_undo and not isinstance(order.state, InError) else ""
     stuck = " and ".join(step.name for step in order.in_state(UndoFailed))
@@ -282,12 +290,12 @@ def _because(order: Order) -> str:
     return f"{outcome}{back}{why}{hold}{_no_way_back(order)}{_left_out(order)}"
 
 
-def _no_way_back(order: Order) -> str:
+def _no_way_back(order: OrderAggregate) -> str:
     passed = " and ".join(step.name for step in order.passed_pivots())
     return f"; past its point of no return ({passed})" if passed else ""
 
 
-def _left_out(order: Order) -> str:
+def _left_out(order: OrderAggregate) -> str:
     """Return which steps the order went on without, and why, as far as it is known."""
     reasons = [
         f"{step.name} was skipped: {words_of(step.state.cause)}"
@@ -302,7 +310,7 @@ def _on_hold(hold: Hold) -> str:
 
 
 def _waiting_for(
-    order: Order,
+    order: OrderAggregate,
     expected: Prospect | None,
     actions: Sequence[str],
     rules: ActingRules,
@@ -335,7 +343,7 @@ def _waiting_for(
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
 
 
-def _unknown(order: Order, why_not: NotClaimable) -> str:
+def _unknown(order: OrderAggregate, why_not: NotClaimable) -> str:
     """Return what only another version of the app knows, which the order needs."""
     if why_not is NotClaimable.UNKNOWN_PROVIDER:
         return "no agent of this one leads to the provider that may have done its step"
@@ -343,7 +351,7 @@ def _unknown(order: Order, why_not: NotClaimable) -> str:
     return f"this one does not know workflow {workflow}"
 
 
-def _polled_again(order: Order) -> str:
+def _polled_again(order: OrderAggregate) -> str:
     """Return what was accepted and is asked for again; empty if nothing was."""
     accepted = [
         f"{step.agent}, which accepted {step.name} and may take until {_clock(step.answer_by)}"
@@ -363,7 +371,7 @@ _UNTIL: Mapping[type[Wait | None], str] = {
 """What a step does that waits for a time; `_polled_again` says it of work that was accepted."""
 
 
-def _pauses(order: Order, now: datetime) -> str:
+def _pauses(order: OrderAggregate, now: datetime) -> str:
     """Return why the steps that are next do not start yet."""
     return "".join(f"; {pause}" for step in order.ready if (pause := _pause(step, now)))
 
@@ -376,7 +384,9 @@ def _pause(step: Step, now: datetime) -> str:
     return f"{step.name} {does} {_clock(until)}{why}"
 
 
-def _capacity_wait(order: Order, expected: Prospect, rules: ActingRules, now: datetime) -> str:
+def _capacity_wait(
+    order: OrderAggregate, expected: Prospect, rules: ActingRules, now: datetime
+) -> str:
     needs, since = _capability(order), order.derived.ready_since
     if needs not in rules.offers:
         return ""
@@ -419,7 +429,7 @@ def _then(expected: Prospect | None) -> str:
     return f", from {_clock(expected.at)} on{effect}"
 
 
-def _otherwise(order: Order, rules: ActingRules, now: datetime) -> str:
+def _otherwise(order: OrderAggregate, rules: ActingRules, now: datetime) -> str:
     comes = what_comes_otherwise(order, rules, now)
     if comes is None or comes.at is None:
         return AS_IT_IS

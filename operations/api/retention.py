@@ -12,7 +12,7 @@ from engine.declarations.business import Payload
 from engine.domain import keys
 from engine.domain.errors import InvalidError, RefusedError, UnavailableError
 from engine.domain.events import PersonalDataErased
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.features.external_events import without_personal_data
 from engine.http.models import View
 from engine.ports import Clock
@@ -57,7 +57,9 @@ class Found(View):
     continuation: str | None = None
 
 
-def erase(order: Order, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
+def erase(
+    order: OrderAggregate, request: OperatorRequest, payload: Payload, now: datetime
+) -> Change:
     """Return the change that erases the customer's data, also from answers (ANS-5).
 
     Order, state and history stay, with the times by which lists and retention go. Of its business

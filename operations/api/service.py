@@ -19,7 +19,7 @@ from engine.declarations.workflow import Workflows
 from engine.domain import keys, work_index
 from engine.domain.errors import InvalidError, RefusedError, UnreadableRowError
 from engine.domain.events import PersonalDataRevealed
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow
 from engine.ports import Clock
 from engine.storage.agent_health import KEPT, AgentHealthLog
@@ -60,7 +60,7 @@ A page may be short or even empty without being the last one.
 """
 
 
-Find = Callable[[str], Awaitable[Order | datetime]]
+Find = Callable[[str], Awaitable[OrderAggregate | datetime]]
 """Returns an order; or when it was placed, if it is accepted but not recorded yet.
 
 Raises `UnknownOrderError`.
@@ -201,7 +201,7 @@ class OperatorService:
         if isinstance(await self.find(order_id), datetime):
             raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
 
-        def decide(order: Order, now: datetime) -> Change:
+        def decide(order: OrderAggregate, now: datetime) -> Change:
             return action.act(order, checked(order, command, self.workflows), now)
 
         decision = await self.transitions.apply(order_id, decide)
@@ -229,7 +229,7 @@ class OperatorService:
         return vocabulary(self.links)
 
 
-def _looked(order: Order, request: OperatorRequest, now: datetime) -> Note:
+def _looked(order: OrderAggregate, request: OperatorRequest, now: datetime) -> Note:
     """Return the note that an operator looked at the personal data of an order."""
     actor = f"operator/{request.operator}"
     events = (PersonalDataRevealed(note=request.note),)

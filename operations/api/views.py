@@ -25,7 +25,7 @@ from engine.domain.errors import InvalidError
 from engine.domain.events import Action, ActionTaken, HistoryEvent, UndoRequested, UnknownEvent
 from engine.domain.history import name_of, to_data
 from engine.domain.keys import key_in, made_at
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import STATES, LateEffectsPossible, State, Wait
 from engine.domain.statuses import Direction, Outcome, ProcessState, StepState
 from engine.domain.steps import Step
@@ -151,7 +151,7 @@ class OrderView(StateView):
     """The actions that an operator can take on the order now."""
 
 
-def state_view(order: Order) -> StateView:
+def state_view(order: OrderAggregate) -> StateView:
     """Return the state record of an order."""
     derived, hold = order.derived, order.hold
     return StateView(
@@ -178,7 +178,7 @@ def state_view(order: Order) -> StateView:
 
 
 def order_view(
-    order: Order, payload: Payload, history: Iterable[HistoryEntry], now: datetime
+    order: OrderAggregate, payload: Payload, history: Iterable[HistoryEntry], now: datetime
 ) -> OrderView:
     """Return everything about an order except personal data (OPR-1)."""
     entries, submitted = list(history), order.submitted.payload
@@ -258,7 +258,7 @@ def step_state_view(step: Step) -> StepStateView:
     )
 
 
-def _step(order: Order, step: Step, now: datetime) -> StepView:
+def _step(order: OrderAggregate, step: Step, now: datetime) -> StepView:
     rules, counts = step.rules, step.counts
     shown = without_personal_data(step).result
     return StepView(
@@ -287,7 +287,7 @@ def _step(order: Order, step: Step, now: datetime) -> StepView:
     )
 
 
-def _not_before(order: Order, step: Step, now: datetime) -> datetime | None:
+def _not_before(order: OrderAggregate, step: Step, now: datetime) -> datetime | None:
     """Return the earliest start of the step; while it is still to be done, also the order's own."""
     starts_at = order.starts_at(step)
     is_to_be_done = step.pattern_state is StepState.NOT_STARTED
@@ -358,7 +358,7 @@ class ListedOrder(View):
     """Null if its row cannot be read."""
 
 
-def found(order: Order) -> ListedOrder:
+def found(order: OrderAggregate) -> ListedOrder:
     """Return an order in any state as a list shows it."""
     return _listed(order.order_id, summary(order))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from engine.declarations.workflow import Workflows
 from engine.domain import work_index
 from engine.domain.keys import sortable
-from engine.domain.orders import Order, Pending, Processing
+from engine.domain.orders import OrderAggregate, Pending, Processing
 from engine.domain.states import AtWork, Failed, UnderWay
 from engine.domain.work_index import IndexRow, WorkItemKind
 from scheduler.service import WAKE_UP_TIME
@@ -36,13 +36,13 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     return may_go_on(order, world.deployed.workflows) and now >= polled_from(order)
 
 
-def _is_overdue(world: World, order: Order, now: datetime) -> bool:
+def _is_overdue(world: World, order: OrderAggregate, now: datetime) -> bool:
     """Whether a step is; on hold, the deadline of an external event moves (OPR-7)."""
     due = order.in_state(AtWork) if order.hold else order.in_state(UnderWay)
     return any(now > step.state.complete_by + world.deployed.tolerance for step in due)
 
 
-def may_go_on(order: Order, workflows: Workflows) -> bool:
+def may_go_on(order: OrderAggregate, workflows: Workflows) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
     is_open = isinstance(order.state, Pending | Processing) and not order.hold
     if not order.is_undo and order.has_any(Failed):
@@ -50,7 +50,7 @@ def may_go_on(order: Order, workflows: Workflows) -> bool:
     return is_open and bool(ready(order, workflows) or not order.has_any(UnderWay))
 
 
-def polled_from(order: Order) -> datetime:
+def polled_from(order: OrderAggregate) -> datetime:
     """From when on a poll takes it.
 
     That is the time that was chosen, or the end of a pause, or when its wake-up has had its time.

@@ -37,7 +37,7 @@ from engine.domain.events import (
 from engine.domain.history import name_of
 from engine.domain.keys import history_key, sortable
 from engine.domain.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
-from engine.domain.orders import InError, Order, Pending, Processing
+from engine.domain.orders import InError, OrderAggregate, Pending, Processing
 from engine.domain.states import (
     AtWork,
     AwaitingExternalEvent,
@@ -125,7 +125,7 @@ def _check(world: World) -> None:
         world.rows.sound = True
 
 
-def _check_rows(world: World, order: Order) -> None:
+def _check_rows(world: World, order: OrderAggregate) -> None:
     """Check what follows from the stored rows alone, once for all worlds that share them."""
     _numbered_without_gaps(world, order)
     _handled_by_one(world, order)
@@ -142,7 +142,7 @@ def _check_rows(world: World, order: Order) -> None:
     _begun_in_time(world, order)
 
 
-def _has_a_way_out(world: World, order: Order) -> None:
+def _has_a_way_out(world: World, order: OrderAggregate) -> None:
     """An order in `Error` can be cancelled, unless a step certainly passed its pivot (OPR-12).
 
     Where only a doubt forbids that, an operator can settle it.
@@ -154,7 +154,7 @@ def _has_a_way_out(world: World, order: Order) -> None:
     demand(ways or certain, f"the order is in Error, and nothing can end its doubt: {ways}")
 
 
-def _passed_pivots(order: Order) -> list[Step]:
+def _passed_pivots(order: OrderAggregate) -> list[Step]:
     """The points of no return that were done, or may have been (UND-6)."""
     return [step for step in order.steps if step.rules.pivot and _may_be_done(step)]
 
@@ -166,7 +166,7 @@ def _may_be_done(step: Step) -> bool:
     return isinstance(step.effect, Doubt)
 
 
-def _ended_as_its_steps_say(world: World, order: Order) -> None:
+def _ended_as_its_steps_say(world: World, order: OrderAggregate) -> None:
     """An order has ended as its steps have (SCH-8, SCH-12, UND-5).
 
     No step has failed for which nothing follows.
@@ -198,7 +198,7 @@ def _over_for_good(world: World) -> None:
     demand(same or not over, f"“{transitions[-1].event}” although the order was {over}")
 
 
-def _nothing_stands_half_done(world: World, order: Order) -> None:
+def _nothing_stands_half_done(world: World, order: OrderAggregate) -> None:
     """What an order says of its end is true at the remote services."""
     at_services = [step for step in order.steps if not step.is_external]
     counted = [step for step in at_services if not isinstance(step.state, Skipped)]
@@ -220,7 +220,7 @@ def _nothing_stands_half_done(world: World, order: Order) -> None:
         )
 
 
-def _not_turned_back(world: World, order: Order) -> None:
+def _not_turned_back(world: World, order: OrderAggregate) -> None:
     """No order goes back once a point of no return was done (UND-6)."""
     done = [step.name for step in order.steps if step.rules.pivot and _standing(world, step)]
     demand(not (order.is_undo and done), f"the order goes back, though {done} was done (UND-6)")
@@ -242,7 +242,7 @@ def _answered_once(world: World) -> None:
     demand(len(answered) == len({*answered}), f"answered more than once: {answered} (ANS-3)")
 
 
-def _begun_in_time(world: World, order: Order) -> None:
+def _begun_in_time(world: World, order: OrderAggregate) -> None:
     """No step begins before the time that its workflow says (SCH-15), or its order (SUB-9)."""
     date = order.submitted.not_before
     workflow = world.deployed.workflows.find(order.workflow, order.workflow_version)
@@ -260,11 +260,11 @@ def _begun_in_time(world: World, order: Order) -> None:
         )
 
 
-def _time_of(order: Order, definition: StepDefinition) -> datetime | None:
+def _time_of(order: OrderAggregate, definition: StepDefinition) -> datetime | None:
     return definition.begins(order.submitted, results_for(order, definition))
 
 
-def _one_round_stands(world: World, order: Order) -> None:
+def _one_round_stands(world: World, order: OrderAggregate) -> None:
     """At most one round of a step stands, or may.
 
     A round begins where the one before is nothing (AGT-3).
@@ -305,7 +305,7 @@ def _not_lost(world: World) -> None:
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
 
-def _numbered_without_gaps(world: World, order: Order) -> None:
+def _numbered_without_gaps(world: World, order: OrderAggregate) -> None:
     for version in range(1, order.version + 1):
         demand(
             history_key(world.order_id, version) in world.rows, f"version {version} has no history"
@@ -314,7 +314,7 @@ def _numbered_without_gaps(world: World, order: Order) -> None:
     demand(beyond not in world.rows, "the history is ahead of the state")
 
 
-def _handled_by_one(world: World, order: Order) -> None:
+def _handled_by_one(world: World, order: OrderAggregate) -> None:
     """Claims and what ends them alternate.
 
     `LockedBy` says who handles the order, and nothing while nobody does.
@@ -343,7 +343,7 @@ def _is_of_people(entry: HistoryEntry) -> bool:
     return entry.actor.startswith("operator/") or entry.actor == CUSTOMER
 
 
-def _shown_as_it_is(order: Order) -> None:
+def _shown_as_it_is(order: OrderAggregate) -> None:
     due, complete_by = order.in_state(UnderWay), order.derived.complete_by
     match order.state:
         case Processing():
@@ -370,14 +370,14 @@ def _shown_as_it_is(order: Order) -> None:
     demand(not both, "a step is being undone while another is being done")
 
 
-def _to_be_tried(order: Order) -> Sequence[Step]:
+def _to_be_tried(order: OrderAggregate) -> Sequence[Step]:
     """The steps that wait for an attempt; after a failure none does on the way forward (SCH-12)."""
     if order.is_undo:
         return order.in_state(UndoPending)
     return () if order.has_any(Failed) else order.in_state(Startable)
 
 
-def _work_index_is_exact(world: World, order: Order) -> None:
+def _work_index_is_exact(world: World, order: OrderAggregate) -> None:
     stored = {key for key in world.agenda() if not key.startswith(WorkItemKind.OUTBOX)}
     expected = set(_work_items(world, order))
     demand(stored == expected, f"the agenda holds {sorted(stored)}, owed is {sorted(expected)}")
@@ -388,7 +388,7 @@ def _work_index_is_exact(world: World, order: Order) -> None:
     _is_listed_once(world, order)
 
 
-def _is_listed_once(world: World, order: Order) -> None:
+def _is_listed_once(world: World, order: OrderAggregate) -> None:
     """An open order is in one list alone, by one row (OPR-1); of its claims, one names it."""
     state = order.state
     was_undone = isinstance(state, InError) and state.outcome is Outcome.UNDONE
@@ -403,7 +403,7 @@ def _is_listed_once(world: World, order: Order) -> None:
     )
 
 
-def _date_of(world: World, order: Order, row: IndexRow) -> dict[str, object]:
+def _date_of(world: World, order: OrderAggregate, row: IndexRow) -> dict[str, object]:
     """Until when the steps of the claim of this row wait; empty for a row of another kind."""
     kind, _, capability, *_ = row.key.split("|") + [""] * 2
     if kind != WorkItemKind.PENDING:
@@ -412,7 +412,7 @@ def _date_of(world: World, order: Order, row: IndexRow) -> dict[str, object]:
     return {"NotBefore": _first_date(order, [step for step in turn if _lane(step) == capability])}
 
 
-def _first_date(order: Order, turn: Collection[Step]) -> datetime | None:
+def _first_date(order: OrderAggregate, turn: Collection[Step]) -> datetime | None:
     """When the first of these steps may begin; None if one could begin at its last change."""
     now = order.updated_at
     first = min((_begins_at(order, step) or now for step in turn), default=now)
@@ -423,7 +423,7 @@ def _lane(step: Step) -> str:
     return "-" if step.is_external else step.rules.capability
 
 
-def _acted_on(order: Order) -> dict[str, object]:
+def _acted_on(order: OrderAggregate) -> dict[str, object]:
     """What rows of the agenda say that others go by.
 
     They say who waits since when, for whom, and where there is room.
@@ -434,7 +434,7 @@ def _acted_on(order: Order) -> dict[str, object]:
     return dict(zip(ACTED_ON, values, strict=True))
 
 
-def _work_items(world: World, order: Order) -> Iterator[str]:
+def _work_items(world: World, order: OrderAggregate) -> Iterator[str]:
     """What is owed to an order, read off its records here once more.
 
     The shipped code is not asked.
@@ -462,17 +462,17 @@ def _work_items(world: World, order: Order) -> Iterator[str]:
         yield f"!held|{sortable(order.hold.since)}|{order_id}"
 
 
-def _waits_for_operator(order: Order) -> bool:
+def _waits_for_operator(order: OrderAggregate) -> bool:
     return isinstance(order.state, InError) and order.state.outcome is not Outcome.UNDONE
 
 
-def _begins_at(order: Order, step: Step) -> datetime | None:
+def _begins_at(order: OrderAggregate, step: Step) -> datetime | None:
     """When a step may begin: the later of its own time and the order's, which no undo waits for."""
     of_order = None if order.is_undo else order.submitted.not_before
     return max(filter(None, (step.not_before, of_order)), default=None)
 
 
-def _pauses(order: Order, turn: Collection[Step]) -> bool:
+def _pauses(order: OrderAggregate, turn: Collection[Step]) -> bool:
     """Whether the first date of these steps is a pause between two attempts (SCH-16)."""
     dates = [(date, step) for step in turn if (date := _begins_at(order, step))]
     first = min((date for date, _ in dates), default=None)
@@ -482,7 +482,7 @@ def _pauses(order: Order, turn: Collection[Step]) -> bool:
     )
 
 
-def _waits_for_nothing_else(world: World, order: Order) -> None:
+def _waits_for_nothing_else(world: World, order: OrderAggregate) -> None:
     """An order waits for a time only if one is to come for every step whose turn it is.
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
@@ -498,7 +498,7 @@ def _waits_for_nothing_else(world: World, order: Order) -> None:
     )
 
 
-def _attempts_counted_once(world: World, order: Order) -> None:
+def _attempts_counted_once(world: World, order: OrderAggregate) -> None:
     claims = 0
     for entry in world.history():
         begins = any(isinstance(event, StepStarted) for event in entry.events)
@@ -787,11 +787,11 @@ def _newly(state: type[State], change: Change) -> list[Step]:
     return [step for step in change.after.in_state(state) if step.name not in was]
 
 
-def _end_of(order: Order) -> str:
+def _end_of(order: OrderAggregate) -> str:
     return order.state.outcome if isinstance(order.state, InError) else "processed"
 
 
-def _settled(order: Order) -> set[str]:
+def _settled(order: OrderAggregate) -> set[str]:
     return _names(order.in_state(SettledStep))
 
 
@@ -958,7 +958,7 @@ def _has_begun(change: Change, step: Step) -> bool:
     return not (ran and before.counts.attempts == step.counts.attempts)
 
 
-def _failed(order: Order) -> list[StepIn[Any]]:
+def _failed(order: OrderAggregate) -> list[StepIn[Any]]:
     """The steps of which there are no more attempts, forward or back."""
     return [step for step in order.steps if isinstance(step.state, FAILED)]
 
@@ -1045,7 +1045,7 @@ def _by_one_who_knows_it(world: World, change: Change) -> None:
     demand(not of_others, f"{slot} gave up {of_others}, whose provider it does not know (FLT-12)")
 
 
-def _is_newer(order: Order, known: Workflows) -> bool:
+def _is_newer(order: OrderAggregate, known: Workflows) -> bool:
     versions = [workflow.version for workflow in known.all if workflow.name == order.workflow]
     return order.workflow_version > max(versions, default=0)
 
@@ -1164,7 +1164,7 @@ def check_forgotten(world: World, request: AgentRequest) -> None:
     demand(not done, f"{request.step} is done a second time under a forgotten key (AGT-12)")
 
 
-def is_true(world: World, order: Order, kind: str) -> bool:
+def is_true(world: World, order: OrderAggregate, kind: str) -> bool:
     """Whether an operator who has found out would say this, where keys are forgotten."""
     if not any(agent.keys_last for agent in world.deployed.agents.values()):
         return True
@@ -1172,7 +1172,7 @@ def is_true(world: World, order: Order, kind: str) -> bool:
     return {"renew": not stands, "skip": stands is not order.is_undo}.get(kind, True)
 
 
-def found_out(world: World, order: Order) -> tuple[Step, bool]:
+def found_out(world: World, order: OrderAggregate) -> tuple[Step, bool]:
     """The first step in doubt, and whether an operator finds at its service that it was done."""
     step = next(step for step in order.steps if isinstance(step.effect, Doubt))
     return step, bool(_standing(world, step))

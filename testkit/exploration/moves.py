@@ -13,7 +13,7 @@ from engine.decisions.operator_actions import possible, why_customer_cannot_canc
 from engine.domain.errors import ConflictError, NewerWorkflowError, UnavailableError
 from engine.domain.keys import bucket_of
 from engine.domain.messages import BusMessage
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork, UnderWay
 from engine.domain.work_index import WorkItemKind
 from engine.storage.agent_health import OPERATOR, AgentHealth, AttemptFault
@@ -311,7 +311,7 @@ def _rights(world: World, handler: Handler) -> Iterator[str]:
     """Yield the rights of links that a handler has read, where services answer over them."""
     if world.deployed.called_back:
         values = (entry.value for entry in handler.log if isinstance(entry, Returned))
-        yield from (str(rights_in(value)) for value in values if isinstance(value, Order))
+        yield from (str(rights_in(value)) for value in values if isinstance(value, OrderAggregate))
 
 
 def _go_on(world: World, handler: Handler) -> World:
@@ -681,7 +681,7 @@ def _set_moments(world: World) -> Iterator[datetime]:
         yield datetime.fromisoformat(row.key.split("|")[1])
 
 
-def _moments_of(order: Order, world: World) -> Iterator[datetime]:
+def _moments_of(order: OrderAggregate, world: World) -> Iterator[datetime]:
     deployed = world.deployed
     if deployed.gone:  # a step waits for a newer version that leads to its provider (FLT-12)
         yield order.derived.ready_since + deployed.version_overlap + INSTANT

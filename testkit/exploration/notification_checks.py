@@ -13,7 +13,7 @@ from engine.domain.causes import group_of
 from engine.domain.effects import Doubt
 from engine.domain.events import OrderEnded, StepCompleted, StepSettled, StepStarted
 from engine.domain.messages import OPERATORS
-from engine.domain.orders import InError, Order
+from engine.domain.orders import InError, OrderAggregate
 from engine.domain.states import Completed, Failed, NothingToUndo, UndoFailed, Undoing, UndoPending
 from engine.domain.statuses import ORDER_FAILED, ORDER_UNDONE, Outcome
 from engine.domain.steps import Step
@@ -61,7 +61,7 @@ def check_alert(change: Change) -> None:
 
 
 def _says_what_is(
-    order: Order, outcome: Outcome, entry: HistoryEntry, alert: OperatorEvent
+    order: OrderAggregate, outcome: Outcome, entry: HistoryEntry, alert: OperatorEvent
 ) -> None:
     undone = outcome is Outcome.UNDONE
     expected = {
@@ -87,7 +87,7 @@ def _says_what_is(
     demand(offered == can, f"operators can {can}, and are told {offered}")
 
 
-def _names_the_cause(order: Order, entry: HistoryEntry, alert: OperatorEvent) -> None:
+def _names_the_cause(order: OrderAggregate, entry: HistoryEntry, alert: OperatorEvent) -> None:
     """Check which step is named: one that has failed, with its own reason; none if none has."""
     cause = order.step(alert.data["step"])
     if cause is None:

@@ -1,7 +1,7 @@
 """What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
 
 from engine.decisions.changes import Change
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.steps import StepIn
 from engine.domain.submitted_order import Priority
@@ -41,7 +41,7 @@ def check_turn(world: World, handler: Handler, change: Change) -> None:
             )
 
 
-def _is_before(one: Order, other: Order) -> bool:
+def _is_before(one: OrderAggregate, other: OrderAggregate) -> bool:
     if one.priority is not other.priority:
         return one.priority is Priority.HIGH
     return one.derived.ready_since < other.derived.ready_since
@@ -62,7 +62,7 @@ def _found(handler: Handler) -> set[str]:
     }
 
 
-def _needs(order: Order) -> set[str]:
+def _needs(order: OrderAggregate) -> set[str]:
     """What the steps of an order that have not begun are for."""
     idle = (step for step in order.steps if not isinstance(step.state, UnderWay))
     return {step.rules.capability for step in idle}
@@ -90,7 +90,7 @@ def check_capacity(after: World, change: Change) -> None:
         demand(there <= capacity, f"{there} orders are at {agent}")
 
 
-def _runs_at(order: Order, agent: str, world: World) -> bool:
+def _runs_at(order: OrderAggregate, agent: str, world: World) -> bool:
     return any(_is_at(step, agent, world) for step in order.in_state(UnderWay))
 
 

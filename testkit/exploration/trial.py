@@ -11,7 +11,7 @@ from engine.azure.settings import Settings
 from engine.decisions.operator_actions import BY_NAME
 from engine.declarations.business import Business
 from engine.domain.errors import InvalidError
-from engine.domain.orders import PROCESS_STATE, InError, Order
+from engine.domain.orders import PROCESS_STATE, InError, OrderAggregate
 from engine.domain.states import PATTERN_STATE, Skipped
 from engine.domain.submitted_order import OUTSIDE
 from testkit.exploration.deployment import (
@@ -248,7 +248,7 @@ def _beginning(deployed: Deployment, submission: Mapping[str, Any], wanted: Want
     return world.with_messages([sent(submission)])
 
 
-def _seen(world: World, order: Order) -> Seen:
+def _seen(world: World, order: OrderAggregate) -> Seen:
     return Seen(
         state=str(PROCESS_STATE[type(order.state)]),
         outcome=str(order.state.outcome) if isinstance(order.state, InError) else None,
@@ -262,7 +262,7 @@ def _standing(effects: frozenset[str]) -> set[str]:
     return {key.split(":")[1] for key in done if f"{key} undo" not in effects}
 
 
-def _end(order: Order) -> str:
+def _end(order: OrderAggregate) -> str:
     """Say how an order has ended, with the steps whose effects stand, or may."""
     if order.hold:
         return "held"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.declarations.workflow import WorkflowDefinition, Workflows
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import (
     AwaitingExternalEvent,
     Completed,
@@ -26,7 +26,7 @@ FAILED = Failed | UndoFailed | NothingToUndo
 """No more attempts to do or to undo the step."""
 
 
-def ready(order: Order, workflows: Workflows) -> list[Step]:
+def ready(order: OrderAggregate, workflows: Workflows) -> list[Step]:
     """Return the steps whose turn it is, whether or not their time has come."""
     if order.hold:
         return []
@@ -47,7 +47,7 @@ def ready(order: Order, workflows: Workflows) -> list[Step]:
     return [step for step in first if isinstance(step.state, NOT_STARTED)]
 
 
-def _ready_to_be_undone(order: Order, workflow: WorkflowDefinition) -> list[Step]:
+def _ready_to_be_undone(order: OrderAggregate, workflow: WorkflowDefinition) -> list[Step]:
     if order.has_any(Running, AwaitingExternalEvent):
         return []
     standing = {

@@ -17,7 +17,7 @@ from typing import Any
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.keys import bucket_of, order_key
 from engine.domain.messages import request_id_of
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.work_index import IndexRow
 from engine.storage.order_rows import StateRecord
@@ -54,7 +54,7 @@ class Rows(dict[str, tuple[int, Any]]):
         return parts
 
     @cached_property
-    def order(self) -> Order | None:
+    def order(self) -> OrderAggregate | None:
         """The order."""
         order_id = next(
             (
@@ -66,7 +66,7 @@ class Rows(dict[str, tuple[int, Any]]):
         )
         if order_id is None:
             return None
-        order: Order = settled(self.store(order_id).load(order_id))
+        order: OrderAggregate = settled(self.store(order_id).load(order_id))
         return order
 
     @cached_property
@@ -221,7 +221,7 @@ class World:
         """The state store, to read from; whoever writes takes its rows from there."""
         return self.rows.store(self.order_id)
 
-    def order(self) -> Order | None:
+    def order(self) -> OrderAggregate | None:
         """The order."""
         return self.rows.order
 
@@ -327,7 +327,7 @@ class World:
         ).digest()
 
 
-def rights_in(order: Order | None) -> list[str | None]:
+def rights_in(order: OrderAggregate | None) -> list[str | None]:
     """Return the rights of an order's links, which no text of it shows."""
     return [step.callback_token for step in order.steps] if order else []
 

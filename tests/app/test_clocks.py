@@ -11,7 +11,7 @@ from engine.domain.clocks import DECISIVE, ClockSample, SkewDetector, least_skew
 from engine.domain.errors import UnavailableError
 from engine.domain.keys import buckets
 from engine.domain.messages import OrderReady
-from engine.domain.orders import Hold, Order, Processed, Processing
+from engine.domain.orders import Hold, OrderAggregate, Processed, Processing
 from engine.domain.states import Completed
 from engine.domain.statuses import Outcome
 from engine.storage.clock_guard import TELL_AGAIN_SECONDS
@@ -241,8 +241,14 @@ async def test_who_has_a_clock_that_is_ahead_takes_the_reply_to_an_order_that_no
 
 
 STOPPED = {
-    "releases": (lambda order: order.put_on_hold(Hold("grace", "a note", NOW)), Order.release),
-    "resubmits": (lambda order: order.end(Outcome.FAILED, refusal("declined")), Order.resume),
+    "releases": (
+        lambda order: order.put_on_hold(Hold("grace", "a note", NOW)),
+        OrderAggregate.release,
+    ),
+    "resubmits": (
+        lambda order: order.end(Outcome.FAILED, refusal("declined")),
+        OrderAggregate.resume,
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from engine.decisions.changes import Change
 from engine.declarations.business import AgentDefinition
 from engine.domain.effects import InDoubt, NotDone
 from engine.domain.messages import AgentRequest, decode
-from engine.domain.orders import InError, Order, Processed
+from engine.domain.orders import InError, OrderAggregate, Processed
 from engine.domain.states import Failed, Undoing, Undone
 from engine.domain.statuses import Outcome
 from engine.domain.submitted_order import MAX_KEPT
@@ -40,7 +40,7 @@ def at_service(**declared):
 REMEMBERS, FORGETS = at_service(remembers_refusals=True), at_service()
 
 
-def ended(rules, **reply) -> Order:
+def ended(rules, **reply) -> OrderAggregate:
     """An order whose payment has failed by this reply."""
     failed = answer(outcome="failed", reason="card declined", **reply)
     order = rules.receive(rules.claim(orders.new(), NOW).after, failed, NOW).after

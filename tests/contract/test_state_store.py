@@ -12,7 +12,7 @@ from engine.domain import work_index
 from engine.domain.errors import ConflictError, UnreadableRowError
 from engine.domain.keys import LAST, bucket_of, history_key, order_key, state_key
 from engine.domain.messages import json_in, json_text
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import Priority
 from engine.storage import outbox
 from engine.storage.archive import Archive
@@ -179,7 +179,9 @@ async def test_of_many_commits_from_one_snapshot_exactly_one_wins(made):
     order = await recorded(made.engine.store)
     changes = [claim(order, f"claim-{number}") for number in range(10)]
     outcomes = await asyncio.gather(*map(made.engine.store.commit, changes), return_exceptions=True)
-    (won,) = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Order)]
+    (won,) = [
+        number for number, outcome in enumerate(outcomes) if isinstance(outcome, OrderAggregate)
+    ]
     assert [type(outcome) for outcome in outcomes].count(ConflictError) == 9
     winner = changes[won]
     assert [await made.engine.store.committed(change) for change in changes].count(True) == 1

@@ -38,7 +38,7 @@ from engine.domain.errors import (
 )
 from engine.domain.events import Claimed, ExternalEventRecorded, StepCompleted
 from engine.domain.messages import AgentReply, BusMessage
-from engine.domain.orders import InError, Order, Pending, Processed
+from engine.domain.orders import InError, OrderAggregate, Pending, Processed
 from engine.domain.statuses import Outcome, ProcessState
 from engine.domain.steps import Step, StepIn
 from engine.domain.table import TABLE, rows
@@ -129,9 +129,9 @@ NOT_VALID = Cause(Code.REPLY_FOR_UNKNOWN_STEP, {"step": "payment"})
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
-original_ready = Order.ready.func
-original_blocked = Order.blocked
-original_starts_at = Order.starts_at
+original_ready = OrderAggregate.ready.func
+original_blocked = OrderAggregate.blocked
+original_starts_at = OrderAggregate.starts_at
 original_proceed = Proceed.__call__
 original_requests = Proceed._requests
 original_recovered = supervisor_rules.recover
@@ -199,8 +199,8 @@ def without_tables() -> AbstractContextManager[Any]:
 
     return _Both(
         *(patch.dict(targets, in_every) for targets in TABLE.values()),
-        patch.object(Order, "_with_state", with_state),
-        patch.object(Order, "end", end),
+        patch.object(OrderAggregate, "_with_state", with_state),
+        patch.object(OrderAggregate, "end", end),
     )
 
 
@@ -230,7 +230,9 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     return patch.object(Transitions, "_commit", commit)
 
 
-def a_recovered_order(change: Callable[[Order, Order], Order]) -> AbstractContextManager[Any]:
+def a_recovered_order(
+    change: Callable[[OrderAggregate, OrderAggregate], OrderAggregate],
+) -> AbstractContextManager[Any]:
     """What the supervisor makes of an order, changed once more, by the order before and after."""
 
     def recover(order, *args):
@@ -265,8 +267,10 @@ def starts_what_is_held() -> AbstractContextManager[Any]:
         return replace(order, hold=None)
 
     return _Both(
-        patch.object(Order, "ready", property(lambda self: original_ready(released(self)))),
-        patch.object(Order, "blocked", lambda self: original_blocked(released(self))),
+        patch.object(
+            OrderAggregate, "ready", property(lambda self: original_ready(released(self)))
+        ),
+        patch.object(OrderAggregate, "blocked", lambda self: original_blocked(released(self))),
     )
 
 
@@ -274,7 +278,7 @@ def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
     def still_to_undo(order):
         return bool(order.ready) or order.has_any(states.UnderWay)
 
-    return patch.object(Order, "still_to_undo", still_to_undo)
+    return patch.object(OrderAggregate, "still_to_undo", still_to_undo)
 
 
 def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
@@ -446,7 +450,7 @@ def starts_steps_in_any_order() -> AbstractContextManager[Any]:
         return order.in_state(states.Startable) if forward else original_ready(order)
 
     def started(self, order, now):
-        with patch.object(Order, "ready", property(ready)):
+        with patch.object(OrderAggregate, "ready", property(ready)):
             return [*original_started(self, order, now)]
 
     return patch.object(Proceed, "_started", started)
@@ -457,14 +461,14 @@ def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
         back = order.is_undo and not order.has_any(states.Running)
         return order.in_state(states.UndoPending) if back else original_ready(order)
 
-    return patch.object(Order, "ready", property(ready))
+    return patch.object(OrderAggregate, "ready", property(ready))
 
 
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
     def go_on(self, draft):
         waiting = draft.order.in_state(states.Startable)
         if draft.order.has_any(states.Failed) and not draft.order.is_undo and waiting:
-            with patch.object(Order, "ready", waiting):
+            with patch.object(OrderAggregate, "ready", waiting):
                 return self._start(draft)
         return original_proceed(self, draft)
 
@@ -667,14 +671,14 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
         latest = max(step.not_before or now for step in self.steps)
         return latest if latest > now else None
 
-    return patch.object(Order, "next_start", next_start)
+    return patch.object(OrderAggregate, "next_start", next_start)
 
 
 def dates_the_first_steps_alone() -> AbstractContextManager[Any]:
     def starts_at(self, step):
         return step.not_before if step.rules.after else original_starts_at(self, step)
 
-    return patch.object(Order, "starts_at", starts_at)
+    return patch.object(OrderAggregate, "starts_at", starts_at)
 
 
 def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
@@ -684,7 +688,7 @@ def starts_orders_whatever_their_date() -> AbstractContextManager[Any]:
 
     return _Both(
         patch.object(Proceed, "_started", started),
-        patch.object(Order, "not_claimable", lambda order, now: order.blocked()),
+        patch.object(OrderAggregate, "not_claimable", lambda order, now: order.blocked()),
         patch.object(work_index, "may_be_claimed", lambda row, now: True),
         patch.object(work_index, "pauses", lambda row, now: False),
     )
@@ -795,7 +799,7 @@ def allows_more_than_its_time() -> AbstractContextManager[Any]:
 
 def starts_steps_that_rest() -> AbstractContextManager[Any]:
     def started(self, order, now):
-        with patch.object(Order, "starts_at", lambda self, step: None):
+        with patch.object(OrderAggregate, "starts_at", lambda self, step: None):
             return list(original_started(self, order, now))
 
     return patch.object(Proceed, "_started", started)
@@ -817,7 +821,7 @@ def judges_at_every_try() -> AbstractContextManager[Any]:
 
 
 def forgets_the_point_of_no_return() -> AbstractContextManager[Any]:
-    return patch.object(Order, "passed_pivots", lambda self: ())
+    return patch.object(OrderAggregate, "passed_pivots", lambda self: ())
 
 
 def leaves_what_it_went_on_without() -> AbstractContextManager[Any]:
@@ -1113,7 +1117,7 @@ def undoes_past_the_pivot_in_doubt() -> AbstractContextManager[Any]:
             step for step in self.steps if step.rules.pivot and isinstance(step.state, done)
         )
 
-    return patch.object(Order, "passed_pivots", passed_pivots)
+    return patch.object(OrderAggregate, "passed_pivots", passed_pivots)
 
 
 def leaves_an_order_without_a_way_out() -> AbstractContextManager[Any]:
@@ -1138,7 +1142,7 @@ def starts_what_comes_after_an_early_answer() -> AbstractContextManager[Any]:
     def dependencies(order):
         return {step.name: frozenset(step.rules.after) for step in order.steps}
 
-    return patch.object(Order, "dependencies", property(dependencies))
+    return patch.object(OrderAggregate, "dependencies", property(dependencies))
 
 
 def compares_with_the_priority_of_now() -> AbstractContextManager[Any]:

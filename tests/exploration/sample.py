@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from engine.decisions.changes import HistoryEntry
 from engine.declarations.workflow import WorkflowDefinition
 from engine.domain.keys import history_key
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import OnFailure
 from testkit.exploration.explorer import Limit, explore
 from testkit.exploration.moves import forget, moves
@@ -37,8 +37,8 @@ class Reached:
     """One change of an order, in a world of this name."""
 
     world: str
-    before: Order | None
-    after: Order
+    before: OrderAggregate | None
+    after: OrderAggregate
     entry: HistoryEntry
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from engine.decisions.changes import HistoryEntry
 from engine.domain import events as e
 from engine.domain.keys import history_key
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.domain.table import TABLE, TableEvent, kind_of, name_of
 from testkit.exploration.moves import Move
@@ -71,7 +71,7 @@ def watch(world: World, following: Sequence[Move]) -> None:
                 demand(not refused, f"the table has no such row: {refused}")
 
 
-def not_allowed(before: Order, after: Order, entry: HistoryEntry) -> list[str]:
+def not_allowed(before: OrderAggregate, after: OrderAggregate, entry: HistoryEntry) -> list[str]:
     """The changes of steps that the table does not allow by the events that the entry tells."""
     if any(isinstance(event, e.Restored) for event in entry.events):
         return []  # the copy is of another time

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import InDoubt, NotDone, NothingSent, RequestKey
-from engine.domain.orders import Derived, Order
+from engine.domain.orders import Derived, OrderAggregate
 from engine.domain.states import State, Waiting
 from engine.domain.steps import Counts, Step, StepIn, StepKind, StepRules
-from engine.domain.submitted_order import Order as SubmittedOrder
+from engine.domain.submitted_order import Order
 from engine.domain.verbs import start
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -60,11 +60,11 @@ def refused(state: State, **changes) -> Step:
     return step(state, effect=NotDone(key=KEY), **changes)
 
 
-def order(*steps: Step, not_before=None, ready_since=NOW, **changes) -> Order:
+def order(*steps: Step, not_before=None, ready_since=NOW, **changes) -> OrderAggregate:
     """An order of these steps; `not_before` is its own date."""
-    submitted = SubmittedOrder(
+    submitted = Order(
         order_id=ORDER_ID, placed_at=NOW, payload={}, not_before=not_before, submission_digest=""
     )
     own = {"workflow": "claim", "workflow_version": 1, "updated_at": NOW}
     derived = Derived(ready_since=ready_since)
-    return Order(submitted=submitted, steps=steps, derived=derived, **own | changes)
+    return OrderAggregate(submitted=submitted, steps=steps, derived=derived, **own | changes)

@@ -17,7 +17,7 @@ from bench.counters import Counters, Marks
 from engine.azure.remote import HttpRemoteService
 from engine.azure.tables.transactions import TableTransactions
 from engine.decisions.changes import Change
-from engine.domain.orders import Order, Processed
+from engine.domain.orders import OrderAggregate, Processed
 from engine.storage.orders import OrderStore
 from engine.storage.tables import Stored
 from scheduler.service import SchedulerService
@@ -145,7 +145,7 @@ def _mark_processed(marks: Marks) -> None:
     original = OrderStore.commit
 
     @wraps(original)
-    async def commit(self: OrderStore, change: Change) -> Order:
+    async def commit(self: OrderStore, change: Change) -> OrderAggregate:
         committed = await original(self, change)
         if isinstance(change.after.state, Processed):
             marks.add(change.after.order_id)

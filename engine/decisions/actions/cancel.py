@@ -5,14 +5,14 @@ from datetime import datetime
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import InError, Order, Processed
+from engine.domain.orders import InError, OrderAggregate, Processed
 from engine.features.external_events import cancel_requests
 
 OPERATOR, CUSTOMER = "operator", "customer"
 """Who may cancel an order."""
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why the order cannot be cancelled; None if it can."""
     if isinstance(order.state, Processed):
         return Cause(Code.PROCESSED_ALREADY)
@@ -25,7 +25,7 @@ def refusal(order: Order) -> Cause | None:
     return Cause(Code.PIVOT_PASSED, {"steps": passed}) if passed else None
 
 
-def decide(order: Order, by: str, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, by: str, note: str, now: datetime) -> Transition:
     """Request the undo, whatever the order is doing.
 
     Agents answer or expire first, so a scheduler that handles the order keeps it (SCH-12).

@@ -6,12 +6,12 @@ from datetime import datetime
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import PROCESS_STATE, Order
+from engine.domain.orders import PROCESS_STATE, OrderAggregate
 from engine.domain.submitted_order import Priority
 from engine.features.cooldown import end_cooldown, is_cooling_down
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why the order cannot be expedited; None if it can."""
     if order.has_ended:
         return Cause(Code.NOTHING_TO_EXPEDITE, {"state": str(PROCESS_STATE[type(order.state)])})
@@ -19,7 +19,7 @@ def refusal(order: Order) -> Cause | None:
     return Cause(Code.EXPEDITED_ALREADY) if is_fast else None
 
 
-def decide(order: Order, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
     """Give the order high priority, and end the cooldown of each step and of each undo.
 
     The operator knows that its cause is mended. Other dates stay.

@@ -9,12 +9,12 @@ from engine.declarations.workflow import LONGEST_WAIT
 from engine.domain.causes import Cause, Code
 from engine.domain.errors import InvalidError
 from engine.domain.events import Action, DeadlineMoved
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.features.external_events import move_deadline
 
 
-def step_of(order: Order, name: str) -> Step:
+def step_of(order: OrderAggregate, name: str) -> Step:
     """Return the step of this name if its deadline can be moved; raises `ActionRefusedError`.
 
     The deadline of an order on hold moves when the order is released (OPR-7).
@@ -25,7 +25,9 @@ def step_of(order: Order, name: str) -> Step:
     return step
 
 
-def decide(order: Order, step: Step, until: datetime, note: str, now: datetime) -> Transition:
+def decide(
+    order: OrderAggregate, step: Step, until: datetime, note: str, now: datetime
+) -> Transition:
     """Await the event until this time; raises `InvalidError` for one that is over or too far."""
     if not now < until <= now + LONGEST_WAIT:
         raise InvalidError([f"until: expected a time within {LONGEST_WAIT.days} days from now"])

@@ -5,17 +5,17 @@ from datetime import datetime
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import PROCESS_STATE, Hold, Order
+from engine.domain.orders import PROCESS_STATE, Hold, OrderAggregate
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why the order cannot be put on hold; None if it can."""
     if order.has_ended:
         return Cause(Code.NOTHING_TO_HOLD, {"state": str(PROCESS_STATE[type(order.state)])})
     return Cause(Code.ON_HOLD_ALREADY, {"by": order.hold.by}) if order.hold else None
 
 
-def decide(order: Order, operator: str, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, operator: str, note: str, now: datetime) -> Transition:
     """Let no step start; running steps answer, or expire and are recovered."""
     held = order.put_on_hold(Hold(operator, note, now))
     return transition(order, held, now, (ActionTaken(action=Action.HOLD, note=note),))

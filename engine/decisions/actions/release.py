@@ -5,16 +5,16 @@ from datetime import datetime
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.features.external_events import move_deadlines
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why the order cannot be released; None if it can."""
     return None if order.hold else Cause(Code.NOT_ON_HOLD)
 
 
-def decide(order: Order, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
     """Let the order go on from where it was; chosen dates stay as they are.
 
     The deadline of an external event moves by the time for which the order was on hold.

@@ -5,16 +5,16 @@ from datetime import datetime
 from engine.decisions.awaited_events import awaited_step
 from engine.decisions.transitions import Transition, transition
 from engine.domain.events import Action, StepActionTaken
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 
 
-def step_of(order: Order, name: str) -> Step:
+def step_of(order: OrderAggregate, name: str) -> Step:
     """Return the step of this name if its event is awaited now; raises `ActionRefusedError`."""
     return awaited_step(order, name)
 
 
-def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> Transition:
     """Record the reminder, from which its message follows; the deadline stays."""
     taken = StepActionTaken(action=Action.REMIND, step=step.name, note=note)
     return transition(order, order, now, (taken,))

@@ -13,7 +13,7 @@ from engine.declarations.business import AgentDefinition
 from engine.domain.derive import as_of, changed
 from engine.domain.effects import Doubt, RequestKey
 from engine.domain.events import Restored
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import AtWork, Failed, NothingToUndo, Skipped, UndoFailed, Undone
 from engine.domain.steps import Step
 from engine.domain.verbs import doubt_since_copy
@@ -32,7 +32,7 @@ class Copied:
     clock_tolerance: timedelta
 
 
-def decide(order: Order, copied: Copied, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, copied: Copied, note: str, now: datetime) -> Transition:
     """Record the copied order anew, with the work items that follow from it.
 
     No message is sent: polls find the order. It keeps its age and the time of its last change, so

@@ -6,11 +6,11 @@ from engine.decisions.repair import failed_steps, forgotten_steps, resumed, why_
 from engine.decisions.transitions import Transition, transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, ActionTaken
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.verbs import reset
 
 
-def refusal(order: Order, now: datetime) -> Cause | None:
+def refusal(order: OrderAggregate, now: datetime) -> Cause | None:
     """Return why the order cannot be resubmitted now; None if it can.
 
     A step in doubt whose key is forgotten could be done twice (AGT-12).
@@ -22,7 +22,7 @@ def refusal(order: Order, now: datetime) -> Cause | None:
     return Cause(Code.KEYS_FORGOTTEN, facts) if names else None
 
 
-def decide(order: Order, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, note: str, now: datetime) -> Transition:
     """Let each failed step start afresh; what is completed stays so.
 
     A step whose service would refuse its key again gets the next one (AGT-3).

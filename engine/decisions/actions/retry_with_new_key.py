@@ -6,12 +6,12 @@ from engine.decisions.repair import chosen, forgotten_steps, resumed_or_left, wh
 from engine.decisions.transitions import Transition
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 from engine.features import key_generations
 
 
-def refusal(order: Order, now: datetime) -> Cause | None:
+def refusal(order: OrderAggregate, now: datetime) -> Cause | None:
     """Return why no step needs a new key now; None if one does."""
     if order.is_undo:
         return Cause(Code.BEING_UNDONE)
@@ -20,7 +20,7 @@ def refusal(order: Order, now: datetime) -> Cause | None:
     return None if forgotten_steps(order, now) else Cause(Code.NO_KEY_FORGOTTEN)
 
 
-def step_of(order: Order, name: str | None, now: datetime) -> Step:
+def step_of(order: OrderAggregate, name: str | None, now: datetime) -> Step:
     """Return the step of this name that needs a new key, or the only one.
 
     Raises `ActionRefusedError`.
@@ -28,7 +28,7 @@ def step_of(order: Order, name: str | None, now: datetime) -> Step:
     return chosen(forgotten_steps(order, now), name, Action.RETRY_WITH_NEW_KEY)
 
 
-def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> Transition:
     """Let the step start afresh; the order goes on unless another step has failed too.
 
     If an operator is mistaken, the step is done twice.

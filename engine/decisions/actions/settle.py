@@ -12,7 +12,7 @@ from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.effects import Doubt
 from engine.domain.events import Action, StepSettled
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.steps import Step
 
 
@@ -26,7 +26,7 @@ class Finding:
     """Whether the step counts as not done although a call may still take effect."""
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why no step can be settled; None if one can."""
     if order.is_undo:
         return Cause(Code.BEING_UNDONE)
@@ -35,17 +35,19 @@ def refusal(order: Order) -> Cause | None:
     return None if steps_of(order) else Cause(Code.NOTHING_IN_DOUBT)
 
 
-def steps_of(order: Order) -> tuple[Step, ...]:
+def steps_of(order: OrderAggregate) -> tuple[Step, ...]:
     """Return the steps in doubt, also those that have not failed."""
     return tuple(step for step in order.steps if isinstance(step.effect, Doubt))
 
 
-def step_of(order: Order, name: str | None) -> Step:
+def step_of(order: OrderAggregate, name: str | None) -> Step:
     """Return the step in doubt of this name, or the only one; raises `ActionRefusedError`."""
     return chosen(steps_of(order), name, Action.SETTLE)
 
 
-def decide(order: Order, step: Step, finding: Finding, note: str, now: datetime) -> Transition:
+def decide(
+    order: OrderAggregate, step: Step, finding: Finding, note: str, now: datetime
+) -> Transition:
     """End the doubt about the step.
 
     If it was done, it is completed, and the order goes on unless another step has failed. If it was

@@ -8,12 +8,12 @@ from engine.decisions.transitions import Transition
 from engine.domain import verbs
 from engine.domain.causes import Cause, Code
 from engine.domain.events import Action, StepActionTaken
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import Finished
 from engine.domain.steps import Step
 
 
-def refusal(order: Order) -> Cause | None:
+def refusal(order: OrderAggregate) -> Cause | None:
     """Return why no failed step can be skipped; None if one can."""
     if cause := why_not_repaired(order, Action.SKIP):
         return cause
@@ -24,7 +24,7 @@ def refusal(order: Order) -> Cause | None:
     return Cause(Code.RESULT_NEEDED, {"needed": needed}) if all(needed.values()) else None
 
 
-def step_of(order: Order, name: str | None) -> Step:
+def step_of(order: OrderAggregate, name: str | None) -> Step:
     """Return the failed step of this name, or the only one; raises `ActionRefusedError`."""
     step = chosen(failed_steps(order), name, Action.SKIP)
     if needing := _needing(order, step):
@@ -32,12 +32,12 @@ def step_of(order: Order, name: str | None) -> Step:
     return step
 
 
-def steps_of(order: Order) -> tuple[Step, ...]:
+def steps_of(order: OrderAggregate) -> tuple[Step, ...]:
     """Return the failed steps that can be skipped."""
     return tuple(step for step in failed_steps(order) if not _needing(order, step))
 
 
-def _needing(order: Order, failed: Step) -> list[str]:
+def _needing(order: OrderAggregate, failed: Step) -> list[str]:
     """Return the steps that cannot be done without the result of this one; none in an undo."""
     if order.is_undo:
         return []
@@ -45,7 +45,7 @@ def _needing(order: Order, failed: Step) -> list[str]:
     return [step.name for step in to_come if failed.name in step.rules.uses]
 
 
-def decide(order: Order, step: Step, note: str, now: datetime) -> Transition:
+def decide(order: OrderAggregate, step: Step, note: str, now: datetime) -> Transition:
     """Leave the step out; the order goes on unless another step has failed too.
 
     If the order is undone later, a skipped step that was ever tried is undone too (UND-2).

@@ -4,7 +4,7 @@ from engine.decisions import lists, transitions
 from engine.decisions.changes import Change, HistoryEntry
 from engine.domain.causes import Cause, Code
 from engine.domain.messages import BusMessage
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.work_index import IndexRow, work_items
 from engine.features.external_events import cancel_requests
 
@@ -12,8 +12,8 @@ CANCELLED = Cause(Code.CANCELLED, {"by": "operator"})
 
 
 def transition(
-    before: Order | None,
-    after: Order,
+    before: OrderAggregate | None,
+    after: OrderAggregate,
     entry: HistoryEntry,
     *,
     messages: tuple[BusMessage, ...] = (),
@@ -23,22 +23,22 @@ def transition(
     return Change(before=before, after=decided.after, entry=entry, messages=decided.messages)
 
 
-def index_rows(order: Order) -> dict[str, IndexRow]:
+def index_rows(order: OrderAggregate) -> dict[str, IndexRow]:
     """Return the rows of the work index that follow from an order, by key."""
     items = work_items(order, order.updated_at, order.derived.ready_since)
     return lists.index_rows(order, items)
 
 
-def order_ready(order: Order) -> BusMessage:
+def order_ready(order: OrderAggregate) -> BusMessage:
     """Return the message that names the order to the schedulers."""
     return transitions.order_ready(None, order)
 
 
-def turn_back(order: Order) -> Order:
+def turn_back(order: OrderAggregate) -> OrderAggregate:
     """Return the order with its undo requested."""
     return withdrawn(order).request_undo(CANCELLED)
 
 
-def withdrawn(order: Order) -> Order:
+def withdrawn(order: OrderAggregate) -> OrderAggregate:
     """Return the order with no external answer awaited any more."""
     return cancel_requests(order)[0]

@@ -15,7 +15,7 @@ from engine.domain.events import (
     UnknownEvent,
 )
 from engine.domain.messages import AgentReply, AttemptMessage, request_id_of
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import UnderWay
 from engine.domain.statuses import Outcome
 from engine.storage.agent_health import AgentHealth, AttemptFault
@@ -61,7 +61,7 @@ def fault_of_all(text: str, *, by_gateway: bool = False) -> AttemptFault:
     return AttemptFault(text=text, by_gateway=by_gateway, requests=_ALL)
 
 
-def under_way(order: Order) -> tuple[str, ...]:
+def under_way(order: OrderAggregate) -> tuple[str, ...]:
     """The ids of the requests of all attempts of an order that are under way."""
     running = order.in_state(UnderWay)
     return tuple(request_id_of(order.order_id, step) for step in running)
@@ -71,13 +71,16 @@ class Rules(SchedulerRules):
     """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
     def claim(
-        self, order: Order, now: datetime, capacity: Mapping[str, Sequence[str]] = SOMEWHERE
+        self,
+        order: OrderAggregate,
+        now: datetime,
+        capacity: Mapping[str, Sequence[str]] = SOMEWHERE,
     ) -> Any:
         return super().claim(order, now, capacity)
 
     def receive(
         self,
-        order: Order,
+        order: OrderAggregate,
         reply: AgentReply,
         now: datetime,
         capacity: Mapping[str, Sequence[str]] = SOMEWHERE,
@@ -96,7 +99,7 @@ class Recovery(SupervisorRules):
     """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
 
     def recover(
-        self, order: Order, now: datetime, health: Sequence[AgentHealth] | None = None
+        self, order: OrderAggregate, now: datetime, health: Sequence[AgentHealth] | None = None
     ) -> Any:
         return super().recover(order, now, begun_by(now) if health is None else health)
 
@@ -144,25 +147,25 @@ def answer_to(request: AttemptMessage, outcome: str = "completed", **more: Any) 
     return answer(request.step, outcome, **named, **more)
 
 
-def claimed(order: Order | None = None, at: datetime = NOW) -> Order:
+def claimed(order: OrderAggregate | None = None, at: datetime = NOW) -> OrderAggregate:
     """An order that a scheduler has claimed, with its payment running."""
-    after: Order = scheduler.claim(order or orders.new(), at).after
+    after: OrderAggregate = scheduler.claim(order or orders.new(), at).after
     return after
 
 
-def timed_out(order: Order) -> datetime:
+def timed_out(order: OrderAggregate) -> datetime:
     """The first moment at which the supervisor may act on a claimed order."""
     due = order.derived.complete_by
     assert due, "nothing of the order is due"
     return due + TOLERANCE + timedelta(microseconds=1)
 
 
-def next_try(order: Order, now: datetime) -> datetime:
+def next_try(order: OrderAggregate, now: datetime) -> datetime:
     """When the order may be claimed."""
     return order.derived.not_before or now
 
 
-def failed_for_good() -> tuple[Order, datetime]:
+def failed_for_good() -> tuple[OrderAggregate, datetime]:
     """An order whose payment timed out as often as the threshold allows, and when that was seen."""
     order, now = orders.new(), NOW
     for _ in range(THRESHOLD):

@@ -22,7 +22,7 @@ from engine.domain.orders import (
     Derived,
     Hold,
     InError,
-    Order,
+    OrderAggregate,
     OrderState,
     Pending,
     Processed,
@@ -32,8 +32,7 @@ from engine.domain.orders import (
 from engine.domain.states import Failed, Finished, NothingToUndo, UnderWay, UndoFailed
 from engine.domain.statuses import Direction, Outcome, StepState
 from engine.domain.steps import Step
-from engine.domain.submitted_order import Order as SubmittedOrder
-from engine.domain.submitted_order import Priority
+from engine.domain.submitted_order import Order, Priority
 
 from . import steps as make
 from .changes import index_rows, withdrawn
@@ -63,15 +62,13 @@ SUBMITTED = ("payload", "placed_at", "not_before", "key_rows")
 """The details that never change once the order was submitted."""
 
 
-def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Order:
+def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> OrderAggregate:
     """Return an order as submission records it.
 
     Its steps are those of its workflow, if that is known, unless they are given.
     """
-    submitted = SubmittedOrder(
-        order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest=""
-    )
-    blank = Order(
+    submitted = Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT, submission_digest="")
+    blank = OrderAggregate(
         submitted=submitted,
         workflow="payment-only",
         workflow_version=1,
@@ -88,7 +85,7 @@ def new(steps: Iterable[Step] | None = None, **details: Unpack[Details]) -> Orde
     return _derived(_stepped(blank, steps), since="ready_since" not in details)
 
 
-def on(workflow: WorkflowDefinition, /, **details: Unpack[Details]) -> Order:
+def on(workflow: WorkflowDefinition, /, **details: Unpack[Details]) -> OrderAggregate:
     """Return an order on this workflow, which need not be one of the app, as it is recorded."""
     steps = _steps_of(workflow)
     details.setdefault("workflow", workflow.name)
@@ -97,41 +94,41 @@ def on(workflow: WorkflowDefinition, /, **details: Unpack[Details]) -> Order:
 
 
 def having(
-    order: Order, *, steps: Iterable[Step] | None = None, **details: Unpack[Details]
-) -> Order:
+    order: OrderAggregate, *, steps: Iterable[Step] | None = None, **details: Unpack[Details]
+) -> OrderAggregate:
     """Return the order with these details, and with these steps instead of its own if given."""
     return _derived(_stepped(_detailed(order, details), steps), since=False)
 
 
-def recorded(order: Order) -> Order:
+def recorded(order: OrderAggregate) -> OrderAggregate:
     """Return the order as it is loaded: with the keys of its rows in the work index."""
     items = tuple(WorkItem(key=key) for key in index_rows(order))
     return replace(order, derived=replace(order.derived, work_items=items))
 
 
-def with_steps(order: Order, *steps: Step) -> Order:
+def with_steps(order: OrderAggregate, *steps: Step) -> OrderAggregate:
     """Return the order in which these steps replace those of the same name."""
     return _derived(order.with_steps(*steps))
 
 
 def pending(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Order:
+) -> OrderAggregate:
     """Return an order that a scheduler may claim, or that waits until one may."""
     order = _made(order, steps, details)
     return _state(order, details, Pending())
 
 
 def processing(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     by: str = "s1",
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Order:
+) -> OrderAggregate:
     """Return an order that this scheduler handles; its ready steps run if none does.
 
     Nobody locks it while it only waits for an external answer (ANS-1).
@@ -144,11 +141,11 @@ def processing(
 
 
 def processed(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Order:
+) -> OrderAggregate:
     """Return an order that is done; its steps are completed, unless they are skipped."""
     order = _made(order, steps, details)
     completed = map(make.completed, _unfinished(order))
@@ -156,13 +153,13 @@ def processed(
 
 
 def in_error(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     outcome: Outcome = Outcome.FAILED,
     reason: Cause | str | None = None,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Order:
+) -> OrderAggregate:
     """Return an order that has ended in `Error`, by default for the reason of the failed step.
 
     If no step accounts for the outcome, the first that can does.
@@ -177,11 +174,11 @@ def in_error(
 
 
 def undoing(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     steps: Iterable[Step] | None = None,
     **details: Unpack[Details],
-) -> Order:
+) -> OrderAggregate:
     """Return an order that is being undone; its state and its steps stay as they are."""
     order = _made(order, steps, details)
     undone = replace(order, direction=Direction.UNDO)
@@ -189,12 +186,12 @@ def undoing(
 
 
 def on_hold(
-    order: Order | None = None,
+    order: OrderAggregate | None = None,
     *,
     by: str = "grace",
     because: str = "a note",
     since: datetime = NOW,
-) -> Order:
+) -> OrderAggregate:
     """Return an order of which no step starts until an operator releases it (OPR-7)."""
     order = order or new()
     return _derived(order.put_on_hold(Hold(by, because, since)))
@@ -215,17 +212,19 @@ def _steps_of(workflow: WorkflowDefinition) -> tuple[Step, ...]:
     return workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
 
 
-def _made(order: Order | None, steps: Iterable[Step] | None, details: Details) -> Order:
+def _made(
+    order: OrderAggregate | None, steps: Iterable[Step] | None, details: Details
+) -> OrderAggregate:
     if order is None:
         return new(steps, **details)
     return _stepped(_detailed(order, details), steps)
 
 
-def _stepped(order: Order, steps: Iterable[Step] | None) -> Order:
+def _stepped(order: OrderAggregate, steps: Iterable[Step] | None) -> OrderAggregate:
     return order if steps is None else replace(order, steps=tuple(steps))
 
 
-def _detailed(order: Order, details: Details) -> Order:
+def _detailed(order: OrderAggregate, details: Details) -> OrderAggregate:
     """Return the order with these details, each in the record that keeps it."""
     given = dict[str, Any](details)
     submitted = {name: given.pop(name) for name in SUBMITTED if name in given}
@@ -241,11 +240,11 @@ def _detailed(order: Order, details: Details) -> Order:
     )
 
 
-def _state(order: Order, details: Details, state: OrderState) -> Order:
+def _state(order: OrderAggregate, details: Details, state: OrderState) -> OrderAggregate:
     return _derived(replace(order, state=state), since="ready_since" not in details)
 
 
-def _derived(order: Order, *, since: bool = True) -> Order:
+def _derived(order: OrderAggregate, *, since: bool = True) -> OrderAggregate:
     """Return the order with what follows from its steps, as a transition derives it.
 
     `since`: the time since which it waits follows too, and was not chosen by the test.
@@ -270,11 +269,11 @@ def _failed_on_the_way_back(step: Step) -> Step:
     return replace(step, state=kind(state.cause, state.operator_decides))
 
 
-def _unfinished(order: Order) -> list[Step]:
+def _unfinished(order: OrderAggregate) -> list[Step]:
     return [step for step in order.steps if not isinstance(step.state, Finished)]
 
 
-def _ended_as(order: Order, outcome: Outcome, reason: Cause | str) -> Iterable[Step]:
+def _ended_as(order: OrderAggregate, outcome: Outcome, reason: Cause | str) -> Iterable[Step]:
     """Return the steps that have to change so that the order can have ended so."""
     undoable = [step for step in order.steps if step.rules.undoable]
     if outcome is Outcome.UNDONE:

@@ -13,7 +13,14 @@ from engine.domain import events as e
 from engine.domain.causes import Cause
 from engine.domain.effects import Doubt, NotDone
 from engine.domain.keys import newest_first, order_key, sortable, state_key
-from engine.domain.orders import PROCESS_STATE, InError, Order, Pending, Processed, Processing
+from engine.domain.orders import (
+    PROCESS_STATE,
+    InError,
+    OrderAggregate,
+    Pending,
+    Processed,
+    Processing,
+)
 from engine.domain.states import (
     PATTERN_STATE,
     AtWork,
@@ -33,7 +40,7 @@ Json = Mapping[str, Any]
 Rows = dict[str, Any]
 
 
-def rows(before: Order | None, after: Order) -> Rows:
+def rows(before: OrderAggregate | None, after: OrderAggregate) -> Rows:
     """Return by key the rows of the order itself that a transition writes, and None for a deleted one."""
     is_new = before is None or before.etag is None
     written: Rows = {state_key(after.order_id): state_columns(after)}
@@ -53,7 +60,7 @@ def rows(before: Order | None, after: Order) -> Rows:
 # The order
 
 
-def order_columns(order: Order) -> Json:
+def order_columns(order: OrderAggregate) -> Json:
     """Return the columns of the order as it was submitted."""
     submitted = order.submitted
     return {
@@ -66,7 +73,7 @@ def order_columns(order: Order) -> Json:
     }
 
 
-def state_columns(order: Order) -> Json:
+def state_columns(order: OrderAggregate) -> Json:
     """Return the columns of the order's state, with its steps and their results."""
     derived, hold = order.derived, order.hold
     return {
@@ -144,7 +151,7 @@ def step_columns(step: Step) -> Json:
     }
 
 
-def _outcome(order: Order) -> str | None:
+def _outcome(order: OrderAggregate) -> str | None:
     return str(order.state.outcome) if isinstance(order.state, InError) else None
 
 
@@ -154,7 +161,7 @@ RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 MAX_SHOWN = 200
 
 
-def index_rows(order: Order) -> Rows:
+def index_rows(order: OrderAggregate) -> Rows:
     """Return by key the rows that say what is due for the order, or list it once it is over."""
     row = _summary(order)
     if order.is_over:
@@ -163,7 +170,7 @@ def index_rows(order: Order) -> Rows:
     return {f"{key}|{order.order_id}": row for key in _due(order)}
 
 
-def _due(order: Order) -> Iterator[str]:
+def _due(order: OrderAggregate) -> Iterator[str]:
     if order.blocked() is None:
         yield f"!pending|{RANK[order.priority]}|{_needs(order)}|{_place(order)}"
     yield from _first("!running", order.in_state(AtWork))
@@ -175,7 +182,7 @@ def _due(order: Order) -> Iterator[str]:
         yield f"!held|{sortable(order.hold.since)}"
 
 
-def _needs(order: Order) -> str:
+def _needs(order: OrderAggregate) -> str:
     """Return the capability of the first step that is ready; `-` if a claim needs none."""
     since = order.derived.ready_since
     first = min(
@@ -184,7 +191,7 @@ def _needs(order: Order) -> str:
     return "-" if first is None or first.is_external else first.rules.capability
 
 
-def _place(order: Order) -> str:
+def _place(order: OrderAggregate) -> str:
     until = order.derived.not_before
     is_pause = any(step.is_backing_off and order.starts_at(step) == until for step in order.ready)
     if until and not is_pause:
@@ -198,7 +205,7 @@ def _first(kind: str, steps: Iterable[Step]) -> Iterator[str]:
         yield f"{kind}|{sortable(min(times))}"
 
 
-def _list_of(order: Order) -> str:
+def _list_of(order: OrderAggregate) -> str:
     if order.is_over:
         return "Processed" if isinstance(order.state, Processed) else "Undone"
     if isinstance(order.state, InError):
@@ -211,7 +218,7 @@ def _list_of(order: Order) -> str:
     return "Pending" if is_claimable else "Processing"
 
 
-def _situation(order: Order) -> str:
+def _situation(order: OrderAggregate) -> str:
     if isinstance(order.state, Processed):
         return "processed"
     if isinstance(order.state, InError):
@@ -225,7 +232,7 @@ def _situation(order: Order) -> str:
     return "again" if order.failures else str(PROCESS_STATE[type(order.state)]).lower()
 
 
-def _summary(order: Order) -> Json:
+def _summary(order: OrderAggregate) -> Json:
     """Return what lists show of the order."""
     failed: Sequence[Step] = order.in_state(Failed | UndoFailed | NothingToUndo)  # type: ignore[arg-type]
     if _outcome(order) == Outcome.UNDO_INCOMPLETE:
@@ -254,7 +261,7 @@ def _summary(order: Order) -> Json:
     }
 
 
-def _current(order: Order) -> Json:
+def _current(order: OrderAggregate) -> Json:
     """Return what lists show of the step that the order is at: the one that failed most."""
     steps = (*order.in_state(UnderWay), *order.ready)
     at = max(steps, key=lambda step: step.counts.failures, default=None)

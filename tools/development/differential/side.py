@@ -25,7 +25,7 @@ from engine.domain.callback_urls import CallbackUrls
 from engine.domain.causes import cause_in
 from engine.domain.errors import InvalidError, NewerWorkflowError, RefusedError, UnavailableError
 from engine.domain.messages import AgentReply, BusMessage, decode
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.submitted_order import OnFailure
 from engine.storage.agent_health import AgentHealth, AttemptFault
 from engine.storage.orders import columns_of_record, of_change, of_note
@@ -62,7 +62,9 @@ class Side:
         self._rules: dict[str, SchedulerRules] = {}
         self._right = ""
 
-    def decide(self, before: Order | None, move: Json) -> tuple[Json, Order | None]:
+    def decide(
+        self, before: OrderAggregate | None, move: Json
+    ) -> tuple[Json, OrderAggregate | None]:
         """Return the decision in the neutral form, and the order after it; None if nothing changes.
 
         Of a move that is refused, the kind of the refusal is compared, and not its text.
@@ -81,7 +83,9 @@ class Side:
             return {"decided": "error", "error": repr(error)}, None
         return _neutral(decision)
 
-    def submit(self, before: Order | None, move: Json, now: datetime) -> Change | Note | None:
+    def submit(
+        self, before: OrderAggregate | None, move: Json, now: datetime
+    ) -> Change | Note | None:
         """Record the order, or compare its message with the recorded one."""
         body = json.dumps(move["body"]).encode()
         message, workflow = submission.read(body, self._terms)
@@ -92,25 +96,25 @@ class Side:
             return None
         return submission.refusal_of(before, body, now, now, "submission/one")
 
-    def claim(self, before: Order, move: Json, now: datetime) -> Change | NotClaimed:
+    def claim(self, before: OrderAggregate, move: Json, now: datetime) -> Change | NotClaimed:
         """Let a scheduler claim the order."""
         return self._scheduler(move["by"]).claim(before, now, move["room"])
 
     def receive(
-        self, before: Order, move: Json, now: datetime
+        self, before: OrderAggregate, move: Json, now: datetime
     ) -> Change | Note | NotClaimed | None:
         """Let a scheduler receive a reply."""
         reply = decode(AgentReply, json.dumps({"schemaVersion": 1, **move["reply"]}))
         scheduler = self._scheduler(move["by"])
         return scheduler.receive(before, reply, now, move["room"], move["agent"])
 
-    def recover(self, before: Order, move: Json, now: datetime) -> Change | None:
+    def recover(self, before: OrderAggregate, move: Json, now: datetime) -> Change | None:
         """Let a supervisor recover the order."""
         tolerance = self._settings["tolerance"]
         supervisor = SupervisorRules(instance=move["by"], clock_tolerance=tolerance)
         return supervisor.recover(before, now, [_health(report, now) for report in move["heard"]])
 
-    def act(self, before: Order, move: Json, now: datetime) -> Change:
+    def act(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Let an operator act on the order."""
         command = OperatorCommand(
             operator=OPERATOR,
@@ -123,7 +127,7 @@ class Side:
         workflows = self._workflows
         return BY_NAME[move["action"]].act(before, answers.checked(before, command, workflows), now)
 
-    def answer(self, before: Order, move: Json, now: datetime) -> Change | None:
+    def answer(self, before: OrderAggregate, move: Json, now: datetime) -> Change | None:
         """Take an external answer: of somebody who is asked, or of a service by its callback."""
         answer = answers.read(
             before, move["step"], self._workflows, move.get("answer"), move.get("refusal")
@@ -131,28 +135,28 @@ class Side:
         answer = replace(answer, for_good=move.get("forGood", False))
         return answers.answered(before, answer, move["by"], now)
 
-    def extend(self, before: Order, move: Json, now: datetime) -> Change:
+    def extend(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Move the deadline of an answer."""
         until = datetime.fromisoformat(move["until"])
         return answers.extended(before, _command(move), until, now)
 
-    def remind(self, before: Order, move: Json, now: datetime) -> Change:
+    def remind(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Remind of an answer."""
         return answers.reminded(before, _command(move), now)
 
-    def renew_callback(self, before: Order, move: Json, now: datetime) -> Change:
+    def renew_callback(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Make a new callback address for a step."""
         return answers.with_new_callback_url(before, _command(move), self._callback_urls, now)
 
-    def cancel_for_customer(self, before: Order, move: Json, now: datetime) -> Change:
+    def cancel_for_customer(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Cancel the order for its customer."""
         return cancel_for_customer(before, move["until"], now)
 
-    def erase(self, before: Order, move: Json, now: datetime) -> Change:
+    def erase(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Erase the customer's data."""
         return retention.erase(before, REQUEST, PAYLOAD, now)
 
-    def restore(self, before: Order, move: Json, now: datetime) -> Change:
+    def restore(self, before: OrderAggregate, move: Json, now: datetime) -> Change:
         """Restore the order from a copy of it as it is."""
         copied_at = datetime.fromisoformat(move["copiedAt"])
         copied = Copied(
@@ -214,7 +218,7 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
 # What is decided
 
 
-def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Order | None]:
+def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, OrderAggregate | None]:
     match decision:
         case Change():
             return _of_change(decision)
@@ -225,7 +229,7 @@ def _neutral(decision: Change | Note | NotClaimed | None) -> tuple[Json, Order |
     return {"decided": "nothing"}, None
 
 
-def _of_change(change: Change) -> tuple[Json, Order]:
+def _of_change(change: Change) -> tuple[Json, OrderAggregate]:
     """Return a transition in the neutral form, and the order as it is stored."""
     after, operations = of_change(change.identified("change"), ADDRESS)
     others = {key: row for key, row in _rows(operations).items() if not _is_of_order(key)}
@@ -474,7 +478,7 @@ REQUEST = OperatorRequest(operator=OPERATOR, note=NOTE)
 def decided(lines: Iterable[str]) -> Iterator[str]:
     """Yield the decision about each move, as a line of JSON; a line with a world begins a new tree."""
     side: Side | None = None
-    orders: list[Order | None] = []
+    orders: list[OrderAggregate | None] = []
     for line in lines:
         move = json.loads(line)
         if "world" in move:

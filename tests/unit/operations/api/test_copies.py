@@ -12,7 +12,7 @@ from engine.domain.effects import InDoubt
 from engine.domain.errors import InvalidError, RefusedError
 from engine.domain.keys import history_key, state_key
 from engine.domain.messages import AgentRequest, OrderReady, decode
-from engine.domain.orders import Order
+from engine.domain.orders import OrderAggregate
 from engine.domain.states import UndoPending
 from engine.domain.statuses import Direction, Outcome, ProcessState
 from engine.storage.copies import PAGE, Copies, as_json, from_json
@@ -242,7 +242,7 @@ async def test_a_place_that_no_page_named_is_refused():
             )
 
 
-def again(order, at=NOW, agents=(BANK,), now=LATER) -> Order:
+def again(order, at=NOW, agents=(BANK,), now=LATER) -> OrderAggregate:
     """The order as it is restored."""
     copy = Copied(at=at, agents=agents, clock_tolerance=TOLERANCE)
     return restored(order, REQUEST, copy, now).after
